@@ -141,7 +141,7 @@ sbom: $(RELEASE_STAMP) ## List what the wheel in dist installs, as CycloneDX, in
 	  --output-file build/sbom.cdx.json build/sbom/bin/python
 
 test-dist: $(DEV_STAMP) $(RELEASE_STAMP) ## Build, install with every extra on each Python of this machine, and run
-	@$(BIN)/pytest -m dist $(PYTEST_OPTIONS)
+	@$(BIN)/pytest -m dist tests/release $(PYTEST_OPTIONS)
 
 # The oldest Python that is supported, with the oldest versions of the dependencies and the tests' tools.
 OLDEST_STAMP := $(VENV)-oldest/.kdoctor-oldest

@@ -1,15 +1,16 @@
 """What ``kdoctor.Watch()`` costs at its defaults, as a share of a step. Part of ``make bench``.
 
 Two trainings on a machine that is in use differ by more than 1 %. Here, one ``fit`` alternates blocks of steps with the
-hooks of the Watch and blocks without them, in the order on off off on. Neighbours meet the same machine, and the trimmed
-mean of many differences has a confidence interval (95 %, bootstrap). So it contains what the hooks cause around them.
+hooks of the Watch and blocks without them, in the order on off off on. Neighbours meet the same machine, and the
+trimmed mean of many differences has a confidence interval (95 %, bootstrap). It contains what the hooks cause around
+them, such as cold caches.
 
 The processor time of the thread that trains decides: it does not contain the waiting for other programs, and a step
 gets longer by at most this time. The elapsed time of a step is compared, too, with a wider interval. Added is what does
 not happen in each block:
 
 - what the hooks do in Keras' other thread,
-- the comparisons of the replicas: the step with one, less a usual step, divided by the distance that the Watch chose,
+- the elapsed time of a comparison of the replicas, divided by the distance between two that the Watch chose,
 - the processor time of the watching thread, and of the process that reads NVML (a simulated one with 8 GPUs), as if
   both stopped the training for as long.
 
@@ -36,6 +37,12 @@ from typing import Any
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "KDOCTOR_NO_HISTORY": "1", "CUDA_VISIBLE_DEVICES": "-1"}
 
 import numpy as np
+import psutil
+import tensorflow as tf
+
+import kdoctor
+from kdoctor.api.watch.companion import Companion
+from kdoctor.facts import GpuSampling
 
 LIMIT = 1.0
 BLOCK, WARM_UP, WIDTH, LAYERS = 8, 48, 256, 4
@@ -52,22 +59,18 @@ class Steps:
     """Of the thread that trains."""
     other: list[float] = field(default_factory=list)
     """Processor time of the hook at the end of a step, where Keras calls it in another thread."""
+    looks: list[float] = field(default_factory=list)
+    """Elapsed time of the hooks that compare the replicas. They compute on threads of the backend, too."""
     on: list[bool] = field(default_factory=list)
     looked: list[bool] = field(default_factory=list)
 
-    def differences(self, values: list[float]) -> np.ndarray:
+    def differences(self, values: list[float]) -> Any:
         """Seconds of a step with the hooks, less those of one without, for each two neighbouring blocks."""
-        means = []
-        for first in range(0, len(values) - BLOCK + 1, BLOCK):
-            # The first step of a block may still contain the end of the block before.
-            means.append(np.mean([values[step] for step in range(first + 1, first + BLOCK) if not self.looked[step]]))
+        # The first step of a block may still contain the end of the block before.
+        blocks = [range(first + 1, first + BLOCK) for first in range(0, len(values) - BLOCK + 1, BLOCK)]
+        means = [np.mean([values[step] for step in block if not self.looked[step]]) for block in blocks]
         signs = [1 if self.on[BLOCK * place] else -1 for place in range(len(means))]
         return np.array([signs[place] * (means[place] - means[place + 1]) for place in range(0, len(means) - 1, 2)])
-
-    def looks(self, values: list[float]) -> np.ndarray:
-        """Seconds of the steps with a comparison, less a usual one."""
-        looked = np.array(self.looked[: len(values)])
-        return np.array(values)[looked] - np.median(np.array(values)[~looked])
 
 
 def trimmed(values: np.ndarray) -> Any:
@@ -83,47 +86,59 @@ def resampled(values: np.ndarray) -> Any:
     )
 
 
-def alternating(steps: Steps) -> Any:
-    """The callback whose hooks act in every other block."""
-    import kdoctor
+class Alternating(kdoctor.Watch):
+    """The callback, whose hooks act in every other block."""
 
-    class Alternating(kdoctor.Watch):
-        number, looks, every, thread_s, watched_s, began = 0, 0, 0, 0.0, 0.0, (0.0, 0.0)
+    number = compared = every = 0
+    thread_s = watched_s = 0.0
+    began = (0.0, 0.0)
 
-        @property
-        def active(self) -> bool:
-            return self.number < WARM_UP or (self.number - WARM_UP) // BLOCK % 4 in {0, 3}
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self.steps = steps
 
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            now = (time.perf_counter(), time.thread_time())
-            self.number = batch
-            if batch > WARM_UP:
-                steps.elapsed.append(now[0] - self.began[0])
-                steps.processor.append(now[1] - self.began[1])
-            if batch == WARM_UP:
-                self.thread_s, self.watched_s = -_thread_s(), -now[0]
-            self.began = now
-            if self.active:
-                super().on_train_batch_begin(batch, logs)
-            variables = self._session._variables  # type: ignore[union-attr]  # noqa: SLF001
-            if batch >= WARM_UP:
-                steps.on.append(self.active)
-                steps.looked.append(variables._checks != self.looks)  # noqa: SLF001
-            self.looks, self.every = variables._checks, variables._every  # noqa: SLF001
+    @property
+    def active(self) -> bool:
+        """Whether the hooks act in the current step."""
+        return self.number < WARM_UP or (self.number - WARM_UP) // BLOCK % 4 in {0, 3}
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            began = time.thread_time()
-            if self.active:
-                super().on_train_batch_end(batch, logs)
-                if threading.current_thread() is not threading.main_thread():
-                    steps.other.append(time.thread_time() - began)
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Measure the step before, and act in every other block."""
+        now = (time.perf_counter(), time.thread_time())
+        self.number = batch
+        if batch > WARM_UP:
+            self.steps.elapsed.append(now[0] - self.began[0])
+            self.steps.processor.append(now[1] - self.began[1])
+        elif batch == WARM_UP:
+            self.thread_s, self.watched_s = -_thread_s(), -now[0]
+            self.compared = self._session._variables._checks  # type: ignore[union-attr]  # noqa: SLF001
+        self.began = now
+        if self.active:
+            super().on_train_batch_begin(batch, logs)
+        if batch >= WARM_UP:
+            self._note(time.perf_counter() - now[0])
 
-        def on_train_end(self, logs: Any = None) -> None:
-            self.thread_s += _thread_s()
-            self.watched_s += time.perf_counter()
-            super().on_train_end(logs)
+    def _note(self, seconds: float) -> None:
+        variables = self._session._variables  # type: ignore[union-attr]  # noqa: SLF001
+        self.steps.on.append(self.active)
+        self.steps.looked.append(variables._checks != self.compared)  # noqa: SLF001
+        if self.steps.looked[-1]:
+            self.steps.looks.append(seconds)
+        self.compared, self.every = variables._checks, variables._every  # noqa: SLF001
 
-    return Alternating()
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Act in every other block."""
+        began = time.thread_time()
+        if self.active:
+            super().on_train_batch_end(batch, logs)
+            if threading.current_thread() is not threading.main_thread():
+                self.steps.other.append(time.thread_time() - began)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Measure the thread."""
+        self.thread_s += _thread_s()
+        self.watched_s += time.perf_counter()
+        super().on_train_end(logs)
 
 
 def _thread_s() -> float:
@@ -133,8 +148,6 @@ def _thread_s() -> float:
 
 def measure(package: str, replicas: int, step_ms: float, pairs: int) -> dict[str, Any]:
     """Train in this process."""
-    import tensorflow as tf
-
     logging.getLogger("kdoctor.watch").setLevel(logging.CRITICAL)
     devices = [tf.config.LogicalDeviceConfiguration() for _ in range(replicas)]
     tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
@@ -164,20 +177,20 @@ def measure(package: str, replicas: int, step_ms: float, pairs: int) -> dict[str
     first = step_s(small)
     more = (step_ms / 1000 - first) / max(step_s(large) - first, 1e-6) * (large - small)
     batch = max(small, round((small + more) / replicas) * replicas)
-    watch = alternating(steps := Steps())
+    watch = Alternating(steps := Steps())
     model.fit(watch.data(data(batch, WARM_UP + 1 + 2 * pairs * BLOCK)), verbose=0, callbacks=[watch])
     return summary(steps, watch)
 
 
-def summary(steps: Steps, watch: Any) -> dict[str, Any]:
+def summary(steps: Steps, watch: Alternating) -> dict[str, Any]:
     """Milliseconds of a step, and shares of it in percent."""
     off = [seconds for place, seconds in enumerate(steps.elapsed) if not steps.on[place]]
     step_s = float(np.percentile(off, 10))
     percent = 100 / step_s
     hooks, other = resampled(steps.differences(steps.processor)), resampled(np.array(steps.other))
-    looks = resampled(steps.looks(steps.processor)) / watch.every
+    looks = resampled(np.array(steps.looks)) / watch.every
     thread = 100 * watch.thread_s / watch.watched_s
-    elapsed = resampled(steps.differences(steps.elapsed)) + resampled(steps.looks(steps.elapsed)) / watch.every
+    elapsed = resampled(steps.differences(steps.elapsed)) + looks
     return {
         "step_ms": 1000 * step_s,
         "hooks_us": 1e6 * float(hooks.mean() + other.mean()),
@@ -190,12 +203,9 @@ def summary(steps: Steps, watch: Any) -> dict[str, Any]:
 
 def nvml_percent(seconds: float = 60.0) -> float:
     """Share of one processor that the process takes that reads NVML, with a simulated library of 8 GPUs."""
-    import psutil
-
-    from kdoctor.api.watch.companion import Companion
-
     sys.path.append(str(TESTS))  # after kdoctor was found: a folder there has its name
     nvml_library = importlib.import_module("helpers.nvml_library")
+    sys.path.remove(str(TESTS))
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LD_LIBRARY_PATH"] = str(nvml_library.build(Path(folder)))
@@ -205,7 +215,10 @@ def nvml_percent(seconds: float = 60.0) -> float:
         before = [sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True)]
         time.sleep(seconds)
         after = [sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True)]
+        sampled = companion.facts()[GpuSampling]
         companion.close()
+    if not getattr(sampled, "gpus", ()):
+        raise SystemExit(f"NVML was not read: {sampled}")
     return 100 * (sum(after) - sum(before)) / seconds
 
 
@@ -214,7 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packages", nargs="+", default=["keras", "tf_keras"])
     parser.add_argument("--replicas", nargs="+", type=int, default=[2, 8])
-    parser.add_argument("--step-ms", nargs="+", type=float, default=[5.0, 30.0])
+    parser.add_argument("--step-ms", nargs="+", type=float, default=[10.0, 30.0])
     parser.add_argument("--pairs", type=int, default=100, help="pairs of blocks of steps")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -227,16 +240,17 @@ def main() -> None:
     for package, replicas, step_ms in cases:
         command = [sys.executable, __file__, "--one", "--packages", package, "--replicas", str(replicas)]
         command += ["--step-ms", str(step_ms), "--pairs", str(options.pairs)]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
         middle, low, high = (one + nvml for one in found["total"])
         elapsed, elapsed_low, elapsed_high = found["elapsed"]
         over = over or high > LIMIT
         hooks, looks, thread = found["parts"]
-        parts = f"hooks {hooks:.2f} % ({found['hooks_us']:.0f} us), comparisons {looks:.2f} % (every {found['every']} steps)"
         print(
-            f"{'OVER' if high > LIMIT else 'ok  '} {middle:5.2f} % ({low:.2f} to {high:.2f})  {package}, {replicas} replicas, "
-            f"step of {found['step_ms']:.1f} ms: {parts}, thread {thread:.2f} %; "
+            f"{'OVER' if high > LIMIT else 'ok  '} {middle:5.2f} % ({low:.2f} to {high:.2f})  "
+            f"{package}, {replicas} replicas, step of {found['step_ms']:.1f} ms: "
+            f"hooks {hooks:.2f} % ({found['hooks_us']:.0f} us), "
+            f"comparisons {looks:.2f} % (every {found['every']} steps), thread {thread:.2f} %; "
             f"elapsed time {elapsed:+.1f} % ({elapsed_low:+.1f} to {elapsed_high:+.1f})",
             flush=True,
         )

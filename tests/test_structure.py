@@ -16,6 +16,7 @@ PACKAGES = [path for path in MODULES if path.name == "__init__.py" and path.pare
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES_OF_A_FUNCTION = 90
 MOST_LOOSE_MODULES = 6
+WORDS_OF_A_MESSAGE = 13
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -37,3 +38,19 @@ def test_packages_export_nothing(path: Path) -> None:
     """A name has one home. The exceptions are public packages and those with code."""
     imports = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
     assert [node.module for node in imports if node.module != "__future__"] == []
+
+
+def test_messages_are_written_once() -> None:
+    """A line of this many words that two modules use has one home. docs/architecture.md, "Messages".
+
+    The table of commands repeats the first line of their help, which another test compares.
+    """
+    homes: dict[str, set[str]] = {}
+    for path in (path for path in MODULES if path.parts[-2:] != ("cli", "__init__.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in documentation)
+        for text in {str(node.value) for node in texts}:
+            if len(text.split()) >= WORDS_OF_A_MESSAGE and "\n" not in text:
+                homes.setdefault(text, set()).add(str(path.relative_to(ROOT)))
+    assert {text: sorted(found) for text, found in homes.items() if len(found) > 1} == {}

@@ -23,6 +23,7 @@ RESET_NEEDED = Remedy(
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
+RESEAT = "Read the kernel log for the port, then reseat the GPU or replace the riser."
 RESPONDING = "gpu.responding"
 """The check that reports lost and hanging GPUs."""
 

@@ -52,7 +52,7 @@ LEFT_TO_LIBRARIES = ("psutil", "subprocess.py", "tempfile.py", "shutil.py")
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
     """The files of Linux do not exist."""
     if event in {"open", "os.listdir", "os.scandir", "os.stat"} and str(arguments[0]).startswith(GONE):
-        frame = sys._getframe(1)
+        frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and "pathlib" in frame.f_code.co_filename:
             frame = frame.f_back
         if frame is None or not any(name in frame.f_code.co_filename for name in LEFT_TO_LIBRARIES):
@@ -67,9 +67,9 @@ class Reduced(types.ModuleType):
         self.__dict__.update(changed, _module=module, _lacks=lacks)
 
     def __getattr__(self, name: str) -> object:
-        if name in self._lacks:
+        if name in self.__dict__["_lacks"]:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(self._module, name)
+        return getattr(self.__dict__["_module"], name)
 
 
 def simulate(system: str) -> None:
@@ -81,12 +81,12 @@ def simulate(system: str) -> None:
         _refuse("os.stat", (path,))
         return stat(path, *arguments, **named)  # type: ignore[arg-type]
 
-    os.stat = checked  # type: ignore[assignment]
+    os.stat = checked
     sys.addaudithook(_refuse)
     sys.modules["os"] = Reduced(os, lacks["os"])
     sys.modules["signal"] = Reduced(signal, lacks["signal"])
     sys.modules["sys"] = Reduced(sys, (), platform=system)
-    sys.modules.update(dict.fromkeys(lacks["modules"]))  # type: ignore[arg-type]
+    sys.modules.update(dict.fromkeys(lacks["modules"]))  # type: ignore[arg-type, unused-ignore]
 
 
 def run() -> None:
@@ -109,7 +109,7 @@ def run() -> None:
             code = traceback.format_exc()
         finally:
             written, (sys.stdout, sys.stderr) = (sys.stdout, sys.stderr), before
-        output, errors = (stream.buffer.getvalue().decode() for stream in written)  # type: ignore[attr-defined]
+        output, errors = (stream.buffer.getvalue().decode() for stream in written)
         found.append({"code": code or 0, "output": output, "errors": errors})
     sys.stdout.write(json.dumps(found))
 

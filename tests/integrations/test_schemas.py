@@ -11,14 +11,15 @@ from helpers.integrations import FOLDER, ROOT, tool
 
 pytestmark = pytest.mark.services
 
-WORKFLOW = ROOT / ".github" / "workflows" / "kdoctor.yml"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize(
     ("command", "file"),
     [
-        (("actionlint",), WORKFLOW),
-        (("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), WORKFLOW),
+        *((("actionlint",), workflow) for workflow in WORKFLOWS),
+        *((("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), workflow) for workflow in WORKFLOWS),
+        (("hadolint",), ROOT / "Containerfile"),
         (("check-jsonschema", "--builtin-schema", "vendor.github-actions"), ROOT / "action.yml"),
         (("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"), FOLDER / "gitlab.yml"),
         (("pre-commit", "validate-manifest"), ROOT / ".pre-commit-hooks.yaml"),

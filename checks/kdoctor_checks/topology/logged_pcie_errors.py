@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
-from kdoctor_checks._gpus import READ_ONLY, inspect, subjects
+from kdoctor_checks._gpus import READ_ONLY, RESEAT, inspect, subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 
@@ -46,7 +46,7 @@ def logged_pcie_errors(
             brief=" and ".join("corrected PCIe errors" if word[0].isdigit() else word for word in words),
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
             remedy=inspect(
-                "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+                RESEAT,
                 "sudo dmesg | grep AER",
                 "sudo lspci -vvv -t",
             ),

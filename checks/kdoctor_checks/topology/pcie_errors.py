@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
 from kdoctor.model import Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESPONDING, absent, inspect, judge, lost_addresses
+from kdoctor_checks._gpus import RESEAT, RESPONDING, absent, inspect, judge, lost_addresses
 
 _LOSES_DATA = frozenset(
     {"FatalErr", "DLP", "SDES", "TLP", "FCP", "CmpltTO", "RxOF", "MalfTLP", "ECRC", "UncorrIntErr", "BlockedTLP"}
@@ -67,7 +67,7 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
         ok=not exceeded,
         expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
         remedy=inspect(
-            "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+            RESEAT,
             "sudo dmesg | grep AER",
         ),
         brief=f"too many {' and '.join(many)} PCIe errors",
@@ -84,7 +84,7 @@ def _judge_status(function: PciFunction, status: Sequence[str], explained_by: tu
         ok=not found,
         expected="no uncorrected PCIe error",
         remedy=inspect(
-            "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+            RESEAT,
             "sudo dmesg | grep AER",
             f"sudo lspci -vvv -s {quoted(function.bus_id)}",
         ),

@@ -64,9 +64,7 @@ def diagnose(
     not known, or only what followed from it is in the logs; 2 usage error.
     """
     if not logs:
-        raise UsageError(
-            "no logs given", hint="Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -"
-        )
+        raise UsageError("no logs given", hint="Example: kdoctor diagnose train.log")
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     catalog = load_catalog(plugin or ())
     found, notes = logs_of(logs, standard_input())

@@ -3,9 +3,9 @@
 Each tool is a command of kdoctor with ``--format json``, so that its result is the same document. No tool trains,
 writes a file, or runs an interpreter or plugin that the client names: options are given as ``--name=value``, and paths
 after ``--``.
-"""
 
-from __future__ import annotations
+Annotations are not strings here: the oldest SDK takes the parameters' types from them.
+"""
 
 import contextlib
 import io
@@ -44,7 +44,7 @@ def mcp() -> None:
     server().run("stdio")
 
 
-def server() -> FastMCP:
+def server() -> "FastMCP":
     """The server with its tools.
 
     Raises:

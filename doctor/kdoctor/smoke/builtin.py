@@ -5,7 +5,7 @@ from __future__ import annotations
 from kdoctor.smoke.across import ACROSS_NODES
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
-from kdoctor.smoke.jax_scenarios import ON_JAX
+from kdoctor.smoke.jax_scenarios import ON_JAX, SPEED_EXPECTED
 from kdoctor.smoke.model_scenarios import MODELS
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.torch_scenarios import ON_TORCH
@@ -267,7 +267,7 @@ SCENARIOS = (
         tier="full",
         strategy="one-device",
         title="Matrix products and copies on each device",
-        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        expect=SPEED_EXPECTED,
         cases=("each-device",),
         deadline_s=900.0,
         typical_s=3.0,

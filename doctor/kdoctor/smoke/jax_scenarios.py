@@ -5,6 +5,8 @@ from __future__ import annotations
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.feature_scenarios import OPTIMIZERS
 
+SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
+
 ON_JAX = (
     define(
         "smoke.data-parallel",
@@ -105,7 +107,7 @@ ON_JAX = (
         strategy="data-parallel",
         framework="jax",
         title="Matrix products and copies on each device with JAX",
-        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        expect=SPEED_EXPECTED,
         cases=("each-device",),
         deadline_s=900.0,
         typical_s=4.0,

@@ -36,8 +36,8 @@ class Watch:
     ```
 
     Args:
-        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.5 % of
-            the time.
+        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.25 %
+            of the time.
         on_finding: a function that gets each ``WatchFinding``. It may be called from another thread.
         on_error: ``"stop"`` saves a checkpoint and stops the training after a failure of severity error.
         checkpoint: the file of that checkpoint. Defaults to ``kdoctor-watch.keras``.

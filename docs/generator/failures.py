@@ -53,7 +53,8 @@ def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
     if mode.messages:
         lines += ["Messages:", "", "```text", *dict.fromkeys(map(readable, mode.messages)), "```", ""]
     for example in mode.examples:
-        lines += [f"Example, after {_linked(example.source)}:", "", "```text", example.log.rstrip("\n"), "```", ""]
+        after = "" if example.source.startswith("measured") else "after "
+        lines += [f"Example, {after}{_linked(example.source)}:", "", "```text", example.log.rstrip("\n"), "```", ""]
     lines += ["## What to do", ""] if mode.fix or advice.remedy else []
     for fix in mode.fix:
         versions = " and ".join(f"{package} `{which}`" for package, which in fix.when.items())

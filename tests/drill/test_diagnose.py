@@ -30,10 +30,6 @@ DEFECTS = {
         f"{PIP} install --no-deps tensorflow-cpu && {PIP} uninstall --yes tensorflow-cpu",
         "tensorflow_mixed",
     ),
-    "first-of-two-tensorflows-removed": (
-        f"{PIP} install --no-deps tensorflow-cpu==2.20.0 && {PIP} uninstall --yes tensorflow",
-        "tensorflow_mixed",
-    ),
 }
 """What was done to the environment (bash), and the failure."""
 

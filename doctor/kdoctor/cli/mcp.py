@@ -80,6 +80,8 @@ def explain(name: str) -> str:
     Args:
         name: an id such as gpu.free, KD101 or nan_loss, or the text of an error message.
     """
+    if name == "-":
+        raise UsageError("stdin is not a text here: give the text")
     return _run("explain", "--", name)
 
 

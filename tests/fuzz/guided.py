@@ -83,7 +83,8 @@ def _be_child(name: str, folder: Path, seconds: Sequence[str]) -> None:
 
     options = [
         f"-max_total_time={seconds[0]}", f"-seed={seconds[1]}", f"-timeout={run.LIMIT_S:.0f}", f"-max_len={_LONGEST}",
-        f"-rss_limit_mb={run.MEMORY >> 20}", f"-artifact_prefix={folder}{os.sep}", "-print_final_stats=1", "-verbosity=0",
+        f"-rss_limit_mb={run.MEMORY >> 20}", f"-artifact_prefix={folder}{os.sep}", "-print_final_stats=1",
+        "-verbosity=0",
     ]  # fmt: skip
     atheris.Setup([sys.argv[0], *options, str(folder / "corpus")], read, custom_mutator=mutate)
     atheris.Fuzz()

@@ -20,6 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from random import Random
 
@@ -160,9 +161,7 @@ def main() -> int:
     options = parser.parse_args()
     tallies = {name: Tally() for name in options.reader or READERS}
     if options.coverage:
-        from guided import fuzz_guided
-
-        skipped = fuzz_guided(tallies, options.seconds, options.seed, options.corpus)
+        skipped = import_module("guided").fuzz_guided(tallies, options.seconds, options.seed, options.corpus)
         print(skipped or table(tallies))
         return 1 if any(tally.crashes for tally in tallies.values()) else 0
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

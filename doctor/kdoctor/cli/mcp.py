@@ -84,6 +84,8 @@ def explain(name: str) -> str:
     """
     if len(name) > _LONGEST_TEXT:
         raise UsageError(f"name: expected at most {_LONGEST_TEXT} characters; write the text to a file and diagnose it")
+    if name == "-":
+        raise UsageError("stdin is not a text here: give the text")
     return _run("explain", "--", name)
 
 

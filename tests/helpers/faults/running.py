@@ -20,7 +20,8 @@ from helpers.command import KDOCTOR, environ
 MARK = "KDOCTOR_FAULT"
 """Variable that marks the processes of one run, those that left its session included."""
 LONGEST_S = 200.0
-_ANNOUNCED = (sys.executable, "-c", "from keras_doctor.entry import main; open('started', 'w').close(); main()")
+_ANNOUNCED = (sys.executable, "-c", "import os; from keras_doctor.entry import main; os.mknod('started'); main()")
+"""The file is made in one system call: Python code that follows, before ``main``, would be interrupted, too."""
 
 QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")
 

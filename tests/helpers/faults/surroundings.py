@@ -46,7 +46,7 @@ SURROUNDINGS: dict[str, Fault] = {
         for arguments in (("diagnose", "-"), ("explain", "-"), ("fleet", "merge", "-"), ("mcp",))
     },
     "streams: stdin closed, a log": Fault(
-        exits=(0,), says="no failure", arguments=("diagnose", "{folder}/job.log"), closed=(0,), prepare=_job_log
+        exits=(0, 1), says="job.log: 1 line", arguments=("diagnose", "{folder}/job.log"), closed=(0,), prepare=_job_log
     ),
     "streams: stdout full": Fault(exits=(2,), says="No space left on device", stdout="/dev/full", slow=True),
     "streams: stdout full, unbuffered": Fault(

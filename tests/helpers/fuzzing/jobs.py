@@ -48,7 +48,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.session import Collected
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
-from kdoctor.testing import healthy
+from kdoctor.testing import fact_table, healthy
 from kdoctor.text.canvas import PLAIN
 from kdoctor_lint import engine
 from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
@@ -159,7 +159,7 @@ def _pods(data: bytes, _: Path) -> None:
 @cache
 def _reports() -> Sequence[bytes]:
     """The report of a node, and that of a training that was watched."""
-    facts = {Watched: healthy(Watched)}
+    facts = fact_table(healthy(Watched))
     watched = build_report(Collected(facts=facts, target="x", started_at=NOW, duration_s=1.0), plan_of_watch({}))
     return [json.dumps(fleets.healthy("node2"), indent=2).encode(), make_document(watched).to_json().encode()]
 

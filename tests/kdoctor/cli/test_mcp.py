@@ -75,6 +75,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "injected checklist": ("check", {"checklist": "cpu-smoke --output json=out.json"}),
         "interpreter": ("matrix", {"python": "/bin/sh"}),
         "stdin": ("diagnose", {"logs": ["-"]}),
+        "text on stdin": ("explain", {"name": "-"}),
         "after errors": ("explain", {"name": "watch.finite"}),
     }
 
@@ -119,7 +120,7 @@ def test_errors_are_the_commands_errors(answers: dict[str, Any]) -> None:
     assert "no GPUs to show" in text(answers["topology"])
 
 
-@pytest.mark.parametrize("name", ["injected option", "injected checklist", "interpreter", "stdin"])
+@pytest.mark.parametrize("name", ["injected option", "injected checklist", "interpreter", "stdin", "text on stdin"])
 def test_arguments_cannot_become_options(answers: dict[str, Any], name: str) -> None:
     assert answers[name].isError
     assert not answers["after errors"].isError

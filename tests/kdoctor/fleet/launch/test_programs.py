@@ -202,7 +202,7 @@ def test_pods_that_cannot_be_listed_are_a_usage_error(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(tmp_path, "kubectl", script, monkeypatch)
-    with pytest.raises(UsageError, match="list of pods|kubectl get pods: "):
+    with pytest.raises(UsageError, match=r"list of pods|kubectl get pods: "):
         Kubectl(()).nodes({})
 
 

@@ -24,7 +24,7 @@ def custom_loop(case: Case) -> None:
     """Train with the other workers, compare with one device, and all-reduce a large message."""
     case.phase("strategy")
     place = read_place(case)
-    case.measure({"workers": len(place.addresses), "worker": place.index})
+    case.measure({"workers": len(place.addresses), "worker": place.number})
     require_port(case, place.address)
     one_thread_each(2)
     if case.devices_kind == "gpu":

@@ -23,15 +23,15 @@ def data_parallel(case: Case) -> None:
     """``Model.fit`` on all devices of all workers, compared with one device."""
     case.phase("strategy")
     place = read_place(case)
-    case.measure({"workers": len(place.addresses), "worker": place.index})
+    case.measure({"workers": len(place.addresses), "worker": place.number})
     require(case)
     import keras
 
     host, _, port = place.addresses[0].rpartition(":")
     coordinator = f"{host}:{int(port) + 1}"
-    if place.index == 0:
+    if place.number == 0:
         require_port(case, coordinator)
-    keras.distribution.initialize(coordinator, len(place.addresses), place.index)
+    keras.distribution.initialize(coordinator, len(place.addresses), place.number)
     distribution = keras.distribution.DataParallel(devices=keras.distribution.list_devices(case.devices_kind))
     distribution.auto_shard_dataset = False  # each worker feeds its share
     describe(case, distribution)
@@ -49,7 +49,7 @@ def data_parallel(case: Case) -> None:
 def _share(whole: Batches, place: Place) -> Batches:
     """What this worker feeds: its rows of each global batch."""
     rows = np.arange(len(whole.inputs)).reshape(-1, len(place.addresses), whole.global_batch // len(place.addresses))
-    mine = rows[:, place.index].ravel()
+    mine = rows[:, place.number].ravel()
     return Batches(whole.inputs[mine], whole.targets[mine], rows.shape[-1])
 
 

@@ -15,13 +15,13 @@ class Place(NamedTuple):
 
     addresses: List[str]
     """``host:port`` of each worker."""
-    index: int
+    number: int
     """Of this one."""
 
     @property
     def address(self) -> str:
         """Where the others expect this one."""
-        return self.addresses[self.index]
+        return self.addresses[self.number]
 
 
 def read_place(case: Case) -> Place:

@@ -26,7 +26,13 @@ def test_default_is_the_quick_tier(catalog: Catalog) -> None:
 
 def test_each_tier_includes_the_smaller_ones(catalog: Catalog) -> None:
     quick, standard, full = (set(ids(catalog, tier=tier)) for tier in ("quick", "standard", "full"))
-    assert quick < standard < full == set(catalog.scenarios) - {OWN_MODEL}
+    assert quick < standard < full == {name for name, one in catalog.scenarios.items() if one.tier != "job"}
+    assert OWN_MODEL not in full
+
+
+def test_trainings_over_several_nodes_run_only_if_they_are_named(catalog: Catalog) -> None:
+    assert ids(catalog, "across-nodes") == ("smoke.across-nodes",)
+    assert "smoke.across-nodes" not in ids(catalog, strategy="multi-worker")
 
 
 def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:

@@ -132,7 +132,7 @@ def _outcome(answer: Answer, sent: SentReport | None) -> WorkerOutcome:
 
 
 def _busy(sent: SentReport) -> str:
-    """Why a worker did not take part, if another process had its port: the others wait for it in vain."""
+    """Why a worker did not take part, if another process had its port. The others fail then."""
     skipped = [item.reason or "" for item in sent.results if item.id in _CHECKS and item.status is Status.SKIP]
     return next((clean(reason) for reason in skipped if "cannot be used" in reason), "")
 

@@ -12,6 +12,7 @@ import pytest
 from kdoctor.errors import UsageError
 from kdoctor.fleet.launch.engine import InterruptedRunError, first_problem, tied
 from kdoctor.fleet.launch.engines import ENGINES
+from kdoctor.fleet.launch.kubectl import Kubectl
 from kdoctor.fleet.launch.slurm import Slurm
 from kdoctor.fleet.launch.ssh import Ssh
 
@@ -187,7 +188,7 @@ def test_pods_are_found_by_their_nodes(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     (tmp_path / "pods.json").write_text(json.dumps({"items": pods}))
     program(tmp_path, "kubectl", f'case $1 in get) cat {tmp_path}/pods.json;; *) echo "$@";; esac', monkeypatch)
-    engine = ENGINES["kubernetes"](["--namespace=ml", "--selector=a=b"])
+    engine = Kubectl(["--namespace=ml", "--selector=a=b"])
     assert engine.nodes({}) == "n1,p2"
     written: list[bytes] = []
     assert engine.run("n1", COMMAND, lambda piece: not written.append(piece), 60).exit_code == 0  # type: ignore[func-returns-value]
@@ -201,8 +202,8 @@ def test_pods_that_cannot_be_listed_are_a_usage_error(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(tmp_path, "kubectl", script, monkeypatch)
-    with pytest.raises(UsageError, match="kubectl get pods: "):
-        ENGINES["kubernetes"](()).nodes({})
+    with pytest.raises(UsageError, match=r"list of pods|kubectl get pods: "):
+        Kubectl(()).nodes({})
 
 
 def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def _newest(content: bytes) -> dict[str, Pod]:
         pods = sorted(items, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
         found = {str(pod.get("spec", {}).get("nodeName") or pod["metadata"]["name"]): pod for pod in pods}
         for pod in pods:  # what is asked of each later
-            _owners(pod), _why_it_waits(pod), _why_it_died(pod), pod["metadata"]["name"]
+            _ = _owners(pod), _why_it_waits(pod), _why_it_died(pod), pod["metadata"]["name"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"the API of Kubernetes sent no list of pods: {error}") from error
     return {node: pod for node, pod in found.items() if is_valid(node)}

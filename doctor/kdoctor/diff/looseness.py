@@ -44,12 +44,11 @@ def compare_numbers(old: Any, new: Any, looser: Looser) -> Kind:
 
 
 def _compare_sets(old: set[str], new: set[str]) -> Kind:
-    both: dict[tuple[bool, bool], Kind] = {
-        (True, True): "cosmetic",
-        (True, False): "loosened",
-        (False, True): "tightened",
-    }
-    return both.get((old <= new, new <= old), "moved")
+    if old == new:
+        return "cosmetic"
+    if old < new:
+        return "loosened"
+    return "tightened" if new < old else "moved"
 
 
 def compare_specifiers(old: str, new: str) -> Kind:

@@ -124,7 +124,7 @@ def test_wheel_runs_with_every_extra(built: Path, tmp_path: Path, version: str) 
             subprocess.run(["uv", "pip", "install", "--quiet", "--python", again / "bin/python", archived], check=True)
             subprocess.run([again / "bin/kdoctor", "--version"], check=True)
     extras = set(project()["optional-dependencies"]) - set(LIGHT)
-    assert extras == {"tensorflow", "cuda", "jax", "torch"}
+    assert extras == {"tensorflow", "cuda", "jax", "torch", "ray"}
     failed = {extra for extra in extras if not resolves(f"{wheel}[{extra}]", python)}
     assert failed <= ({"tensorflow", "cuda"} if version == "3.14" else set())
 

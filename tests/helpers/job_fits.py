@@ -25,13 +25,13 @@ class Forgetful(keras.Model):  # type: ignore[misc]  # Keras has no types
         return super().train_step(data)
 
 
-class CountsPadding(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Reports a validation loss that is not weighted by the examples of a replica."""
+class AddsUp(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Reports a validation loss that is the sum over the replicas."""
 
     def test_step(self, data: Any) -> Any:
         inputs, targets = data
         losses = keras.losses.sparse_categorical_crossentropy(targets, self(inputs), from_logits=True)
-        return {"loss": tf.reduce_mean(losses)}
+        return {"loss": tf.distribute.get_replica_context().num_replicas_in_sync * tf.reduce_mean(losses)}
 
 
 class Fit(NamedTuple):
@@ -64,7 +64,7 @@ def fits() -> dict[str, Fit]:
         ),
         "forgets weights, without any": Fit(data, None, Forgetful),
         "forgets weights": Fit(data, {"class_weight": WEIGHTS}, Forgetful),
-        "counts padding": Fit(data, {"validation_data": odd, "validation_batch_size": 16}, CountsPadding),
+        "adds up validation": Fit(data, {"validation_data": odd, "validation_batch_size": 16}, AddsUp),
         "no argument of fit": Fit(data, {"class_weights": WEIGHTS}),
         "no dictionary": Fit(data, [WEIGHTS]),
         "two kinds of weights": Fit(arrays, {"class_weight": WEIGHTS, "sample_weight": ones}),

@@ -25,8 +25,10 @@ from kdoctor.facts import (
     Gpus,
     JobConfig,
     Node,
+    PairTests,
     SmokeRun,
     SmokeRuns,
+    Together,
     Unavailable,
     Watched,
     WatchedInput,
@@ -57,24 +59,28 @@ def _node() -> Facts:
 
 @cache
 def _fleet() -> Fleet:
-    """Four of that node, each another task of the job."""
-    cluster = {"worker": tuple(f"node{number:04}:2222" for number in range(1, 5))}
+    """Four of that node, each another task of the job, which train with each other."""
+    names = tuple(f"node{number:04}" for number in range(1, 5))
+    cluster = {"worker": tuple(f"{name}:2222" for name in names)}
     sections, node = shared_facts(_node()), _node()[Node]
     return Fleet(
         nodes=tuple(
             FleetNode(
-                name=f"node{index + 1:04}",
+                name=name,
                 checklist="multi-gpu-keras, version 1",
                 kdoctor="0.1.0",
                 sections=sections,
-                node=replace(node, name=f"node{index + 1:04}", rank=index) if isinstance(node, Node) else None,
+                node=replace(node, name=name, rank=index) if isinstance(node, Node) else None,
                 job=JobConfig(cluster=cluster, task=f"worker {index}"),
                 steps={"smoke.baseline/mirrored, 8 x gpu": 0.01 + 0.0001 * index},
                 started_at="2026-01-01T00:00:00+00:00",
             )
-            for index in range(4)
+            for index, name in enumerate(names)
         ),
         merged_at="2026-01-01T00:10:00+00:00",
+        pairs=PairTests(
+            nodes=names, proven=names, pairs=2, together=Together(nodes=names, outcome="trained"), gbs=11.0
+        ),
     )
 
 

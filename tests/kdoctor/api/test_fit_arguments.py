@@ -9,7 +9,7 @@ import pytest
 from helpers.job_runs import trials
 
 FINE = ("class weights and validation", "weights and split of arrays", "forgets weights, without any")
-WRONG = {"forgets weights": {"job.equals-one-device"}, "counts padding": {"job.metrics", "job.evaluate"}}
+WRONG = {"forgets weights": {"job.equals-one-device"}, "adds up validation": {"job.metrics", "job.evaluate"}}
 """Jobs with a defect that shows with these arguments only, and the checks that find it."""
 REFUSED = {
     "no argument of fit": "'class_weights' is not one of",
@@ -42,7 +42,7 @@ def test_correct_job_passes(found: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_defect_that_shows_with_an_argument_is_found(found: dict[str, Any], name: str) -> None:
     assert found[name]["findings"].keys() - TIMED == WRONG[name]
-    if name == "counts padding":
+    if name == "adds up validation":
         assert any("val_loss is" in one for one in found[name]["findings"]["job.metrics"])
 
 

@@ -29,6 +29,7 @@ NOT_RUN = {
     "kdoctor fleet run": "needs nodes (make test-fleet)",
     "kdoctor matrix --python /opt/conda/envs/job": "needs conda",
     "kdoctor rollback --checklist ci/gpu-node.yaml --verify": "needs a package index",
+    "kdoctor smoke --strategy data-parallel": "trains for minutes (make test-smoke)",
     "kdoctor smoke --tier standard": "trains for minutes (make test-smoke)",
     "kdoctor smoke multi-worker lost-worker": "trains for a minute (make test-smoke)",
     "kdoctor smoke --strategy parameter-server": "trains for a minute (make test-smoke)",

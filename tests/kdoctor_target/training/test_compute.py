@@ -16,8 +16,8 @@ from kdoctor_target.training.compute import show_only
 def test_one_gpu_of_the_jobs_is_shown(
     before: str | None, index: int, after: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if before is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before or "")  # also where it is not set, so that it is unset afterwards
+    if before is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     show_only(index)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == after

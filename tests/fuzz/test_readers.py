@@ -102,7 +102,7 @@ def parses(path: Path) -> bool:
 
 
 def test_unchanged_documents_are_read_and_reach_every_module_that_parses(tmp_path: Path) -> None:
-    # In a process of its own: what another test has cached is not called again.
+    # In a separate process: what another test has cached is not called again.
     command = [sys.executable, "-m", "helpers.fuzzing.reached", str(tmp_path)]
     names = set(subprocess.run(command, check=True, capture_output=True, text=True, env=PATHS).stdout.split())
     modules = {

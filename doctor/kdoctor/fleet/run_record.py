@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -18,6 +18,8 @@ SCHEMA: Literal["kdoctor/fleet-run/v1"] = "kdoctor/fleet-run/v1"
 FILE = "fleet-run.json"
 NODES = "nodes"
 """The subfolder of the reports."""
+
+Record = TypeVar("Record", bound=Document)
 
 
 class NodeOutcome(Part):
@@ -76,17 +78,30 @@ def read_run(folder: Path) -> FleetRun | None:
     Raises:
         UsageError: it is not a record.
     """
-    path = folder / FILE
+    return read_record(folder / FILE, FleetRun, lambda run: run.nodes)
+
+
+def read_record(path: Path, kind: type[Record], names: Callable[[Record], Iterable[str]]) -> Record | None:
+    """A record in the folder of a run; None if there is no such file.
+
+    Args:
+        path: the file.
+        kind: the class of the record.
+        names: the nodes that a record names.
+
+    Raises:
+        UsageError: it is not such a record, or a name is not one of a node.
+    """
     if not path.is_file():
         return None
     try:
-        run = FleetRun.model_validate_json(path.read_bytes())
+        record = kind.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise UsageError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    wrong = next((name for name in run.nodes if not is_valid(name)), None)
+    wrong = next((name for name in names(record) if not is_valid(name)), None)
     if wrong is not None:
         raise UsageError(f"{path}: {wrong[:80]!r} is not a name of a node")
-    return run
+    return record

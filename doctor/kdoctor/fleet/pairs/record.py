@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
-from kdoctor.fleet.names import MOST_NODES, is_valid
+from kdoctor.fleet.names import MOST_NODES
 from kdoctor.fleet.pairs.schedule import Trial
+from kdoctor.fleet.run_record import read_record
 from kdoctor.output import write_atomically
 
 SCHEMA: Literal["kdoctor/fleet-pairs/v1"] = "kdoctor/fleet-pairs/v1"
@@ -76,21 +77,15 @@ def read_pairs(folder: Path) -> FleetPairs | None:
         UsageError: it is not a record.
     """
     path = folder / FILE
-    if not path.is_file():
+    pairs = read_record(path, FleetPairs, _names)
+    if pairs is None:
         return None
-    try:
-        pairs = FleetPairs.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise UsageError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    named = {*pairs.nodes, *(name for entry in (*pairs.pairs, *pairs.groups) for name in entry.nodes)}
-    wrong = next((name for name in named if not is_valid(name)), None)
-    if wrong is not None:
-        raise UsageError(f"{path}: {wrong[:80]!r} is not a name of a node")
     if any(len(entry.nodes) != 2 or len(set(entry.nodes)) != 2 for entry in pairs.pairs):  # noqa: PLR2004 - a pair
         raise UsageError(f"{path}: pairs: each has two different nodes")
     if any(len(set(entry.nodes)) < 2 for entry in pairs.groups):  # noqa: PLR2004 - no group
         raise UsageError(f"{path}: groups: each has two or more nodes")
     return pairs
+
+
+def _names(pairs: FleetPairs) -> set[str]:
+    return {*pairs.nodes, *(name for entry in (*pairs.pairs, *pairs.groups) for name in entry.nodes)}

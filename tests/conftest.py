@@ -18,6 +18,9 @@ pytest.register_assert_rewrite("helpers.comparison_checks")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What a test checks must not appear in the history of the person who runs it.
+os.environ["KDOCTOR_NO_HISTORY"] = "1"
+
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' folders in it are only for their user
 _NEEDED_BYTES = 8 << 30
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from kdoctor.diagnose.endings import hangs
 from kdoctor.diagnose.recogniser import EXCEPTION
 from kdoctor.diagnose.scan import ErrorLine, Event, Scan
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
@@ -18,8 +19,6 @@ FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
 _CAN_END = frozenset({"registration", "silent", "slow"})
 _CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
-_AT_END = 1000
-"""Weight of the last line: that nothing follows says more than the message."""
 _FAILED = 5
 """Score from which a line is a failure and not a warning."""
 _SHOWN = 6
@@ -76,7 +75,7 @@ class Verdict:
 
 def conclude(found: Scan, known: KnownFailures) -> Verdict:
     """The causes among what was found."""
-    events = [*found.events, *_at_end(found, known)]
+    events = [*found.events, *hangs(found, known)]
     ruled_out: dict[str, str] = {}
     possible = [event for event in events if not _is_ruled_out(event, found, ruled_out)]
     groups = _grouped(_most_specific(possible, found))
@@ -91,7 +90,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal:
         return Verdict([], mild, ruled_out, unknown)
-    if fatal and fatal[0].failure.follows and failed and order(failed) < order(fatal[0].first):
+    follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
+    if follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
@@ -111,23 +111,6 @@ def _can_end(group: Group, found: Scan) -> bool:
     """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
     trained = group.first.line < found.progress.get(group.first.log, 0)
     return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
-
-
-def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
-    """Failures that show by the last line before a job did nothing more."""
-    ended = {message for event in found.events if event.failure.follows for message in event.failure.messages}
-    for number, tail in found.tails.items():
-        last = next(((line, text) for line, text in reversed(tail) if not _is_closing(text, ended)), None)
-        for failure in known.failure_modes if last else ():
-            for pattern in failure.at_end:
-                match = re.search(pattern, last[1]) if last else None
-                if match and last:
-                    yield Event(failure, _AT_END, number, last[0], last[1], match.groupdict(), None, None)
-
-
-def _is_closing(text: str, ended: Iterable[str]) -> bool:
-    """Whether a line is a launcher's, which says that the job was ended."""
-    return not text or any(re.search(message, text) for message in ended)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -229,8 +212,10 @@ def _order(found: Scan) -> _Order:
 class _Order:
     by_time: bool
 
-    def __call__(self, item: Event | ErrorLine) -> tuple[float, int, int]:
-        return (item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
+    def __call__(self, item: Event | ErrorLine) -> tuple[bool, float, int, int]:
+        # A job that waits may wait for one that failed later.
+        waits = isinstance(item, Event) and item.at_end
+        return (waits, item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
 
 
 def _fold(groups: list[Group], order: _Order) -> list[Group]:

@@ -35,13 +35,14 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Packages, the triggers, and the patterns of messages that name their version."""
 
+_EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
-        ("Error", "Exception", "Interrupt"),
-        r"^[\s>|]{0,16}(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Errors?|Exception|Interrupt)(?::|$)",
+        ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
+        rf"^[\s>|]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?[A-Z]\w{{0,60}}{_EXCEPTION_NAME}(?::|$)",
     ),
     (8, ("what():",), r"^ *what\(\): "),
     (7, ("terminate called",), r"terminate called after throwing"),

@@ -6,7 +6,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from kdoctor.diagnose.inputs import Log
@@ -61,6 +61,8 @@ class Event:
     count: int = 1
     quote: str = ""
     """The text with the message near its beginning."""
+    at_end: bool = False
+    """Whether it shows only by being the last line before the job did nothing more."""
 
     @property
     def name(self) -> str:
@@ -99,8 +101,8 @@ class Scan:
     sizes: list[int] = field(default_factory=list)
     progress: dict[int, int] = field(default_factory=dict)
     """The last line of each log on which a training made progress."""
-    tails: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """The last lines of each log."""
+    tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
+    """The last lines of each log, and their numbers."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -287,11 +289,16 @@ class _Reader:
                 return found
         return None
 
-    def _tail(self) -> list[tuple[int, str]]:
-        lines = clean(self._before.decode("utf-8", "replace")).replace("\\x0d", "\n").splitlines()
-        shown = [mask(line.rstrip()) for line in lines if line.strip()]
-        # Frames of a progress bar count as lines here, so the number is that of the end.
-        return [(self._lines, split(line).text) for line in shown[-40:]]
+    def _tail(self) -> list[tuple[int, Line]]:
+        lines = self._before.decode("utf-8", "replace").split("\n")
+        first = self._lines - len(lines) + 2
+        shown = []
+        for number, line in enumerate(lines, first):
+            frame = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
+            part = split(clean(frame))
+            if part.text:
+                shown.append((number, replace(part, text=mask(part.text))))
+        return shown
 
 
 def _quoted(text: str, message: str) -> str:

@@ -25,8 +25,10 @@ _SHOWN = 6
 """Lines that are shown where nothing is recognised."""
 _NEAR = 60
 """Lines between a traceback and the message that explains it."""
+_WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
+"""Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
 _GENERIC = re.compile(
-    r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
+    r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
 )
 """Errors that only wrap another one."""
@@ -88,6 +90,10 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     fatal = [group for group in roots if group.fatal]
     mild = [group for group in roots if not group.fatal]
     failed = next((line for line in unknown if line.score > _FAILED), None)
+    if not failed and all(_went_on(group, found) for group in fatal):
+        for group in fatal:
+            ruled_out[group.failure.id] = "training went on"
+        fatal = []
     if failed and not fatal:
         return Verdict([], mild, ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
@@ -100,6 +106,13 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])
     return Verdict(fatal, mild, ruled_out, []) if fatal else Verdict(mild, [], ruled_out, [])
+
+
+def _went_on(group: Group, found: Scan) -> bool:
+    """Whether a job that waited then trained on. A log can show progress late, so this counts only if nothing failed."""
+    return group.failure.kind == "hang" and all(
+        event.last < found.progress.get(event.log, 0) and not event.at_end for event in group.events
+    )
 
 
 def _is_echo(group: Group) -> bool:
@@ -195,7 +208,7 @@ def _weigh(group: Group, found: Scan) -> None:
     if group.alternatives:
         group.doubts += 1
     progress = found.progress.get(first.log, 0)
-    if failure.kind == "crash" and not failure.follows and progress > max(event.line for event in group.events):
+    if group.fatal and not failure.follows and progress > max(event.last for event in group.events):
         group.against.append(f"training went on until line {progress}")
         group.doubts += 1
     if failure.follows:
@@ -277,6 +290,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         and error.line > found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
+    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error.score < best or error not in first]

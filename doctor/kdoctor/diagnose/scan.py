@@ -94,6 +94,8 @@ class Scan:
     """Ids of the failures of which a clue was found."""
     denied: dict[str, str] = field(default_factory=dict)
     """Ids of the failures that a line rules out, and the line."""
+    denied_last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The log and number of the last such line."""
     versions: dict[str, str] = field(default_factory=dict)
     errors: list[ErrorLine] = field(default_factory=list)
     ignored: list[tuple[int, int]] = field(default_factory=list)
@@ -287,6 +289,7 @@ class _Reader:
             self._found.clues.add(rule.failure.id)
         elif rule.role == "unless" and rule.failure:
             self._found.denied.setdefault(rule.failure.id, mask(line.text))
+            self._found.denied_last[rule.failure.id] = (self._number, number)
         elif rule.role == "ignored" and len(self._found.ignored) < _ERRORS:
             self._found.ignored.append((self._number, number))
 

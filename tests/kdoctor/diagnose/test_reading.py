@@ -306,3 +306,63 @@ def test_unknown_error_before_a_closing_line_is_the_failure() -> None:
     )
     diagnosis = text(log)
     assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", "KeyError: 'label'")
+
+
+STALLED = "stall_inspector.cc:105] One or more tensors ... waiting for remainder of ranks for more than 60 seconds."
+STEP = "100/100 ━━━━━━━━━━━━━━━━━━━━ 3s 21ms/step - loss: 1.0"
+
+
+def test_stall_before_further_steps_is_ruled_out() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\n")
+    assert diagnosis.conclusion == "no-failure"
+    assert [item.id for item in diagnosis.ruled_out] == ["horovod_stalled"]
+
+
+@pytest.mark.parametrize("times", [1, 250])
+def test_stall_after_the_last_step_is_the_cause(times: int) -> None:
+    # A line that was often the same is only counted, and its last place counts too.
+    diagnosis = text(f"{STALLED}\n" * times + f"{STEP}\n{STALLED}\n")
+    assert first(diagnosis) == ("horovod_stalled", 1, None)
+
+
+def test_stall_before_a_crash_is_kept() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\nValueError: I/O operation on closed file.\n")
+    assert diagnosis.conclusion == "not-recognised"
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("2026-03-02T09:00:00+09:00", 0.0),
+        ("2026-03-02 00:00:00.250Z", 0.25),
+        ("2026-03-01T19:00:00.123456789-0500", 0.123456789),
+        ("2026-03-02 00:00:00,5 INFO", 0.5),
+    ],
+)
+def test_time_zone_of_a_line_counts(written: str, seconds: float) -> None:
+    start = split("2026-03-02 00:00:00").time
+    found = split(f"{written} step").time
+    assert start is not None
+    assert found == pytest.approx(start + seconds, abs=1e-5)
+
+
+def test_errors_that_wrap_others_are_shown_alone() -> None:
+    diagnosis = text("InvalidArgumentError: Graph execution error:\n\nDetected at node A\n")
+    assert diagnosis.conclusion == "not-recognised"
+    both = text("InvalidArgumentError: Graph execution error:\n  (0) INVALID_ARGUMENT: shapes differ\n")
+    assert [line.text for line in both.lines] == ["(0) INVALID_ARGUMENT: shapes differ"]
+
+
+@pytest.mark.parametrize(
+    "line", ["12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}']
+)
+def test_error_at_the_end_is_shown(line: str) -> None:
+    assert text(f"start\n{line}\n").conclusion == "not-recognised"
+    assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"
+
+
+def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
+    stuck = "E rendezvous.cc:38] This thread has been waiting for `acquire clique` for 10 seconds and may be stuck."
+    unstuck = "E rendezvous.cc:108] Thread is unstuck! Warning above was a false-positive."
+    assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-failure"
+    assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from kdoctor.diagnose.inputs import Log
 from kdoctor.diagnose.line import Line, split, time_of
@@ -38,6 +38,10 @@ _DIGITS = b"0123456789"
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
 _PROGRESS = b"/step"
 """What every progress bar of Keras has."""
+_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|\d(?:it/s|s/it)[^]\r\n]{0,80}\])"
+_METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
+_GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
+"""A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
 _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
 _LOSSES = 20
@@ -215,6 +219,7 @@ class _Reader:
                     event.count += 1
                     again[id(event)] = (event, place)
                 continue
+            raw = _GLUED.sub(rb"\1\n", raw) if len(raw) < _LONGEST else raw
             found = triggers.search(b"\n" + raw)
             if found is None:
                 new.discard(shape)
@@ -237,7 +242,12 @@ class _Reader:
         self._dull.add(shape)
 
     def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
-        raw = raw[max(0, place - _BEFORE) : place + _LONGEST]
+        parts = raw[max(0, place - _BEFORE) : place + _LONGEST].split(b"\n")
+        events, recognised = zip(*(self._part(part, number, before) for part in parts), strict=True)
+        self._repeats(shape, tuple(chain(*events)), most=_REPEATED if any(recognised) else _UNRECOGNISED)
+
+    def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
+        """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
         line = split(clean(raw.decode("utf-8", "replace")))
         hits = self._recogniser.recognise(line.text)
         if line.time is None and hits:
@@ -255,7 +265,7 @@ class _Reader:
                 self._first.append(error)
             else:
                 self._last.append(error)
-        self._repeats(shape, events, most=_REPEATED if hits else _UNRECOGNISED)
+        return events, bool(hits)
 
     def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
         """Remember a line, so that it is only counted once it was often enough the same."""

@@ -248,8 +248,12 @@ class _Reader:
 
     def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
         """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
-        line = split(clean(raw.decode("utf-8", "replace")))
+        text = clean(raw.decode("utf-8", "replace"))
+        line = split(text)
         hits = self._recogniser.recognise(line.text)
+        if not hits and text.startswith("{"):  # then its level may say that it is an error
+            line = replace(line, text=text)
+            hits = self._recogniser.recognise(text)
         if line.time is None and hits:
             line = Line(line.text, line.rank, self._time_before(before))
         messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)

@@ -115,6 +115,45 @@ def test_progress_bar_alone_is_no_message(bar: str) -> None:
     assert not diagnosis.lines
 
 
+PREFIXES = (
+    "Nov 20 03:12:44 gpu-07 python3[48211]: ",  # journalctl
+    "Nov 20 03:12:44 ",  # ts
+    "[2026-11-20 03:12:44] ",
+    "[2026-11-20, 03:12:44 UTC] {process_utils.py:182} INFO - ",  # Airflow
+    "2026-11-20T03:12:44.1029310Z ",  # GitHub Actions
+    "2026-11-20T03:12:44.102931+0100 gpu-07 train.sh[48211]: ",
+    "1763608364102 ",  # CloudWatch
+    "[1,mpirank:3,algo-1]<stderr>:",  # SageMaker
+    "[Rank 3] ",
+    "[default3]:2026-11-20 03:12:44 ",
+)
+UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_a_collector_of_logs_writes_before_a_line_does_not_matter(prefix: str) -> None:
+    for log, cause in (("Epoch 1/5\nKeyboardInterrupt", "cancelled"), (f"Epoch 1/2\n{ERROR}", ID)):
+        assert text("".join(f"{prefix}{line}\n" for line in log.splitlines())).causes[0].id == cause
+    for line in UNKNOWN:
+        diagnosis = text(f"{prefix}Epoch 1/5\n{prefix}{line}\n")
+        assert (diagnosis.conclusion, [shown.text for shown in diagnosis.lines]) == ("not-recognised", [line])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"severity": "ERROR", "jsonPayload": {"message": ERROR}},
+        {"log": f"{ERROR}\n", "stream": "stderr", "time": "2026-11-20T03:12:44.102931123Z"},
+        {"textPayload": ERROR, "timestamp": "2026-11-20T03:12:44.102Z"},
+        {"msg": f"[rank1]: {ERROR}"},
+    ],
+)
+def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
+    diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
+    assert first(diagnosis)[:2] == (ID, 2)
+    assert diagnosis.causes[0].first.text == ERROR
+
+
 def test_notebook_outputs_are_read(tmp_path: Path) -> None:
     outputs = [
         {"output_type": "stream", "text": ["Epoch 1/2\n"]},

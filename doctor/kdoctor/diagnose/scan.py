@@ -11,7 +11,8 @@ from itertools import accumulate, chain
 
 from kdoctor.diagnose.inputs import Log
 from kdoctor.diagnose.line import Line, split, time_of
-from kdoctor.diagnose.recogniser import Hit, Recogniser
+from kdoctor.diagnose.recogniser import EXCEPTION, Hit, Recogniser
+from kdoctor.diagnose.tracebacks import TITLE, exception_after
 from kdoctor.errors import UsageError
 from kdoctor.failures.known import KnownFailure
 from kdoctor.text.sanitize import clean
@@ -210,6 +211,11 @@ class _Reader:
         has_frames = b"\r" in text
         ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
         again: dict[int, tuple[Event, int]] = {}
+
+        def number(place: int) -> int:
+            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
+            return self._lines + 1 + before
+
         for place, shape in enumerate(shapes):
             if shape not in new:
                 continue
@@ -225,14 +231,20 @@ class _Reader:
                 new.discard(shape)
                 self._forget(shape)
                 continue
-            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
-            self._line(
-                raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place]
-            )
+            before = lines[max(0, place - 40) : place]
+            self._line(raw, max(0, found.start() - 1), number(place), shape, before)
+            if TITLE in raw:
+                ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+                if ending:
+                    self._exception(ending[1], number(ending[0]))
 
         for event, place in again.values():
-            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
-            event.last = max(event.last, self._lines + 1 + before)
+            event.last = max(event.last, number(place))
+
+    def _exception(self, line: Line, number: int) -> None:
+        """Keep the exception of a traceback, unless its line is recognised when it is read."""
+        if not self._recogniser.recognise(line.text):
+            self._keep(ErrorLine(EXCEPTION, self._number, number, mask(line.text), line.rank, line.time))
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)
@@ -264,12 +276,11 @@ class _Reader:
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
         if errors and all(event.failure.needs or event.failure.unless for event in events):
-            error = ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time)
-            if len(self._first) < _ERRORS:
-                self._first.append(error)
-            else:
-                self._last.append(error)
+            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
         return events, bool(hits)
+
+    def _keep(self, error: ErrorLine) -> None:
+        (self._first if len(self._first) < _ERRORS else self._last).append(error)
 
     def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
         """Remember a line, so that it is only counted once it was often enough the same."""

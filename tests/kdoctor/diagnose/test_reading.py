@@ -339,7 +339,18 @@ def test_hang_is_likelier_with_several_gpus() -> None:
     assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
 
 
-@pytest.mark.parametrize("error", ["concurrent.futures.process.BrokenProcessPool: x", "subprocess.TimeoutExpired: x"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "concurrent.futures.process.BrokenProcessPool: x",
+        "subprocess.TimeoutExpired: x",
+        "Exception: x",
+        "socket.gaierror: [Errno -2] Name or service not known",
+        "google.api_core.exceptions.NotFound: 404 GET x",
+        "_queue.Empty",
+        "mine.Late",
+    ],
+)
 def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
     diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
     assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", error)

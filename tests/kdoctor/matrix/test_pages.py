@@ -7,10 +7,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
-from kdoctor.matrix.keras import KerasFeature, KerasRelease, MeasuredFeature
-from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.keras import FeatureResult, KerasFeature, KerasRelease, MeasuredFeature
+from kdoctor.matrix.model import GpuKind, VersionMatrix
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows
 from kdoctor.matrix.render import FORMATS, render
 from kdoctor.matrix.requirements import requirements
@@ -23,11 +25,9 @@ MATRIX = small_matrix(OLD, PATCH, NEW)
 MACHINE = Machine(driver="560.28", gpus=(A100,), python="3.11")
 FACTS = (Fact("Driver", "560.28", "--driver"), Fact("GPUs", "A100 | one", "--gpu"))
 INSTALL = "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
+RESULTS: dict[str, FeatureResult] = {"a/one": "right", "a/two": "wrong", "a/three": "wrong", "a/four": "raises"}
 MEASURED: dict[str, Any] = {
-    "features": {
-        name: MeasuredFeature(feature=name, title=f"{name} of a job")
-        for name in ("a/one", "a/two", "a/three", "a/four")
-    },
+    "features": {name: MeasuredFeature(feature=name, title=f"{name} of a job") for name in RESULTS},
     "keras_releases": (
         KerasRelease(
             package="keras", release="3.10.0", tensorflow="2.19.0", python="3.11", measured="2026-01-01", source=SOURCE
@@ -37,7 +37,7 @@ MEASURED: dict[str, Any] = {
         KerasFeature(
             feature=name, package="keras", releases=("3.10.0",), result=result, observed="seen", source=SOURCE
         )
-        for name, result in (("a/one", "right"), ("a/two", "wrong"), ("a/three", "wrong"), ("a/four", "raises"))
+        for name, result in RESULTS.items()
     ),
 }  # fmt: skip
 
@@ -202,6 +202,78 @@ def test_ascii_terminal_gets_escapes() -> None:
     assert "caf\u00e9" in terminal(replace(view(), facts=odd))[0]
 
 
+def long_facts(number: int) -> tuple[Fact, ...]:
+    """Facts that take that many lines of the screen."""
+    return tuple(Fact(f"Fact{n}", "known", "--option") for n in range(number))
+
+
+def around(number: int, **changes: Any) -> list[str]:
+    """The short answer below that many lines of facts: six releases run, and one of them has a newer neighbour."""
+    runs = [release(f"2.{minor}.0") for minor in range(10, 16)]
+    matrix = small_matrix(*runs, release("2.20.0", python=">=3.14"), **changes)
+    return terminal(replace(view(matrix), facts=long_facts(number)))
+
+
+@pytest.mark.parametrize("number", range(4, 24))
+def test_short_answer_uses_the_screen_but_not_more(number: int) -> None:
+    """The facts, the command and two releases are always shown, and the table before the reasons from four lines on."""
+    lines = around(number, **MEASURED)
+    table = rows(lines)[1:]
+    before = number + 2 + 2  # the facts, the matrix and a blank line, the release and its command
+    room = SCREEN - before - 2  # how to see the rest takes two lines
+    fitting = max(room - 3 - 3, 2)  # around the table three lines, and the reason with its heading
+    assert len(table) == min(6, fitting)
+    shows_reason = "Do not run" in lines
+    assert shows_reason == (room - 3 - len(table) >= 3)
+    has_keras = any(line.startswith("Keras on several") for line in lines)
+    keras_lines = sum(line.startswith(("  keras", "    ")) for line in lines[lines.index("") :]) if has_keras else 0
+    assert not has_keras or keras_lines > 0
+    if room >= 8:
+        assert len(lines) <= SCREEN
+    assert lines[-1].endswith("--all")
+    assert lines[-1].startswith("All releases" if shows_reason else "1 more reason ")
+
+
+def test_table_that_does_not_fit_begins_with_the_release_to_install() -> None:
+    """Of six rows two fit. The newest release here is a pre-release, which is not the one to install."""
+    runs = [release(f"2.{minor}.0") for minor in range(10, 16)]
+    matrix = small_matrix(*runs, release("2.16.0rc0"))
+    cut = rows(terminal(replace(view(matrix), facts=long_facts(20))))[1:]
+    assert [row[:2] for row in cut] == [[">", "2.15.0"], ["2.14.0", "3.10-3.12"]]
+    whole = rows(terminal(replace(view(matrix), facts=long_facts(4))))[1:]
+    assert [row[0] for row in whole][:2] == ["2.16.0rc0", ">"]
+
+
+def test_all_names_every_feature_of_keras() -> None:
+    many = {f"a/{n}": MeasuredFeature(feature=f"a/{n}", title=f"feature {n}") for n in range(6)}
+    features = tuple(
+        KerasFeature(
+            feature=name, package="keras", releases=("3.10.0",), result="wrong", observed="seen", source=SOURCE
+        )
+        for name in many
+    )
+    matrix = small_matrix(OLD, NEW, **{**MEASURED, "features": many, "keras_features": features})
+    short = " ".join(" ".join(terminal(view(matrix))).split())
+    assert "feature 2 and 3 more" in short
+    long = " ".join(" ".join(terminal(view(matrix, detailed=True))).split())
+    assert "feature 4, feature 5" in long
+
+
+@pytest.mark.parametrize("number", range(1, 17))
+def test_known_problems_fill_the_screen_of_a_release(number: int) -> None:
+    """The more facts are above, the fewer problems are listed; below one line, only the last line names them."""
+    shown = replace(named_release("2.19", problems(30)), facts=long_facts(number))
+    lines = terminal(shown)
+    listed = sum(line.startswith("  - odd") for line in lines)
+    fixed = number + 2 + 1 + len(list(main_rows(shown.needs or requirements(MATRIX, "2.19")))) + 2
+    wrapped = sum(line.startswith(" " * 11) for line in lines)  # second lines of the requirements, and unlabelled ones
+    room = SCREEN - (fixed - 1 + wrapped) - 5
+    assert listed == max(room, 0)
+    assert lines[-1].startswith("Packages" if room > 0 else "Known problems, packages")
+    assert ("Known problems (kdoctor explain ID)" in lines) == (room > 0)
+    assert (f"  and {30 - listed} more" in lines) == (room > 0)
+
+
 def test_keras_on_replicas_is_in_every_format_for_people() -> None:
     measured = small_matrix(OLD, NEW, **MEASURED)
     lines = terminal(view(measured))
@@ -209,7 +281,11 @@ def test_keras_on_replicas_is_in_every_format_for_people() -> None:
     text = " ".join(line.strip() for line in lines[place + 1 :])
     assert text.startswith("keras 3.10.0: 3 of 4 measured features fail: wrong without an error with a/two of a job, ")
     assert "raises an error with a/four of a job" in text
-    assert "- keras 3.10.0: 3 of 4 measured features fail" in render(view(measured), "markdown")
+    for shown in (view(measured), named_release("2.19", measured)):
+        page = render(shown, "markdown")
+        assert "\nKeras on several replicas, measured:\n\n- keras 3.10.0: 3 of 4 measured features fail" in page
+        assert "Keras on several replicas" in "\n".join(terminal(shown))
+    assert "Keras on several replicas" not in render(view(), "markdown")
     (only,) = json.loads(render(view(measured), "json"))["keras"]
     assert (only["package"], only["release"], only["features"]) == ("keras", "3.10.0", 4)
     assert sorted(item["feature"] for item in only["defects"]) == ["a/four", "a/three", "a/two"]
@@ -256,6 +332,12 @@ def test_short_requirements_name_what_decides() -> None:
         ("", "with PTX, compiled by the driver: 9.0 (H100)"),
         ("Keras", "keras>=3.10.0; Keras 2 as tf-keras==2.19.0"),
     ]
+
+
+def test_first_three_models_of_a_capability_are_named() -> None:
+    kind = GpuKind(capability="8.0", architecture="Ampere", models=("X1", "X2", "X3", "X4"), source=SOURCE)
+    rows_ = dict(all_rows(requirements(small_matrix(NEW, gpus=(kind,)), "2.19")))
+    assert rows_["GPUs"] == "with machine code: 8.0 (X1, X2, X3)"
 
 
 def test_requirements_that_are_not_known_say_so() -> None:
@@ -403,6 +485,7 @@ def test_markdown_has_every_release_and_the_command() -> None:
         ("", "2.20.0", "no"), (">", "2.19.0", "runs"), ("*", "2.18.0", "runs")
     ]  # fmt: skip
     assert table[2][-1].partition(": ")[2].startswith("wheels exist for Python 3.14")
+    assert r"\> newest that runs, \* installed." in lines
     place = lines.index("```sh")
     assert lines[place - 1 : place + 4] == ["", "```sh", INSTALL, "```", ""]
     assert lines[place + 4].startswith("- with XLA: it crashes")
@@ -434,7 +517,9 @@ def test_markdown_of_a_release_has_its_requirements_and_verdict() -> None:
 
 def test_json_has_the_machine_and_every_verdict() -> None:
     late = release("2.20.0", python=">=3.14")
-    document = json.loads(render(view(small_matrix(OLD, NEW, late), installed="2.18.0"), "json"))
+    text = render(view(small_matrix(OLD, NEW, late), installed="2.18.0"), "json")
+    document = json.loads(text)
+    assert (document["schema"], text.splitlines()[1][:3]) == ("kdoctor/matrix-answer/v1", '  "')
     assert document["matrix"] == {"name": "the matrix of a test", "updated": "2026-01-01", "platform": "linux-x86_64"}
     assert document["machine"]["driver"] == "560.28"
     assert document["machine"]["tensorflow_installed"] == "2.18.0"

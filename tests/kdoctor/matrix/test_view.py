@@ -81,6 +81,8 @@ def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
     assert view(machine=None).on_cpu is None
     unknown_python = Machine(driver="560.28", gpus=(A100,), platform="macos")
     assert view(machine=unknown_python).on_cpu is None  # a release that only lacks facts cannot be promised either
+    mixed = small_matrix(release("2.12.0"), NEW)  # 2.12 has no wheel for it at all
+    assert view(mixed, machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
     old_driver = Machine(driver="470.1", gpus=(A100,), python="3.9", platform="macos")
     assert view(machine=old_driver).on_cpu is None  # there is no wheel for that Python
 
@@ -107,6 +109,8 @@ def test_another_release_is_offered_only_where_the_named_one_does_not_run() -> N
     assert shown.instead.release is OLD
     assert View(matrix=matrix, machine=None, verdicts=alone, needs=needs).instead is None
     assert View(matrix=matrix, machine=MACHINE, verdicts=alone).instead is None
+    mixed = (*alone, *compatible(small_matrix(OLD), MACHINE))
+    assert View(matrix=matrix, machine=MACHINE, verdicts=mixed, needs=needs).instead is None
     runs = tuple(item for item in compatible(matrix, MACHINE) if item.release is OLD)
     assert View(matrix=matrix, machine=MACHINE, verdicts=runs, needs=needs).instead is None
 

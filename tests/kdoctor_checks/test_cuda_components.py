@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.judging import shipped_matrix
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.values import parse_requirement
 from kdoctor_checks._cuda_components import cuda_release
 

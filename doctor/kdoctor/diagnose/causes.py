@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from kdoctor.diagnose.endings import hangs
 from kdoctor.diagnose.recogniser import EXCEPTION
 from kdoctor.diagnose.scan import ErrorLine, Event, Scan
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
@@ -18,16 +19,18 @@ FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
 _CAN_END = frozenset({"registration", "silent", "slow"})
 _CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
-_AT_END = 1000
-"""Weight of the last line: that nothing follows says more than the message."""
 _FAILED = 5
 """Score from which a line is a failure and not a warning."""
 _SHOWN = 6
 """Lines that are shown where nothing is recognised."""
 _NEAR = 60
 """Lines between a traceback and the message that explains it."""
+_WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
+"""Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
+_END = 20
+"""Lines with which a log ends."""
 _GENERIC = re.compile(
-    r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
+    r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
 )
 """Errors that only wrap another one."""
@@ -76,13 +79,15 @@ class Verdict:
 
 def conclude(found: Scan, known: KnownFailures) -> Verdict:
     """The causes among what was found."""
-    events = [*found.events, *_at_end(found, known)]
+    events = [*found.events, *hangs(found, known)]
     ruled_out: dict[str, str] = {}
     possible = [event for event in events if not _is_ruled_out(event, found, ruled_out)]
     groups = _grouped(_most_specific(possible, found))
     for group in groups:
         _weigh(group, found)
     order = _order(found)
+    ruled_out |= {group.failure.id: "training went on" for group in groups if _went_on(group, found)}
+    groups = [group for group in groups if not _went_on(group, found)]
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
     unknown = _unknown(found, groups)
     roots = _fold(groups, order)
@@ -91,7 +96,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal:
         return Verdict([], mild, ruled_out, unknown)
-    if fatal and fatal[0].failure.follows and failed and order(failed) < order(fatal[0].first):
+    follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
+    if follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
@@ -99,7 +105,16 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])
-    return Verdict(fatal, mild, ruled_out, []) if fatal else Verdict(mild, [], ruled_out, [])
+    if fatal or mild:
+        return Verdict(fatal or mild, mild if fatal else [], ruled_out, [])
+    # A line that may be a mere warning is the failure only if the log ends with it.
+    return Verdict([], [], ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+
+
+def _went_on(group: Group, found: Scan) -> bool:
+    """Whether a job that waited then trained on. Progress can be written late, so a certain end stays one."""
+    is_wait = group.failure.kind == "hang" and group.failure.certainty != _CERTAINTIES[-1]
+    return is_wait and all(event.last < found.progress.get(event.log, 0) and not event.at_end for event in group.events)
 
 
 def _is_echo(group: Group) -> bool:
@@ -113,23 +128,6 @@ def _can_end(group: Group, found: Scan) -> bool:
     return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
 
 
-def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
-    """Failures that show by the last line before a job did nothing more."""
-    ended = {message for event in found.events if event.failure.follows for message in event.failure.messages}
-    for number, tail in found.tails.items():
-        last = next(((line, text) for line, text in reversed(tail) if not _is_closing(text, ended)), None)
-        for failure in known.failure_modes if last else ():
-            for pattern in failure.at_end:
-                match = re.search(pattern, last[1]) if last else None
-                if match and last:
-                    yield Event(failure, _AT_END, number, last[0], last[1], match.groupdict(), None, None)
-
-
-def _is_closing(text: str, ended: Iterable[str]) -> bool:
-    """Whether a line is a launcher's, which says that the job was ended."""
-    return not text or any(re.search(message, text) for message in ended)
-
-
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
     failure = event.failure
     row = described(failure, event.values.get("code"))
@@ -137,7 +135,7 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
         return True
     if failure.clue_needed and failure.id not in found.clues:
         return True
-    if failure.id in found.denied and not _is_explained(found.denied[failure.id], found):
+    if _is_denied(event, found) and not _is_explained(found.denied[failure.id], found):
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
         return True
     for package, versions in failure.needs.items():
@@ -146,6 +144,14 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
             ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
             return True
     return False
+
+
+def _is_denied(event: Event, found: Scan) -> bool:
+    """Whether a line rules a failure out. A job that was stuck, went on and is stuck again did not go on."""
+    if event.failure.id not in found.denied:
+        return False
+    log, line = found.denied_last[event.failure.id]
+    return event.failure.kind != "hang" or event.log != log or event.last < line
 
 
 def _is_explained(text: str, found: Scan) -> bool:
@@ -212,7 +218,7 @@ def _weigh(group: Group, found: Scan) -> None:
     if group.alternatives:
         group.doubts += 1
     progress = found.progress.get(first.log, 0)
-    if failure.kind == "crash" and not failure.follows and progress > max(event.line for event in group.events):
+    if group.fatal and not failure.follows and progress > max(event.last for event in group.events):
         group.against.append(f"training went on until line {progress}")
         group.doubts += 1
     if failure.follows:
@@ -229,8 +235,10 @@ def _order(found: Scan) -> _Order:
 class _Order:
     by_time: bool
 
-    def __call__(self, item: Event | ErrorLine) -> tuple[float, int, int]:
-        return (item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
+    def __call__(self, item: Event | ErrorLine) -> tuple[bool, float, int, int]:
+        # A job that waits may wait for one that failed later.
+        waits = isinstance(item, Event) and item.at_end
+        return (waits, item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
 
 
 def _fold(groups: list[Group], order: _Order) -> list[Group]:
@@ -292,6 +300,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         and error.line > found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
+    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error.score < best or error not in first]

@@ -23,7 +23,9 @@ _RANKS = tuple(
 _CONTAINER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 """What the runtime of Kubernetes writes before a line."""
 _NCCL = re.compile(r"(?P<host>[\w.-]{1,64}):\d+:\d+ \[(?P<gpu>\d+)\] ")
-_TIME = re.compile(r"(?<!\d)(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,6}))?")
+_TIME = re.compile(
+    r"(?<!\d)(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
 _GLOG = re.compile(r"\b[IWEF](?P<micros>\d{16,20})\b|[IWEF]0000 00:00:(?P<unix>\d{10})\.(?P<part>\d+)")
 
 
@@ -34,7 +36,7 @@ class Line:
     text: str
     rank: str | None = None
     time: float | None = None
-    """Seconds since 1970, of a clock without time zone."""
+    """Seconds since 1970. A time without time zone counts as UTC."""
 
 
 def split(raw: str) -> Line:
@@ -63,4 +65,12 @@ def time_of(text: str) -> float | None:
         moment = dt.datetime.fromisoformat(f"{found['day']}T{found['clock']}").replace(tzinfo=dt.timezone.utc)
     except ValueError:
         return None
-    return moment.timestamp() + float(f"0.{found['part'] or 0}")
+    return moment.timestamp() + float(f"0.{found['part'] or 0}") - _offset(found["zone"])
+
+
+def _offset(zone: str | None) -> float:
+    """Seconds by which the clocks of a time zone are ahead of UTC."""
+    if not zone or zone == "Z":
+        return 0.0
+    ahead = 3600 * int(zone[1:3]) + 60 * int(zone[-2:])
+    return -ahead if zone[0] == "-" else ahead

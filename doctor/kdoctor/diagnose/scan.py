@@ -6,7 +6,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from kdoctor.diagnose.inputs import Log
@@ -59,8 +59,12 @@ class Event:
     rank: str | None
     time: float | None
     count: int = 1
+    last: int = 0
+    """The last line with it."""
     quote: str = ""
     """The text with the message near its beginning."""
+    at_end: bool = False
+    """Whether it shows only by being the last line before the job did nothing more."""
 
     @property
     def name(self) -> str:
@@ -90,6 +94,8 @@ class Scan:
     """Ids of the failures of which a clue was found."""
     denied: dict[str, str] = field(default_factory=dict)
     """Ids of the failures that a line rules out, and the line."""
+    denied_last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The log and number of the last such line."""
     versions: dict[str, str] = field(default_factory=dict)
     errors: list[ErrorLine] = field(default_factory=list)
     ignored: list[tuple[int, int]] = field(default_factory=list)
@@ -99,8 +105,8 @@ class Scan:
     sizes: list[int] = field(default_factory=list)
     progress: dict[int, int] = field(default_factory=dict)
     """The last line of each log on which a training made progress."""
-    tails: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """The last lines of each log."""
+    tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
+    """The last lines of each log, and their numbers."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -199,6 +205,7 @@ class _Reader:
         triggers = self._recogniser.lines
         has_frames = b"\r" in text
         ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
+        again: dict[int, tuple[Event, int]] = {}
         for place, shape in enumerate(shapes):
             if shape not in new:
                 continue
@@ -206,6 +213,7 @@ class _Reader:
             if shape in self._counted:
                 for event in self._counted[shape]:
                     event.count += 1
+                    again[id(event)] = (event, place)
                 continue
             found = triggers.search(b"\n" + raw)
             if found is None:
@@ -216,6 +224,10 @@ class _Reader:
             self._line(
                 raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place]
             )
+
+        for event, place in again.values():
+            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
+            event.last = max(event.last, self._lines + 1 + before)
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)
@@ -259,10 +271,11 @@ class _Reader:
         values = {name: value for name, value in hit.match.groupdict().items() if value}
         text = mask(line.text)
         new = Event(failure, hit.rule.weight, self._number, number, text, values, line.rank, line.time)
-        new.quote = _quoted(text, hit.match[0])
+        new.quote, new.last = _quoted(text, hit.match[0]), number
         event = self._events.get((new.name, line.rank, alike))
         if event is not None:
             event.count += 1
+            event.last = number
             return event
         if len(self._events) < _EVENTS:
             self._events[new.name, line.rank, alike] = new
@@ -276,6 +289,7 @@ class _Reader:
             self._found.clues.add(rule.failure.id)
         elif rule.role == "unless" and rule.failure:
             self._found.denied.setdefault(rule.failure.id, mask(line.text))
+            self._found.denied_last[rule.failure.id] = (self._number, number)
         elif rule.role == "ignored" and len(self._found.ignored) < _ERRORS:
             self._found.ignored.append((self._number, number))
 
@@ -287,11 +301,16 @@ class _Reader:
                 return found
         return None
 
-    def _tail(self) -> list[tuple[int, str]]:
-        lines = clean(self._before.decode("utf-8", "replace")).replace("\\x0d", "\n").splitlines()
-        shown = [mask(line.rstrip()) for line in lines if line.strip()]
-        # Frames of a progress bar count as lines here, so the number is that of the end.
-        return [(self._lines, split(line).text) for line in shown[-40:]]
+    def _tail(self) -> list[tuple[int, Line]]:
+        lines = self._before.decode("utf-8", "replace").split("\n")
+        first = self._lines - len(lines) + 2
+        shown = []
+        for number, line in enumerate(lines, first):
+            frame = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
+            part = split(clean(frame))
+            if part.text:
+                shown.append((number, replace(part, text=mask(part.text))))
+        return shown
 
 
 def _quoted(text: str, message: str) -> str:

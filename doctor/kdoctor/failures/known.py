@@ -64,6 +64,8 @@ class KnownFailure(_Part):
     """How sure the cause is where only the message is known."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
+    ends_a_hang: bool = False
+    """Whether it ends a job from outside, so that the last line before it shows what the job was waiting for."""
     explains: list[str] = []
     """Failures that are its consequences, even if they are causes elsewhere."""
     table: Literal["xids", "sxids"] | None = None

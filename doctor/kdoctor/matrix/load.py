@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import metadata, resources
 from itertools import pairwise
 from pathlib import Path
@@ -53,7 +54,7 @@ def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = Non
         chosen = (environ or {}).get(VARIABLE) or None
         shown = f"{chosen} ({VARIABLE})"
     if chosen is None:
-        return _shipped().build()
+        return shipped_matrix()
     try:
         content = read_file(Path(chosen).expanduser() if chosen.startswith("~") else Path(chosen), _NOUN)
         extends = read_yaml(content, _NOUN).root.string("extends")
@@ -62,6 +63,16 @@ def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = Non
     if extends == "shipped":
         return _shipped().read(shown, content).build()
     return loads(content, shown)
+
+
+@cache
+def shipped_matrix() -> VersionMatrix:
+    """The shipped matrix, which a process reads once.
+
+    Raises:
+        MatrixError: it is missing, so the installation is incomplete.
+    """
+    return _shipped().build()
 
 
 def loads(content: bytes, shown: str = "the matrix") -> VersionMatrix:

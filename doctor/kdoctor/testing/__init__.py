@@ -37,7 +37,7 @@ from kdoctor.facts import (
     WatchedSteps,
     WatchedValues,
 )
-from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
 from kdoctor.run.node_facts import shared_facts
@@ -46,8 +46,6 @@ from kdoctor.snapshot.document import loads
 __all__ = ["compute_check", "fact_table", "healthy", "with_gpu"]
 
 Group = TypeVar("Group", bound=FactGroup)
-
-_shipped_matrix = cache(load_matrix)
 
 
 @cache
@@ -169,6 +167,6 @@ def compute_check(
     table = fact_table(*facts, scenario=check.scenario)
     table |= {group: Unavailable(unavailable=reason) for group, reason in (missing or {}).items()}
     plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
-    rules = Rules(assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or _shipped_matrix())
+    rules = Rules(assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or shipped_matrix())
     (result,) = judge(plan, table, rules)
     return result

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor_lint.containers.compose import read_services
 from kdoctor_lint.containers.dockerfile import Pin, Stage, read_stages
@@ -89,7 +88,7 @@ def _compose(text: str) -> Iterator[Hit]:
 
 
 def _dockerfile(text: str) -> Iterator[Hit]:
-    matrix = _matrix()
+    matrix = shipped_matrix()
     for stage in read_stages(text):
         exact = {pin.requirement.name.lower(): pin for pin in stage.pins if _version(pin)}
         pin = next((exact[name] for name in _TENSORFLOW if name in exact), None)
@@ -99,7 +98,6 @@ def _dockerfile(text: str) -> Iterator[Hit]:
         yield from _known_bad(matrix, stage, exact)
 
 
-_matrix = cache(load_matrix)
 """Read once for all files."""
 
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from helpers.evidence.mutations import Mutation
-from helpers.judging import TODAY, shipped_matrix
+from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.model import Assumptions, Status
 from kdoctor_checks import checks
 

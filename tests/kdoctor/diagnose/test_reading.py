@@ -190,6 +190,61 @@ def test_hang_is_recognised_by_the_last_line_before_the_time_limit() -> None:
     assert [item.id for item in diagnosis.causes[0].followed_by] == ["time_limit"]
 
 
+@pytest.mark.parametrize(
+    ("crash", "cause"),
+    [
+        ("NCCL WARN Cuda failure 1\nRuntimeError: NCCL Error 1: unhandled cuda error", "nccl_cuda_error"),
+        ("ncclRemoteError: A call failed possibly due to a network error", "nccl_remote_error"),
+        ("BrokenPipeError: [Errno 32] Broken pipe", "process_pipe_closed"),
+        ("The following tasks are unhealthy (stopped sending heartbeats):", "worker_crashed"),
+        ("[rank1]: gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1", "worker_lost"),
+        ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "native_runtime_failed"),
+        ("UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.", "two_strategies"),
+        ("Segmentation fault (core dumped)", "segmentation_fault"),
+        (ERROR, ID),
+    ],
+)
+@pytest.mark.parametrize(
+    "waits", ["Epoch 1/2", "n1:1:2 [0] NCCL INFO comm 0x1 Init COMPLETE", "Waiting for the cluster, timeout = inf"]
+)
+def test_crash_rules_a_hang_out(waits: str, crash: str, cause: str) -> None:
+    diagnosis = text(f"{waits}\n{crash}\nsrun: error: n3: task 1: Exited with exit code 1\n")
+    found, line, _ = first(diagnosis)
+    assert (found, line) == (cause, 2)
+    assert not any("hang" in follower.id for follower in diagnosis.causes[0].followed_by)
+
+
+def test_crash_of_one_worker_explains_the_wait_of_another(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("2026-01-01 10:00:01 start\nEpoch 1/5\n")
+    (tmp_path / "b.log").write_text("2026-01-01 10:00:01 start\nEpoch 1/5\n2026-01-01 10:09:00 x\n" + ERROR)
+    known = read(tmp_path)
+    assert first(known)[:2] == (ID, 4)
+    assert [item.id for item in known.causes[0].followed_by] == ["hang_in_first_step"]
+    (tmp_path / "b.log").write_text("Epoch 1/5\nTraceback (most recent call last):\n  File 'x'\nKeyError: 'label'\n")
+    unknown = read(tmp_path)
+    assert (unknown.conclusion, unknown.lines[0].text) == ("not-recognised", "KeyError: 'label'")
+
+
+def test_line_of_a_hang_is_counted_in_lines_of_the_file() -> None:
+    bar = "".join(f"\r{step}/9 ━━━ {step}s 2ms/step - loss: 0.1" for step in range(9))
+    log = (
+        f"compile\n{bar}\n\nEpoch 1/5\n\n^CTraceback (most recent call last):\n  File 'x', line 3\nKeyboardInterrupt\n"
+    )
+    assert first(text(log))[:2] == ("hang_in_first_step", 4)
+
+
+def test_hang_is_likelier_with_several_gpus() -> None:
+    alone = text("Epoch 1/5\n")
+    several = text("INFO:tensorflow:Using MirroredStrategy with devices ('/GPU:0', '/GPU:1')\nEpoch 1/5\n")
+    assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
+
+
+@pytest.mark.parametrize("error", ["concurrent.futures.process.BrokenProcessPool: x", "subprocess.TimeoutExpired: x"])
+def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
+    diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
+    assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", error)
+
+
 def test_secrets_and_control_characters_are_not_quoted() -> None:
     log = f"{ERROR} https://ada:hunter2@example.org token=abcdef123456 \x1b]0;title\x07\x9b31m\n"
     for name in FORMATS:
@@ -251,3 +306,63 @@ def test_unknown_error_before_a_closing_line_is_the_failure() -> None:
     )
     diagnosis = text(log)
     assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", "KeyError: 'label'")
+
+
+STALLED = "stall_inspector.cc:105] One or more tensors ... waiting for remainder of ranks for more than 60 seconds."
+STEP = "100/100 ━━━━━━━━━━━━━━━━━━━━ 3s 21ms/step - loss: 1.0"
+
+
+def test_stall_before_further_steps_is_ruled_out() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\n")
+    assert diagnosis.conclusion == "no-failure"
+    assert [item.id for item in diagnosis.ruled_out] == ["horovod_stalled"]
+
+
+@pytest.mark.parametrize("times", [1, 250])
+def test_stall_after_the_last_step_is_the_cause(times: int) -> None:
+    # A line that was often the same is only counted, and its last place counts too.
+    diagnosis = text(f"{STALLED}\n" * times + f"{STEP}\n{STALLED}\n")
+    assert first(diagnosis) == ("horovod_stalled", 1, None)
+
+
+def test_stall_before_a_crash_is_kept() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\nValueError: I/O operation on closed file.\n")
+    assert diagnosis.conclusion == "not-recognised"
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("2026-03-02T09:00:00+09:00", 0.0),
+        ("2026-03-02 00:00:00.250Z", 0.25),
+        ("2026-03-01T19:00:00.123456789-0500", 0.123456789),
+        ("2026-03-02 00:00:00,5 INFO", 0.5),
+    ],
+)
+def test_time_zone_of_a_line_counts(written: str, seconds: float) -> None:
+    start = split("2026-03-02 00:00:00").time
+    found = split(f"{written} step").time
+    assert start is not None
+    assert found == pytest.approx(start + seconds, abs=1e-5)
+
+
+def test_errors_that_wrap_others_are_shown_alone() -> None:
+    diagnosis = text("InvalidArgumentError: Graph execution error:\n\nDetected at node A\n")
+    assert diagnosis.conclusion == "not-recognised"
+    both = text("InvalidArgumentError: Graph execution error:\n  (0) INVALID_ARGUMENT: shapes differ\n")
+    assert [line.text for line in both.lines] == ["(0) INVALID_ARGUMENT: shapes differ"]
+
+
+@pytest.mark.parametrize(
+    "line", ["12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}']
+)
+def test_error_at_the_end_is_shown(line: str) -> None:
+    assert text(f"start\n{line}\n").conclusion == "not-recognised"
+    assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"
+
+
+def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
+    stuck = "E rendezvous.cc:38] This thread has been waiting for `acquire clique` for 10 seconds and may be stuck."
+    unstuck = "E rendezvous.cc:108] Thread is unstuck! Warning above was a false-positive."
+    assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-failure"
+    assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from helpers.judging import TODAY, shipped_matrix
+from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules
 from kdoctor.facts import Environment, FactGroup, Gpus, Host
-from kdoctor.matrix.load import MatrixError
+from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
 from kdoctor.run.plan import RunOptions, with_matrix

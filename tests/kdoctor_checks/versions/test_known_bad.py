@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, keras, package, packages, target, tensorflow
-from helpers.judging import shipped_matrix
 from kdoctor.engine.report import Result
-from kdoctor.matrix.load import loads, shipped_text
+from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

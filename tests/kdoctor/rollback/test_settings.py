@@ -93,3 +93,12 @@ def test_variable_that_drifted_itself_is_restored_once() -> None:
     assert [text.partition(":")[0] for text in step.restores] == [
         "environment.KERAS_BACKEND", "environment.TF_USE_LEGACY_KERAS"
     ]  # fmt: skip
+
+
+def test_variable_after_one_of_the_job_is_restored() -> None:
+    before = lock(environment(A_SETTING="1", NCCL_DEBUG="WARN", SLURM_JOB_ID="6"))
+    (step,) = planned(environment(CONDA_PREFIX="/y"), to=before).steps
+    assert "export NCCL_DEBUG=WARN" in step.commands
+    assert planned(environment(CONDA_PREFIX="/y", NCCL_DEBUG="INFO"), to=lock(environment())).steps[0].commands == (
+        "unset NCCL_DEBUG",
+    )

@@ -96,9 +96,7 @@ def test_variable_that_drifted_itself_is_restored_once() -> None:
 
 
 def test_variable_after_one_of_the_job_is_restored() -> None:
-    before = lock(environment(A_SETTING="1", NCCL_DEBUG="WARN", SLURM_JOB_ID="6"))
-    (step,) = planned(environment(CONDA_PREFIX="/y"), to=before).steps
-    assert "export NCCL_DEBUG=WARN" in step.commands
-    assert planned(environment(CONDA_PREFIX="/y", NCCL_DEBUG="INFO"), to=lock(environment())).steps[0].commands == (
-        "unset NCCL_DEBUG",
-    )
+    facts = node_facts(environment(CONDA_PREFIX="/x", NCCL_DEBUG="INFO"))
+    now = recorded_facts(facts, identifiers=True)
+    plan = plan_rollback(lock(environment()), now, read_installation(facts), "job.lock.yaml", "job.yaml")
+    assert [command for step in plan.steps for command in step.commands] == ["unset NCCL_DEBUG"]

@@ -65,14 +65,16 @@ def test_withheld_value_is_named_with_the_value_of_now() -> None:
     assert "is now not set;" in text
 
 
-@pytest.mark.parametrize(("before", "now", "named"), [({"A.B": "1"}, {}, "was 1;"), ({}, {"A.B": "2"}, "was not set;")])
+@pytest.mark.parametrize(
+    ("before", "now", "named"), [({"TF_A.B": "1"}, {}, "was 1;"), ({}, {"TF_A.B": "2"}, "was not set;")]
+)
 def test_variable_that_a_shell_cannot_set_is_restored_manually(
     before: dict[str, str], now: dict[str, str], named: str
 ) -> None:
     plan = planned(environment(**now), to=lock(environment(**before)))
     assert plan.steps == ()
     (text,) = plan.by_hand
-    assert text.startswith("A.B ")
+    assert text.startswith("TF_A.B ")
     assert named in text
 
 

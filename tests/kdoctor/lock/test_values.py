@@ -22,7 +22,7 @@ UNFIT = [
     ("environment", "A=B", "1"),
     ("environment", "A\nB", "1"),
     ("environment", "NCCL_DEBUG", "\x1b]0;title\x07"),
-    *(("environment", name, "/tmp/x") for name in ("PATH", "BASH_ENV", "IFS", "PIP_INDEX_URL", "LD_AUDIT", "PS4")),
+    *(("environment", name, "/opt/x") for name in ("PATH", "BASH_ENV", "IFS", "PIP_INDEX_URL", "LD_AUDIT", "PS4")),
     ("keras", "backend", "jax;touch X"),
     ("keras", "floatx", "float32'; touch X #"),
     ("keras", "epsilon", "$(touch X)"),

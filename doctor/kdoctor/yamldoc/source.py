@@ -52,7 +52,8 @@ def read_file(path: FilePath, noun: str) -> bytes:
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - they never raise
             raise YamlSourceError(f"{'a directory' if path.is_dir() else 'not a regular file'}, expected a {noun}")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _refuse_large(file.read(_LARGEST_BYTES + 1), noun)
     except FileNotFoundError as error:
         near = [item.name for item in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
         raise YamlSourceError(f"no such file{did_you_mean_file(path.name, near)}") from error
@@ -90,11 +91,15 @@ def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source
     return Source(root=builder.node(node), problems=builder.problems)
 
 
-def _decode(content: bytes, noun: str) -> str:
+def _refuse_large(content: bytes, noun: str) -> bytes:
     if len(content) > _LARGEST_BYTES:
         raise YamlSourceError(f"the file is too large for a {noun} (over {_LARGEST_BYTES // 1024} KiB)")
+    return content
+
+
+def _decode(content: bytes, noun: str) -> str:
     try:
-        return content.decode("utf-8-sig")
+        return _refuse_large(content, noun).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1

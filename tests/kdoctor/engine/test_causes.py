@@ -238,7 +238,7 @@ def test_finding_that_fits_two_causes_belongs_to_the_first() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_the_first_finding_of_a_check_explains(order: tuple[int, int]) -> None:
+def test_first_finding_of_a_check_explains(order: tuple[int, int]) -> None:
     """One is about the machine and one about the same GPU: both may explain, and the report names the first."""
     found = [about("driver", "a", observed="is old"), about(GPU_2, "b", observed="is lost")]
     lost = failure("gpu.responding", *(found[place] for place in order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -141,5 +142,5 @@ def _change(document: Any, random: Random) -> None:
         elif kind == 2 and isinstance(node, list):
             random.shuffle(node)
         else:
-            node[key] = random.choice(_VALUES)
+            node[key] = copy.deepcopy(random.choice(_VALUES))  # a change must not reach the value itself
         return

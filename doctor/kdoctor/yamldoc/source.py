@@ -43,6 +43,10 @@ class Source:
     """Duplicate keys, tags and the like."""
 
 
+_NO_CHARACTER = re.compile(r"\\U(?!000|0010)[0-9A-Fa-f]{8}|^%YAML", re.MULTILINE)
+"""An escape above the last character of Unicode, or the number of a version."""
+
+
 def read_file(path: FilePath, noun: str) -> bytes:
     """Read a file that should hold a document; ``noun`` says which.
 
@@ -85,6 +89,12 @@ def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise YamlSourceError(f"control character {_code(error.character)} in the text", line, 1) from error
+    except (ValueError, OverflowError) as error:  # PyYAML does not catch them
+        found = _NO_CHARACTER.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else 1
+        raise YamlSourceError(
+            "invalid YAML: an escape of no character, or a number of too many digits", line
+        ) from error
     if node is None:
         raise YamlSourceError("the file is empty", 1, 1)
     builder = _Builder(noun, name)

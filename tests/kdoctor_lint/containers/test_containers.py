@@ -130,6 +130,7 @@ def test_number_of_thousands_of_digits_is_not_a_version(tmp_path: Path, image: s
 
 def test_file_that_is_not_yaml_or_text_is_a_finding(tmp_path: Path) -> None:
     assert found(tmp_path, "compose.yaml", "services: {\n") == [("KD901", 2)]
+    assert found(tmp_path, "compose.yaml", 'services: "\\U00110000"\n') == [("KD901", 1)]
     (tmp_path / "Dockerfile").write_bytes(b"\xff\xfe\x00")
     assert [finding.rule.code for finding in lint([str(tmp_path / "Dockerfile")]).findings] == ["KD902"]
 

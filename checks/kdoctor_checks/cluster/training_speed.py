@@ -37,7 +37,7 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
         for name, text in _slow(steps, most_deviations, least_factor).items():
             slow.setdefault(name, []).append(f"{training}: {text}")
     for name, texts in slow.items():
-        more = f" and {len(texts) - 1} more trainings" if len(texts) > 1 else ""
+        more = f" and {counted(len(texts) - 1, 'more training')}" if len(texts) > 1 else ""
         yield Finding(
             subject=name,
             observed=f"{texts[0]}{more}",

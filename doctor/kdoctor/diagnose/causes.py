@@ -25,8 +25,12 @@ _SHOWN = 6
 """Lines that are shown where nothing is recognised."""
 _NEAR = 60
 """Lines between a traceback and the message that explains it."""
+_WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
+"""Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
+_END = 20
+"""Lines with which a log ends."""
 _GENERIC = re.compile(
-    r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
+    r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
 )
 """Errors that only wrap another one."""
@@ -82,6 +86,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     for group in groups:
         _weigh(group, found)
     order = _order(found)
+    ruled_out |= {group.failure.id: "training went on" for group in groups if _went_on(group, found)}
+    groups = [group for group in groups if not _went_on(group, found)]
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
     unknown = _unknown(found, groups)
     roots = _fold(groups, order)
@@ -94,17 +100,31 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
-    if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
-        # What ended the job is unknown, but this is wrong with it.
+    if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):
+        # What ended the job is not sure, but this is wrong with it.
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])
-    return Verdict(fatal, mild, ruled_out, []) if fatal else Verdict(mild, [], ruled_out, [])
+    if fatal or mild:
+        return Verdict(fatal or mild, mild if fatal else [], ruled_out, [])
+    # A line that may be a mere warning is the failure only if the log ends with it.
+    return Verdict([], [], ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+
+
+def _went_on(group: Group, found: Scan) -> bool:
+    """Whether a job that waited then trained on. Progress can be written late, so a certain end stays one."""
+    is_wait = group.failure.kind == "hang" and group.failure.certainty != _CERTAINTIES[-1]
+    return is_wait and all(event.last < found.progress.get(event.log, 0) and not event.at_end for event in group.events)
 
 
 def _is_echo(group: Group) -> bool:
     """Whether a failure only says that there was another one."""
     return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _is_too_slow(end: Group, cause: Group) -> bool:
+    """Whether a job may have run into its time limit because it trained slowly, such as without its GPUs."""
+    return end.failure.ends_a_slow_job and cause.failure.kind in ("registration", "slow")
 
 
 def _can_end(group: Group, found: Scan) -> bool:
@@ -120,7 +140,7 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
         return True
     if failure.clue_needed and failure.id not in found.clues:
         return True
-    if failure.id in found.denied and not _is_explained(found.denied[failure.id], found):
+    if _is_denied(event, found) and not _is_explained(found.denied[failure.id], found):
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
         return True
     for package, versions in failure.needs.items():
@@ -129,6 +149,14 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
             ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
             return True
     return False
+
+
+def _is_denied(event: Event, found: Scan) -> bool:
+    """Whether a line rules a failure out. A job that was stuck, went on and is stuck again did not go on."""
+    if event.failure.id not in found.denied:
+        return False
+    log, line = found.denied_last[event.failure.id]
+    return event.failure.kind != "hang" or event.log != log or event.last < line
 
 
 def _is_explained(text: str, found: Scan) -> bool:
@@ -195,7 +223,7 @@ def _weigh(group: Group, found: Scan) -> None:
     if group.alternatives:
         group.doubts += 1
     progress = found.progress.get(first.log, 0)
-    if failure.kind == "crash" and not failure.follows and progress > max(event.line for event in group.events):
+    if group.fatal and not failure.follows and progress > max(event.last for event in group.events):
         group.against.append(f"training went on until line {progress}")
         group.doubts += 1
     if failure.follows:
@@ -274,9 +302,10 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         for error in sorted(found.errors, key=order)
         if not _GENERIC.search(error.text)
         and id(error) not in ignored
-        and error.line > found.progress.get(error.log, 0)  # otherwise training went on
+        and error.line >= found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
+    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error.score < best or error not in first]

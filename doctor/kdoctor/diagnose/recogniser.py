@@ -36,8 +36,13 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 """Packages, the triggers, and the patterns of messages that name their version."""
 
 _EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
+_STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
+"""One of the errors of TensorFlow that it lists after the number of root errors."""
 EXCEPTION = 9
 """The score of the last line of a traceback."""
+_LEVELS = "ERROR|FATAL|CRITICAL"
+_LEVEL = rf"(?!ERROR: pip's )(?:(?:^|(?<=\d ))(?:{_LEVELS})\b|\b(?:{_LEVELS})(?=[\"\]:|),]|\s[-\s\[]|$))"
+"""The level of a line, not a word in a sentence."""
 ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
@@ -52,9 +57,22 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (7, ("Segmentation fault",), r"Segmentation fault"),
     (7, ("Fatal Python",), r"Fatal Python error: "),
     (7, ("core dumped",), r"\(core dumped\)"),
-    (6, ("\nF0", "\nF1", ": F tensorflow/", ": F external/"), r"^F\d{4} |: F (?:tensorflow|external)/"),
+    (8, (") INVALID_", ") INTERNAL", ") UNIMPL", ") NOT_FOUND", ") UNKNOWN:", ") FAILED_"), _STATUS),
+    (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
+    (
+        6,
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", ": F tensorflow/", ": F external/"),
+        r"^F\d{4} |: F (?:tensorflow|external)/",
+    ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),
-    (4, ("ERROR", "FATAL", "CRITICAL"), r"\b(?:ERROR|FATAL|CRITICAL)\b"),
+    (
+        6,
+        ("OP_REQUIRES failed",),
+        r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))",
+    ),
+    (6, ("NCCL WARN",), r"NCCL WARN "),
+    (4, ("ErrorMessage",), r"^ErrorMessage "),
+    (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),
     (3, (": E tensorflow/", ": E external/", "\nE0", "\nE1"), r"^E\d{4} |: E (?:tensorflow|external)/"),
     (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
 )

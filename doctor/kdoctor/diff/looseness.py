@@ -78,16 +78,19 @@ def _versions_to_try(text: str) -> set[Version]:
 
 
 def _around(version: Version) -> set[Version]:
-    """A version and its neighbours, at each position of the release."""
-    release = version.release
-    found = {version, Version(f"{version.public}.dev0") if version.dev is None else version}
-    found.add(Version(f"{version.base_version}a0"))
-    found.add(Version(f"{version.base_version}.post1"))
+    """A version and its neighbours: the next pre-, post- and development release, and the next one at each position."""
+    base = version.base_version
+    found = {version, Version(f"{base}.dev0"), Version(f"{base}a0"), Version(f"{base}.post1")}
+    if version.dev is not None:
+        found.add(Version(re.sub(r"dev\d+$", f"dev{version.dev + 1}", version.public)))
+    if version.pre is not None:
+        kind, number = version.pre
+        found.add(Version(f"{base}{kind}{number + 1}"))
+    if version.post is not None:
+        found.add(Version(f"{base}.post{version.post + 1}"))
     epoch = f"{version.epoch}!" if version.epoch else ""
-    for place in range(len(release) + 1):
-        head = release[:place] if place < len(release) else release
-        last = release[place] if place < len(release) else 0
-        for number in {max(last - 1, 0), last, last + 1}:
-            parts = ".".join(map(str, (*head, number)))
+    for place, number in enumerate(padded := (*version.release, 0)):
+        for tried in (number, number + 1):
+            parts = ".".join(map(str, (*padded[:place], tried)))
             found |= {Version(epoch + parts), Version(f"{epoch}{parts}.999")}
     return found

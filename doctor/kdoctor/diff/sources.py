@@ -81,7 +81,7 @@ class _Tree:
             folder = folder.parent
         top = self._run(["-C", str(folder), "rev-parse", "--show-toplevel"])
         if not top.ok:
-            raise UsageError(f"{path} is not in a git repository", hint=_last(top))
+            raise UsageError(f"{path} is not in a git repository", hint=_words(top))
         self._top = Path(top.chatter.strip())
         commit = self._run(
             ["-C", str(self._top), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
@@ -125,5 +125,7 @@ def _problem(shown: str, message: str) -> ChecklistError:
     return ChecklistError(shown, [Problem(line=None, column=None, message=message)])
 
 
-def _last(end: ChildEnd) -> str | None:
-    return next((line for line in reversed(end.stderr.splitlines()) if line.strip()), None)
+def _words(end: ChildEnd) -> str | None:
+    """Git's error: its first line that says ``fatal``, after which notes can follow, or the last line."""
+    lines = [line for line in end.stderr.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("fatal: ")), lines[-1] if lines else None)

@@ -117,7 +117,7 @@ def groups(verdicts: Sequence[Verdict]) -> list[Group]:
     for verdict in verdicts:
         if verdict.outcome != "runs":
             first = min(verdict.against or verdict.missing, key=lambda reason: _DECISIVE.index(reason.rule))
-            if first.rule == "python":
+            if first.rule == "python" and first.kind == "against":
                 first = replace(first, text=f"no wheel {first.text.rpartition(', not ')[2]}")
             found.setdefault((verdict.outcome, first), []).append(verdict.release)
     return [Group(outcome, reason, tuple(releases)) for (outcome, reason), releases in found.items()]

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Set
 
 from kdoctor_target.runner.case_files import CaseFiles, complaints, tail
 from kdoctor_target.runner.cleanup import ProcessTree
@@ -46,10 +46,21 @@ class CaseProcess:
 
 
 class RunningCase:
-    """One case that is running."""
+    """One case that is running.
 
-    def __init__(self, job: Facts, process: CaseProcess, files: CaseFiles, deadline_s: float) -> None:
+    Args:
+        job: the case, as the runner was asked to run it.
+        process: its process.
+        files: where it writes.
+        deadline_s: seconds after which it is killed.
+        earlier: what was in /dev/shm before it was started.
+    """
+
+    def __init__(
+        self, job: Facts, process: CaseProcess, files: CaseFiles, deadline_s: float, earlier: Set[str]
+    ) -> None:
         self.job = job
+        self._earlier = earlier
         self._process = process
         self._files = files
         self._started = time.monotonic()
@@ -68,7 +79,7 @@ class RunningCase:
             return self._conclude(status)
         if not self._killed and time.monotonic() - self._started > self._deadline_s:
             self._killed = True
-            self._tree = ProcessTree(self._process.pid)
+            self._tree = ProcessTree(self._process.pid, self._earlier)
             self._process.kill()
             self._tree.end()
         return None

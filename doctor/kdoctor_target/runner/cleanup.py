@@ -1,7 +1,8 @@
 """Finds and removes what a killed process leaves behind: its child processes and shared memory. Linux only (/proc).
 
 A killed process closes its ports, but its children keep running, and objects in /dev/shm stay until they are unlinked.
-NCCL unlinks its own, unless it is killed first.
+NCCL unlinks its own, unless it is killed first. Files in /dev/shm that were there before the process, such as a user's
+data, and files in its folders, such as those of a TMPDIR there, are not its objects.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ class ProcessTree:
     """A process that is about to be killed, with its descendants and their shared memory.
 
     To be made while the process is still running.
+
+    Args:
+        pid: id of the process.
+        earlier: ``shared_memory()`` before the process was started.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, earlier: Set[str]) -> None:
         self._others = descendants(pid)
-        self._memory = _held({pid, *self._others})
+        self._memory = (_held({pid, *self._others}) & shared_memory()) - earlier
 
     def end(self) -> None:
         """Kill the descendants; the process itself is killed by its parent."""
@@ -36,6 +41,14 @@ class ProcessTree:
         for path in self._memory - _held(_processes()) if self._memory else ():
             with contextlib.suppress(OSError):  # already removed, or another user's
                 os.unlink(path)  # noqa: PTH108 - Python 3.8
+
+
+def shared_memory() -> Set[str]:
+    """Paths of what is in /dev/shm. An object of shm_open(3) is never in a folder of it."""
+    try:
+        return {_SHARED_MEMORY + name for name in os.listdir(_SHARED_MEMORY)}  # noqa: PTH208 - Python 3.8
+    except OSError:
+        return set()
 
 
 def descendants(pid: int) -> List[int]:
@@ -83,12 +96,12 @@ def _parent(pid: int) -> int:
 
 
 def _held(pids: Iterable[int]) -> Set[str]:
-    """Paths of the objects in /dev/shm that the processes have mapped or open, except unlinked ones."""
+    """Paths of the files that the processes have open, or mapped from /dev/shm."""
     held: Set[str] = set()
     for pid in pids:
         held.update(_mapped(pid))
         held.update(_open(pid))
-    return {path for path in held if path.startswith(_SHARED_MEMORY) and not path.endswith(" (deleted)")}
+    return held
 
 
 def _mapped(pid: int) -> Iterator[str]:

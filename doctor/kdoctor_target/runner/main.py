@@ -22,7 +22,7 @@ from kdoctor_target.runner.case_files import CaseFiles
 from kdoctor_target.runner.case_main import arm_stacks, import_and_run, run_case
 from kdoctor_target.runner.case_process import CaseProcess, RunningCase
 from kdoctor_target.runner.channel import Channel
-from kdoctor_target.runner.cleanup import end_adopted
+from kdoctor_target.runner.cleanup import end_adopted, shared_memory
 from kdoctor_target.runner.importing import preload, prepare_environment
 from kdoctor_target.runner.orphans import adopt_orphans, die_when_orphaned, end_with_parent
 
@@ -89,12 +89,12 @@ class _Runner:
         self._channel.send({"event": event, "scenario": job["scenario"], "case": job["case"], **more})
 
     def _start(self, job: Facts) -> RunningCase:
-        files = CaseFiles(self._folder, job)
+        files, earlier = CaseFiles(self._folder, job), shared_memory()
         if _may_fork(self._settings["isolation"]):
-            return RunningCase(job, self._fork(job, files), files, job["deadline_s"])
+            return RunningCase(job, self._fork(job, files), files, job["deadline_s"], earlier)
         # A fresh interpreter imports again, which counts as the case's time.
         deadline_s = self._settings["import_deadline_s"] + job["deadline_s"]
-        return RunningCase(job, self._spawn(job, deadline_s), files, deadline_s)
+        return RunningCase(job, self._spawn(job, deadline_s), files, deadline_s, earlier)
 
     def _fork(self, job: Facts, files: CaseFiles) -> CaseProcess:
         parent = os.getpid()

@@ -21,7 +21,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence
 
 from kdoctor_target.runner.case import Case, NotHere
 from kdoctor_target.runner.case_files import redirect_output, write_stacks_to
-from kdoctor_target.runner.cleanup import ProcessTree
+from kdoctor_target.runner.cleanup import ProcessTree, shared_memory
 from kdoctor_target.runner.orphans import watch_parent
 from kdoctor_target.runner.outcome import describe_error
 from kdoctor_target.runner.phases import where
@@ -57,6 +57,7 @@ class Cluster:
             case.skip("this system cannot fork processes")
         self._case = case
         self._stacks = case.file("stacks")
+        self._earlier = shared_memory()
         self._separate_files = separate_files
         ports = iter(_free_ports(sum(sizes.values())))
         self.addresses = {role: [f"127.0.0.1:{next(ports)}" for _ in range(size)] for role, size in sizes.items()}
@@ -160,7 +161,7 @@ class Cluster:
                     file.write(f"{process.task.name}:\n")
             os.kill(process.pid, signal.SIGUSR1)
             time.sleep(STACKS_S)  # in sequence, because they may write to the same file
-        trees = [ProcessTree(process.pid) for process in running]
+        trees = [ProcessTree(process.pid, self._earlier) for process in running]
         for process in running:
             process.end()
         for tree in trees:

@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
 from kdoctor.check import Check, check
+from kdoctor.checklist.text import scalar
 from kdoctor.diff.compare import (
     LOCK_CHANGED_ALONE,
     LOCK_OUTDATED,
     LOCK_UNCHANGED,
     VERSION_UNCHANGED,
+    all_new,
     compare,
+    compare_locks,
 )
 from kdoctor.diff.looseness import Looser, compare_numbers, compare_specifiers
 from kdoctor.diff.model import Comparison, Kind
@@ -407,6 +410,15 @@ def test_numbers_of_gpus_are_named(tmp_path: Path) -> None:
         (">=1.2,!=2.5.7", ">=1.2,!=2.5.8", "moved"),
         (">=1!1.0", ">=1!2.0", "tightened"),
         (">=1!1.0", ">=1.0", "loosened"),
+        ("==1!1.*", ">=1!1.dev0,<=1!1.post1", "tightened"),  # 1!1.1
+        ("==1.4.*", ">=1.4.dev0,<=1.4.post1", "tightened"),  # 1.4.1
+        ("==1.4.*", ">=1.4.dev0,<1.6.dev0", "loosened"),  # 1.5
+        ("==1.4.*", "==1.4.0.*", "tightened"),  # 1.4.1
+        (">=0.dev0", ">=0", "tightened"),  # 0.dev0, although nothing older is named
+        ("<0.1", "<0", "tightened"),
+        (">1.3rc0", ">=1.3", "tightened"),  # 1.3rc1
+        (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
+        (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
     ],
 )
 def test_specifiers_are_compared_by_the_versions_that_they_allow(old: str, new: str, kind: Kind) -> None:
@@ -457,6 +469,104 @@ def test_most_severe_kind_is_first(tmp_path: Path) -> None:
     text = text.replace("decides: ada", "decides: bob").replace("replicas: 4", "replicas: 8")
     kinds = [change.kind for change in compared(tmp_path, BASE, text).changes]
     assert kinds == ["loosened", "tightened", "moved", "cosmetic"]
+
+
+def test_lock_that_lost_its_expectation_of_the_checklist_is_outdated(tmp_path: Path) -> None:
+    old = locked(tmp_path, BASE)
+    stale = replace(old, lock=lock(expectations="sha256:another"))
+    assert compare(stale, stale).notes == (LOCK_OUTDATED,)
+    assert compare(side(tmp_path, BASE), stale).notes == (LOCK_OUTDATED,)
+
+
+def test_recorded_change_with_an_expected_one_raises_no_question(tmp_path: Path) -> None:
+    facts = {**lock().facts, "packages": {**lock().facts["packages"], "keras": "3.16.0"}}
+    changed = BASE.replace("severity: warning", "severity: error").replace("version: 3", "version: 4")
+    assert compare(locked(tmp_path, BASE), locked(tmp_path, changed, facts=facts)).notes == ()
+
+
+def test_lock_recorded_again_answers_the_changed_expectations(tmp_path: Path) -> None:
+    changed = BASE.replace("severity: warning", "severity: error").replace("version: 3", "version: 4")
+    again = locked(tmp_path, changed, recorded="2026-05-01T06:00:00+00:00")
+    assert compare(locked(tmp_path, BASE), again).notes == ()
+
+
+def test_cosmetic_change_is_not_an_expectation(tmp_path: Path) -> None:
+    changed = BASE.replace("accept_unknown: a container", "accept_unknown: a pod")
+    assert compare(side(tmp_path, BASE), side(tmp_path, changed)).notes == ()
+
+
+def test_new_checklist_is_one_tightened_change(tmp_path: Path) -> None:
+    new = replace(side(tmp_path, BASE), shown="ci/job.yaml")
+    found = all_new(new, "main")
+    assert (found.old, found.new, found.notes) == ("main", "ci/job.yaml", ())
+    (only,) = found.changes
+    assert (only.kind, only.where, only.old, only.new) == ("tightened", "checklist", None, "job version 3")
+    assert only.why.startswith("ci/job.yaml is not in main")
+
+
+def test_locks_alone_are_compared(tmp_path: Path) -> None:
+    later = lock(recorded="2026-05-01T06:00:00+00:00", kdoctor="9.9")
+    found = compare_locks(lock(), later, "a.lock.yaml")
+    assert (found.old, found.new) == ("a.lock.yaml", "a.lock.yaml")
+    assert [(item.kind, item.where, item.new) for item in found.changes] == [
+        ("moved", "lock.kdoctor", "9.9"),
+        ("cosmetic", "lock.recorded", "2026-05-01T06:00:00+00:00"),
+    ]
+    assert compare_locks(None, None, "a.lock.yaml").changes == ()
+
+
+def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> None:
+    measured = lock().measured
+    name = next(iter(measured))
+    (found,) = compare_locks(lock(measured={name: measured[name]}), lock(measured={}), "a").changes
+    assert (found.where, found.old, found.new) == (f"lock.{name}", scalar(measured[name].value), None)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "reason"),
+    [("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known")],
+)
+def test_waiver_that_expires_last_counts(tmp_path: Path, first: str, then: str, reason: str) -> None:
+    """The judge uses the one that expires last, in whatever order they are written."""
+    line = "  - {check: host.memory, subject: host, reason: known, owner: ada, expires: 2030-06-30}\n"
+    both = line.replace("2030-06-30", first) + line.replace("known", "later").replace("2030-06-30", then)
+    alone = line.replace("known", reason).replace("2030-06-30", "2030-07-01")
+    assert compared(tmp_path, BASE.replace(line, both), BASE.replace(line, alone)).changes == ()
+
+
+@pytest.mark.parametrize("fix_forward", ["[]", "[host]"])
+def test_most_severe_course_of_a_pattern_counts(tmp_path: Path, fix_forward: str) -> None:
+    text = BASE.replace("at_once: [versions.*]", "at_once: [host, versions.*]")
+    text = text.replace("fix_forward: [host]", f"fix_forward: {fix_forward}")
+    (found,) = compared(tmp_path, BASE, text).changes
+    assert (found.kind, found.where, found.old, found.new) == ("tightened", "rollback.host", "fix_forward", "at_once")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("severity: warning", "severity: info", "lowered"),
+        ("severity: warning", "severity: error", "raised"),
+        ("max_used_mib: 20", "max_used_mib: 30", "widened"),
+        ("max_used_mib: 20", "max_used_mib: 15", "narrowed"),
+        ("max_used_mib: 20", "max_used_mib: 20, idle_from: 5", "unknown direction"),
+        ("replicas: gpus", "replicas: 8", "on the CPU instead of"),
+        ("replicas: 4", "replicas: gpus", "instead of on the CPU"),
+        ("replicas: 4", "replicas: 2", "fewer"),
+        ("replicas: 4", "replicas: 8", "more replicas"),
+        ("expires: 2030-06-30", "expires: 2030-07-01", "extended"),
+        ("expires: 2030-06-30", "expires: 2030-06-29", "shortened"),
+        ("fix_forward: [host]", "fix_forward: []", "less severe"),
+        ("fix_forward: [host]", "fix_forward: [host, gpu.free]", "more severe"),
+        ("investigate: [gpu]", "investigate: []", "investigated anyway"),
+        (", accept_unknown: a container", "", "no longer"),
+        ("count: 8", "at_least: 4", "fewer GPUs"),
+        ("count: 8", "at_least: 9", "different number"),
+    ],
+)
+def test_reason_says_what_the_change_means(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    (found,) = compared(tmp_path, BASE, edited(old, new)).changes
+    assert expected in found.why
 
 
 def test_catalog_of_this_test_is_a_catalog() -> None:

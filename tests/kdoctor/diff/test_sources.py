@@ -12,7 +12,7 @@ import pytest
 from helpers.catalogs import small_catalog
 from helpers.locks import lock
 from kdoctor.checklist.problems import ChecklistError
-from kdoctor.diff.sources import from_git
+from kdoctor.diff.sources import from_files, from_git
 from kdoctor.errors import UsageError
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import write_lock
@@ -101,6 +101,32 @@ def test_folder_outside_a_repository_is_an_error_with_the_words_of_git(tmp_path:
     with pytest.raises(UsageError, match="not in a git repository") as caught:
         from_git("HEAD", tmp_path / "job.yaml", CATALOG, git)
     assert "not a git repository" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("", None),
+        ("\n  \n", None),
+        ("warning: odd\nerror: broken\n", "error: broken"),
+        ("warning: odd\nfatal: no repository\nnote: stop\n", "fatal: no repository"),
+    ],
+)
+def test_hint_is_the_error_of_git(tmp_path: Path, said: str, hint: str | None) -> None:
+    def failing(arguments: Sequence[str]) -> ChildEnd:
+        return ChildEnd(exit_code=128, signal=None, timed_out=False, records=(), chatter="", stderr=said, seconds=0.1)
+
+    with pytest.raises(UsageError) as caught:
+        from_git("HEAD", tmp_path / "job.yaml", CATALOG, failing)
+    assert caught.value.hint == hint
+
+
+def test_copy_of_a_file_has_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(TEXT)
+    write_lock(tmp_path / "job.lock.yaml", lock(), None)
+    assert from_files(str(path), CATALOG).lock == lock()
+    assert from_files(str(path), CATALOG, at=Path("ci/job.yaml")).lock is None
 
 
 def test_git_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 import threading
@@ -150,6 +151,32 @@ def test_hang_leaves_no_process_port_or_shared_memory(tmp_path: Path, patience: 
     assert left(str(tmp_path)) == []
     assert _listeners(str(tmp_path)) == []
     assert list(SHARED_MEMORY.glob(f"kdoctor-test-{mark}-*")) == []
+
+
+_READER = """
+import os, time
+own = [open({old!r}, "r+b"), open({staged!r}, "r+b"), open("/dev/shm/" + {new!r}, "wb")]
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /dev/shm")
+def test_hang_costs_no_file_that_the_user_has_in_shared_memory(tmp_path: Path) -> None:
+    mark = f"kdoctor-test-{tmp_path.parent.name}-{tmp_path.name}"
+    old, folder = SHARED_MEMORY / f"{mark}-data", SHARED_MEMORY / f"{mark}-staged"
+    try:
+        folder.mkdir()
+        staged = folder / "data"
+        for path in (old, staged):
+            path.write_text("data")
+        body = _READER.format(old=str(old), staged=str(staged), new=f"{mark}-new")
+        case = smoke.only_case(smoke.scenario(tmp_path, deadline_s=3.0, reads=body))
+        assert case.outcome == "timed-out"
+        assert [old.read_text(), staged.read_text()] == ["data", "data"]
+        assert not (SHARED_MEMORY / f"{mark}-new").exists()
+    finally:
+        old.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _STRAY = """

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
+from helpers.saying import said
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
     JobComparison,
@@ -392,3 +393,120 @@ def test_comparison_that_did_not_end_is_unknown() -> None:
     assert judge("job.trains", hung).status is Status.PASS
     for check_id in ("job.equals-one-device", "job.metrics", "job.evaluate", "job.reported-loss"):
         assert judge(check_id, hung).status is Status.UNKNOWN
+
+
+def reference_trainings(deviation: float | None, noise: float | None) -> dict[str, Any]:
+    return {"training": {"deviation": deviation, "noise": noise}}
+
+
+@pytest.mark.parametrize(
+    ("check_id", "changes", "status"),
+    [
+        ("job.equals-one-device", reference_trainings(0.05, None), Status.PASS),
+        ("job.equals-one-device", reference_trainings(0.0501, None), Status.FAIL),
+        # Two trainings on one device that differ by more than the tolerance show nothing.
+        ("job.equals-one-device", reference_trainings(0.5, 0.05), Status.FAIL),
+        ("job.equals-one-device", reference_trainings(0.5, 0.0501), Status.UNKNOWN),
+        ("job.equals-one-device", {"training": own(deviation=0.01)}, Status.PASS),
+        ("job.equals-one-device", {"training": own(deviation=0.0101)}, Status.FAIL),
+        ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=9, limit_bytes=10),)}},
+         Status.PASS),
+        ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=91, limit_bytes=100),)}},
+         Status.FAIL),
+        ("job.batch-is-global", {"data": {"batch": None}}, Status.UNKNOWN),
+        ("job.batch-is-global", {"replicas": None}, Status.UNKNOWN),
+        ("job.batch-is-global", {"data": {"batch": 35}}, Status.PASS),  # 8.75 for each of 4
+        ("job.batch-is-global", {"data": {"batch": 31}}, Status.FAIL),
+        # The metrics of a job whose weights differ by the tolerance are still compared.
+        ("job.metrics", {"training": own(deviation=0.01)}, Status.PASS),
+        ("job.metrics", {"training": own(deviation=0.0101)}, Status.UNKNOWN),
+        ("job.metrics", {"training": own(deviation=None)}, Status.UNKNOWN),
+        ("job.metrics", {"training": own(deviation=0.01, **validated(0.9, 0.8))}, Status.FAIL),
+        ("job.metrics", {"training": own(not_compared="no weight moves")}, Status.UNKNOWN),
+        ("job.metrics", {"training": own(logs={})}, Status.UNKNOWN),
+        ("job.model-and-data", {}, Status.PASS),
+    ],
+)  # fmt: skip
+def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
+    assert judge(check_id, run(**changes)).status is status
+
+
+@pytest.mark.parametrize(
+    ("check_id", "changes", "subject", "text"),
+    [
+        ("job.memory-headroom",
+         {"training": {"memory": (JobMemory(device="g", peak_bytes=3 * 2**30, limit_bytes=4 * 2**30),)}},
+         "g", "peak 3.00 of 4.00 GiB (75%)"),
+        ("job.batch-is-global", {"data": {"batch": 35}}, "batch", "8 examples for each of 4 replicas"),
+        ("job.model-and-data", {"data": {"kind": "PyDataset"}}, "data", "PyDataset"),
+        ("job.model-and-data", {"model": {"name": "Ours"}}, "model", "Ours"),
+        ("job.metrics", {}, "fit", "accuracy, as on one device"),
+        ("job.metrics", {"training": own(logs={"loss": 1.0}, reference_logs={"loss": 1.0})}, "fit",
+         "no metrics besides the loss"),
+        ("job.metrics", {"training": own(**validated(0.8, 0.8))}, "validation", "val_loss, as on one device"),
+        ("job.metrics", {}, "evaluate", "loss, accuracy, as on one device"),
+        ("job.metrics", {"training": own(not_compared="no weight moves")}, "fit",
+         "its metrics were not compared with one device: no weight moves"),
+        ("job.metrics", {"training": {"own": None, "not_compared": "no copy"}}, "fit",
+         "its metrics were not compared with one device: no copy"),
+        ("job.metrics", {"training": {"own": None}}, "fit",
+         "its metrics were not compared with one device: it was not run"),
+        ("job.equals-one-device", {"training": own(not_compared="no copy")}, "your model with Adam",
+         "not compared with one device: no copy"),
+        ("job.equals-one-device", {"training": own(deviation=None)}, "your model with Adam",
+         "not compared with one device: the weights are not finite"),
+        ("job.equals-one-device", {"training": {"deviation": None}}, "your model with plain SGD",
+         "not compared with one device: the weights are not finite"),
+        ("job.equals-one-device", {"training": {"not_compared": "no copy"}}, "your model with plain SGD",
+         "not compared with one device: no copy"),
+        ("job.equals-one-device", {"training": {"deviation": None}, "outcome": "died", "phase": "reference"},
+         "your model with plain SGD", "not compared with one device: the case ended in phase reference"),
+        ("job.equals-one-device", {"training": {"steps": 1, "stilled": ("drop",)}}, "your model with plain SGD",
+         "weights match one device's (relative difference 1e-06 after 1 step; in inference mode: drop)"),
+        ("job.equals-one-device", {"training": own(rounded=("a/bias",))}, "your model with Adam",
+         "weights match one device's (relative difference 1e-06 after 3 steps; rounding decides a/bias)"),
+        ("job.data-readable", {"data": {"unread": "used up"}}, "data", "used up"),
+        ("job.equals-one-device", {"training": {"not_run": "not compiled"}}, "training", "not compiled"),
+    ],
+)  # fmt: skip
+def test_outcome_names_what_was_measured(check_id: str, changes: dict[str, Any], subject: str, text: str) -> None:
+    assert said(judge(check_id, run(**changes)))[subject] == text
+
+
+def test_another_order_that_changes_the_weights_is_measured() -> None:
+    reason = said(judge("job.equals-one-device", run(training=own(rounded_share=0.9, noise=0.25))))
+    assert "by 0.25 as well" in reason["your model with Adam"]
+
+
+def test_job_without_a_case_says_why() -> None:
+    died = smoke_run("smoke.own-model", 4, failure="it died", cases=())
+    assert said(judge("job.model-and-data", died)) == {"job": "it died"}
+    ended = smoke_run("smoke.own-model", 4, cases=())
+    assert said(judge("job.model-and-data", ended)) == {"job": "the run ended before it had a result"}
+    early = run(job=None, outcome="died", phase=None)
+    assert said(judge("job.data-readable", early)) == {"data": "the case ended in phase import (died)"}
+    late = run(job=JobRun(model=MODEL), outcome="died", phase="data")
+    assert said(judge("job.trains", late)) == {"training": "the case ended in phase data (died)"}
+
+
+@pytest.mark.parametrize("part", ["model", "data"])
+def test_case_without_a_model_or_without_data_is_unknown(part: str) -> None:
+    alone = JobRun(model=MODEL) if part == "model" else JobRun(data=DATA)
+    assert judge("job.model-and-data", run(job=alone)).status is Status.UNKNOWN
+
+
+def test_fix_of_other_weights_depends_on_the_optimizer() -> None:
+    """With SGD the loss function may be wrong, with Adam, which hides a factor, only the step itself."""
+    sgd = judge("job.equals-one-device", run(training={**SGD, **own(deviation=0.3)})).findings[0].finding
+    adam = judge("job.equals-one-device", run(training=own(deviation=0.3))).findings[0].finding
+    assert "loss function" in sgd.remedy.summary
+    assert "train_step and in the optimizer" in adam.remedy.summary
+
+
+def test_defect_of_one_of_several_features_counts() -> None:
+    """clipvalue is right on tf_keras, and clipnorm is wrong on Keras 3.15."""
+    model = {"clipping": ("clipvalue=1", "clipnorm=1"), "keras": "keras 3.15.1"}
+    result = judge("job.clipping", run(model=model, training={"own": None}))
+    assert result.status is Status.FAIL
+    right = judge("job.clipping", run(model={**model, "keras": "tf_keras 2.21.0"}, training={"own": None}))
+    assert right.status is Status.PASS

@@ -1,0 +1,226 @@
+"""The machine that ``kdoctor matrix`` judges, from options and from the files of a machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdoctor.errors import UsageError
+from kdoctor.matrix import machine as module
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.machine import Asked, Found, describe
+
+MATRIX = load_matrix(environ={})
+H100 = "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 93\n"
+
+
+@pytest.fixture(autouse=True)
+def _platform_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_platform", lambda: "linux-x86_64")
+
+
+def with_driver(root: Path, *models: str) -> Path:
+    """A root folder with the files of a loaded driver and these GPUs."""
+    driver = root / "proc/driver/nvidia"
+    driver.mkdir(parents=True)
+    (driver / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat\n")
+    for at, model in enumerate(models):
+        folder = driver / f"gpus/0000:{at}b:00.0"
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(model)
+    return root
+
+
+def asked(root: Path, **options: Any) -> Found:
+    return describe(MATRIX, Asked(**{"python": "3.11", **options}), {}, root=root)
+
+
+def facts(found: Found) -> dict[str, tuple[str, str]]:
+    return {fact.label: (fact.value, fact.origin) for fact in found.facts}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, False), ({"gpus": ("A100",)}, True), ({"driver": "535"}, True), ({"python": "3.11"}, True),
+        ({"platform": "wsl2"}, True), ({"cuda": "12.4"}, True), ({"cudnn": "9.3"}, True),
+    ],
+)  # fmt: skip
+def test_any_option_describes_a_machine(options: dict[str, Any], *, expected: bool) -> None:
+    assert Asked(**options).anything is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "driver", "shown"),
+    [
+        ("535.161.08", "535.161.08", "535.161.08"),
+        (" R535.161.08 ", "535.161.08", "535.161.08"),
+        ("535", "535", "535, the newest release of this branch"),
+        ("100", "100", "100, the newest release of this branch"),
+        ("9999.1", "9999.1", "9999.1"),
+    ],
+)
+def test_driver_is_a_version_or_a_branch(tmp_path: Path, text: str, driver: str, shown: str) -> None:
+    found = asked(tmp_path, driver=text)
+    assert found.machine.driver == driver
+    assert facts(found)["Driver"] == (shown, "--driver")
+
+
+@pytest.mark.parametrize("text", ["99", "10000", "", "new", "535.x", "-5"])
+def test_other_drivers_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="not an NVIDIA driver version"):
+        asked(tmp_path, driver=text)
+
+
+def test_driver_and_gpus_are_read_from_files(tmp_path: Path) -> None:
+    found = asked(with_driver(tmp_path, H100, H100, "Model: Tesla T4\n"))
+    assert found.machine.driver == "535.161.08"
+    assert [gpu.capability for gpu in found.machine.gpus or ()] == ["9.0", "9.0", "7.5"]
+    assert facts(found)["Driver"] == ("535.161.08", "the loaded kernel module")
+    assert facts(found)["GPUs"] == (
+        "2 x NVIDIA H100 80GB HBM3, compute capability 9.0; Tesla T4, compute capability 7.5",
+        "/proc/driver/nvidia/gpus",
+    )
+
+
+def test_open_module_states_its_version_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "sys/module/nvidia").mkdir(parents=True)
+    (tmp_path / "sys/module/nvidia/version").write_text("550.54.15\n")
+    assert (asked(tmp_path).machine.driver or "").strip() == "550.54.15"
+
+
+def test_machine_without_a_driver_is_for_the_cpu(tmp_path: Path) -> None:
+    found = asked(tmp_path)
+    assert (found.machine.driver, found.machine.gpus, found.machine.for_cpu) == (None, (), True)
+    assert facts(found)["Driver"][0] == "unknown"
+    assert facts(found)["GPUs"][0] == "none"
+
+
+def test_gpus_are_unknown_where_only_a_driver_or_a_platform_is_given(tmp_path: Path) -> None:
+    for options in ({"driver": "535"}, {"platform": "wsl2"}):
+        found = asked(tmp_path, **options)
+        assert found.machine.gpus is None
+        assert facts(found)["GPUs"] == ("unknown", "none given; see --gpu")
+    assert asked(tmp_path, cuda="12.4").machine.gpus == ()
+
+
+def test_driver_without_gpus_leaves_them_unknown(tmp_path: Path) -> None:
+    found = asked(with_driver(tmp_path))
+    assert found.machine.gpus is None
+    assert facts(found)["GPUs"][1] == "the driver reports none; see --gpu"
+    windows = tmp_path / "wsl"
+    (windows / "dev").mkdir(parents=True)
+    (windows / "dev/dxg").touch()
+    assert asked(windows).machine.gpus is None
+
+
+def test_unknown_and_nameless_gpus_are_kept(tmp_path: Path) -> None:
+    found = asked(with_driver(tmp_path, H100, "Model: NVIDIA X9000\n", "IRQ: 93\n"))
+    assert found.machine.unnamed_gpus == ("NVIDIA X9000", "a GPU without a name")
+    assert len(found.machine.gpus or ()) == 1
+    assert "NVIDIA X9000, not in the matrix" in facts(found)["GPUs"][0]
+    with pytest.raises(UsageError):
+        asked(tmp_path / "other", gpus=("NVIDIA X9000",))
+
+
+def test_named_gpus_take_the_place_of_those_of_the_machine(tmp_path: Path) -> None:
+    found = asked(with_driver(tmp_path, H100), gpus=("A100", "A100"))
+    assert [gpu.capability for gpu in found.machine.gpus or ()] == ["8.0", "8.0"]
+    assert facts(found)["GPUs"] == ("2 x A100, compute capability 8.0", "--gpu")
+
+
+def test_c_library_belongs_to_this_machine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_glibc", lambda: "2.35")
+    here = asked(tmp_path)
+    assert (here.machine.glibc, facts(here)["glibc"]) == ("2.35", ("2.35", "this machine"))
+    for options in ({"driver": "535"}, {"gpus": ("A100",)}, {"platform": "wsl2"}):
+        other = asked(tmp_path, **options)
+        assert other.machine.glibc is None
+        assert "glibc" not in facts(other)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None)],
+)
+def test_version_of_the_c_library(monkeypatch: pytest.MonkeyPatch, answer: str | None, expected: str | None) -> None:
+    monkeypatch.setattr(module.os, "confstr", lambda _: answer)
+    assert module._glibc() == expected
+
+
+def test_platform_of_this_machine_is_judged_unless_another_is_described(tmp_path: Path) -> None:
+    assert asked(tmp_path).machine.platform == "linux-x86_64"
+    assert "Platform" not in facts(asked(tmp_path))
+    assert asked(tmp_path, driver="535").machine.platform is None
+    assert asked(tmp_path, gpus=("A100",)).machine.platform is None
+    given = asked(tmp_path, platform=" WSL2 ")
+    assert (given.machine.platform, facts(given)["Platform"]) == ("wsl2", ("wsl2", "--platform"))
+    with pytest.raises(UsageError, match="--platform"):
+        asked(tmp_path, platform="windoze")
+
+
+def test_gpus_of_arm_machines_imply_their_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = asked(tmp_path, gpus=("GH200",))
+    assert arm.machine.platform == "linux-aarch64"
+    assert facts(arm)["Platform"] == ("linux-aarch64", "these GPUs come with Arm processors")
+    assert asked(tmp_path, gpus=("GH200", "H100")).machine.platform is None
+    assert asked(tmp_path, gpus=("GH200",), platform="linux-x86_64").machine.platform == "linux-x86_64"
+    monkeypatch.setattr(module, "_platform", lambda: "linux-aarch64")
+    assert facts(asked(tmp_path))["Platform"] == ("linux-aarch64", "this machine")
+
+
+def test_libraries_of_the_system_are_stated(tmp_path: Path) -> None:
+    found = asked(tmp_path, cuda=" 12.4 ", cudnn="9.3")
+    assert (found.machine.cuda, found.machine.cudnn) == ("12.4", "9.3")
+    assert facts(found)["CUDA"] == ("12.4 on the system, so no [and-cuda]", "--cuda")
+    assert facts(found)["cuDNN"] == ("9.3 on the system, so no [and-cuda]", "--cudnn")
+    assert not {"CUDA", "cuDNN"} & set(facts(asked(tmp_path)))
+    for option in ("cuda", "cudnn"):
+        with pytest.raises(UsageError, match=f"--{option} new: not a version"):
+            asked(tmp_path, **{option: "new"})
+
+
+@pytest.mark.parametrize("text", ["3.11", "3.11.7", " 3.9 "])
+def test_version_of_python_needs_no_interpreter(tmp_path: Path, text: str) -> None:
+    found = asked(tmp_path, python=text)
+    assert found.machine.python == text.strip()
+    assert facts(found)["Python"] == (text.strip(), "--python")
+    assert found.installed is None
+    assert "Installed" not in facts(found)
+
+
+@pytest.mark.parametrize("text", ["3", "2.7", "4.0", "3.11.7.1", "three", ""])
+def test_other_versions_of_python_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="not a Python 3 version"):
+        asked(tmp_path, python=text)
+
+
+def test_interpreter_of_kdoctor_has_its_own_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "site"
+    for name, version in (("tf_nightly", "2.23.0.dev1"), ("tensorflow", "2.21.0")):
+        folder = place / f"{name}-{version}.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(place)])
+    found = asked(tmp_path, python=sys.executable)
+    assert found.machine.python == ".".join(map(str, sys.version_info[:3]))
+    assert found.installed == "2.21.0"
+    assert facts(found)["Installed"] == ("tensorflow 2.21.0, tf-nightly 2.23.0.dev1", "site-packages")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "empty")])
+    without = asked(tmp_path, python=sys.executable)
+    assert without.installed is None
+    assert facts(without)["Installed"] == ("no TensorFlow", "site-packages")
+
+
+def test_slow_or_failing_reads_are_given_up() -> None:
+    def failing() -> str:
+        raise OSError
+
+    import time
+
+    assert module._within(5, lambda: "read") == "read"
+    assert module._within(5, failing) is None
+    assert module._within(0.01, lambda: time.sleep(0.2)) is None

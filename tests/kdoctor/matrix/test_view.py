@@ -1,0 +1,270 @@
+"""What the answer shows in any format, from a matrix that can be worked out by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from helpers.matrices import A100, H100, PTX_8_5, bad, release, small_matrix
+from kdoctor.matrix.compatibility import compatible
+from kdoctor.matrix.model import Nccl, Release, VersionMatrix
+from kdoctor.matrix.requirements import requirements
+from kdoctor.matrix.verdict import Machine, Reason, Verdict
+from kdoctor.matrix.view import (
+    View,
+    asks,
+    cells,
+    code_range,
+    groups,
+    mark,
+    matrix_name,
+    named,
+    nccl_text,
+    notes,
+    outcome_text,
+    python_range,
+    reasons,
+    shown_driver,
+    shown_releases,
+    span,
+)
+
+OLD, PATCH, NEW = release("2.18.0"), release("2.18.1"), release("2.19.0")
+MATRIX = small_matrix(OLD, PATCH, NEW)
+MACHINE = Machine(driver="560.28", gpus=(A100,), python="3.11")
+
+
+def view(matrix: VersionMatrix = MATRIX, machine: Machine | None = MACHINE, **changes: Any) -> View:
+    verdicts = compatible(matrix, machine) if machine else ()
+    return View(matrix=matrix, machine=machine, verdicts=verdicts, **changes)
+
+
+def verdict(item: Release, *kinds: tuple[str, str]) -> Verdict:
+    """A verdict with a reason of each of these kinds and rules."""
+    given = tuple(Reason(kind, rule, f"the {rule}") for kind, rule in kinds)  # type: ignore[arg-type]
+    return Verdict(release=item, reasons=given)
+
+
+def test_best_is_the_newest_that_runs() -> None:
+    shown = view()
+    assert shown.best is not None
+    assert shown.best.release is NEW
+    assert shown.nearest is None
+    assert [mark(shown, item) for item in shown.verdicts] == [">", "", ""]
+    assert [mark(view(installed="2.18.1"), item) for item in shown.verdicts] == [">", "*", ""]
+    assert mark(view(installed="2.19.0"), shown.verdicts[0]) == ">*"
+
+
+def test_nothing_is_marked_where_none_runs() -> None:
+    shown = view(machine=Machine(driver="470.1", gpus=(A100,), python="3.11"))
+    assert shown.best is None
+    assert {mark(shown, item) for item in shown.verdicts} == {""}
+
+
+def test_keras_is_that_of_the_named_release_or_else_of_the_best() -> None:
+    assert view(machine=None).keras == []
+    assert view(machine=None, needs=requirements(MATRIX, "2.18.0")).keras == []
+
+
+def test_advice_is_that_of_the_platform() -> None:
+    assert view().advice == ()
+    assert view(machine=None).advice == ()
+    assert view(machine=Machine(platform="macos")).advice == ("Use it: python -m pip install x",)
+
+
+def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
+    on_mac = Machine(driver="560.28", gpus=(A100,), python="3.11", platform="macos")
+    assert view(machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
+    assert view().on_cpu is None
+    assert view(machine=None).on_cpu is None
+    unknown_python = Machine(driver="560.28", gpus=(A100,), platform="macos")
+    assert view(machine=unknown_python).on_cpu is None  # a release that only lacks facts cannot be promised either
+    mixed = small_matrix(release("2.12.0"), NEW)  # 2.12 has no wheel for it at all
+    assert view(mixed, machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
+    old_driver = Machine(driver="470.1", gpus=(A100,), python="3.9", platform="macos")
+    assert view(machine=old_driver).on_cpu is None  # there is no wheel for that Python
+
+
+def test_release_with_wheels_is_offered_where_the_system_has_other_libraries() -> None:
+    system = Machine(driver="560.28", gpus=(A100,), python="3.11", cuda="11.8")
+    offered = view(machine=system).with_wheels
+    assert offered is not None
+    assert offered.command == "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
+    fitting = Machine(driver="560.28", gpus=(A100,), python="3.11", cuda="12.5", cudnn="9.3")
+    assert view(machine=fitting).with_wheels is None
+    assert view().with_wheels is None
+    assert view(machine=None).with_wheels is None
+    assert view(machine=system, needs=requirements(MATRIX, "2.19.0")).with_wheels is None
+
+
+def test_another_release_is_offered_only_where_the_named_one_does_not_run() -> None:
+    newer = release("2.20.0", python=">=3.14")
+    matrix = small_matrix(OLD, newer)
+    needs = requirements(matrix, "2.20.0")
+    alone = tuple(item for item in compatible(matrix, MACHINE) if item.release is newer)
+    shown = View(matrix=matrix, machine=MACHINE, verdicts=alone, needs=needs)
+    assert shown.instead is not None
+    assert shown.instead.release is OLD
+    assert View(matrix=matrix, machine=None, verdicts=alone, needs=needs).instead is None
+    assert View(matrix=matrix, machine=MACHINE, verdicts=alone).instead is None
+    mixed = (*alone, *compatible(small_matrix(OLD), MACHINE))
+    assert View(matrix=matrix, machine=MACHINE, verdicts=mixed, needs=needs).instead is None
+    runs = tuple(item for item in compatible(matrix, MACHINE) if item.release is OLD)
+    assert View(matrix=matrix, machine=MACHINE, verdicts=runs, needs=needs).instead is None
+
+
+def test_nearest_only_lacks_facts_or_has_the_fewest_kinds_of_problems() -> None:
+    two = verdict(NEW, ("against", "driver"), ("against", "python"))
+    same = verdict(PATCH, ("against", "driver"), ("against", "driver"))
+    lacking = verdict(OLD, ("missing", "driver"))
+    early = verdict(release("2.20.0rc0"), ("missing", "gpu"))
+    assert View(matrix=MATRIX, machine=MACHINE, verdicts=(two, same)).nearest is same
+    assert View(matrix=MATRIX, machine=MACHINE, verdicts=(early, two, same, lacking)).nearest is lacking
+    assert View(matrix=MATRIX, machine=MACHINE, verdicts=(early,)).nearest is None
+    assert View(matrix=MATRIX, machine=MACHINE).nearest is None
+    assert View(matrix=MATRIX, machine=MACHINE, verdicts=(two,), needs=requirements(MATRIX, "2.19")).nearest is None
+
+
+def test_groups_are_by_the_reason_that_a_person_can_change_least() -> None:
+    items = (
+        verdict(NEW, ("against", "python"), ("against", "driver")),
+        verdict(PATCH, ("against", "driver")),
+        verdict(OLD, ("missing", "glibc"), ("missing", "gpu")),
+        verdict(release("2.17.0")),
+    )
+    found = groups(items)
+    assert [(item.outcome, item.reason.rule, [one.version for one in item.releases]) for item in found] == [
+        ("does-not-run", "driver", ["2.19.0", "2.18.1"]),
+        ("unknown", "gpu", ["2.18.0"]),
+    ]
+
+
+def test_group_of_a_python_names_the_missing_wheel_once() -> None:
+    shown = view(machine=Machine(driver="560.28", gpus=(A100,), python="3.9"))
+    (only,) = groups(shown.verdicts)
+    assert only.reason.text == "no wheel for Python 3.9"
+    assert len(only.releases) == 3
+    (unknown,) = groups(view(machine=Machine(driver="560.28", gpus=(A100,))).verdicts)
+    assert unknown.reason.text == "the Python version; wheels exist for Python 3.10 to 3.12"
+
+
+def test_span_joins_neighbours() -> None:
+    known = (NEW, PATCH, OLD, release("2.17.0"))
+    assert span((NEW,), known) == "2.19.0"
+    assert span((NEW, PATCH), known) == "2.18.1 to 2.19.0"
+    assert span((NEW, OLD), known) == "2.19.0, 2.18.0"
+    assert span((NEW, PATCH, OLD), known) == "2.18.0 to 2.19.0"
+    assert span((NEW, OLD, release("2.17.0")), known) == "2.19.0, 2.17.0 to 2.18.0"
+
+
+def test_span_takes_only_releases_with_the_same_extra_as_neighbours() -> None:
+    cuda12 = [release(version, extra="cuda12") for version in ("2.19.0", "2.18.0")]
+    cuda13 = [release(version, extra="cuda13", cuda="13.0") for version in ("2.19.0", "2.18.0")]
+    known = (cuda13[0], cuda12[0], cuda13[1], cuda12[1])
+    assert span(tuple(cuda12), known) == "2.18.0 to 2.19.0"
+
+
+def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
+    early = release("2.19.0rc1")
+    items = (
+        verdict(release("2.20.0"), ("against", "driver")), verdict(NEW), verdict(early), verdict(PATCH), verdict(OLD),
+        verdict(release("2.18.0", extra="cuda13")),
+    )  # fmt: skip
+    assert shown_releases(items) == [items[1], items[2], items[3], items[5]]
+
+
+def test_release_is_named_with_its_plugin_for_jax() -> None:
+    assert named(view(), NEW) == "TensorFlow 2.19.0"
+    jax = small_matrix(OLD, jax=(NEW,)).of("jax")
+    assert named(View(matrix=jax, machine=None), NEW) == "JAX 2.19.0 (CUDA 12.5.1)"
+
+
+def test_driver_depends_on_the_gpus_and_the_platform() -> None:
+    assert shown_driver(view(machine=None), NEW) == "525.60.13"
+    assert shown_driver(view(), NEW) == "525.60.13"
+    assert shown_driver(view(machine=Machine(gpus=(H100,))), NEW) == "555.42.02"  # compiles PTX of CUDA 12.5
+    assert shown_driver(view(machine=Machine(gpus=(H100,), platform="windows")), NEW) == "527.41"
+    assert shown_driver(view(machine=Machine(gpus=(H100,), platform="macos")), NEW) == "555.42.02"
+    assert shown_driver(view(machine=None), release("2.20.0", cuda="14.0")) is None
+
+
+def test_reasons_name_their_failure_and_what_is_missing() -> None:
+    against = Reason("against", "driver", "too old", failure="old_driver")
+    missing, caution = Reason("missing", "gpu", "the GPU"), Reason("caution", "gpu", "compiles", failure="slow")
+    assert reasons(Verdict(release=NEW, reasons=(against, missing))) == ["too old [old_driver]"]
+    assert reasons(Verdict(release=NEW, reasons=(missing, caution))) == ["unknown: the GPU"]
+    assert reasons(Verdict(release=NEW, reasons=(caution,))) == []
+    assert notes(Verdict(release=NEW, reasons=(caution,))) == ["compiles [slow]"]
+    assert notes(Verdict(release=NEW, reasons=(caution, missing))) == ["compiles [slow]"]
+    assert notes(Verdict(release=NEW, reasons=(caution, against))) == []
+
+
+def test_ranges_of_python_and_of_machine_code() -> None:
+    assert python_range(NEW) == "3.10-3.12"
+    assert python_range(release("2.20.0", python="==3.12.*")) == "3.12"
+    assert code_range(release("2.20.0", cubins=(60, 70, 89))) == "6.0-8.9"
+    both = release("2.20.0", cubins=(60, 70, 89), kernel_gen={"cubins": [70, 90], "ptx": []})
+    assert code_range(both) == "7.0-7.0"
+    assert code_range(release("2.20.0", cubins=(60,), kernel_gen={"cubins": [70], "ptx": []})) == "none"
+
+
+def test_requirements_of_a_distribution_are_as_in_its_metadata() -> None:
+    assert asks(NEW, ["keras"]) == ["keras>=3.10.0"]
+    assert asks(NEW, ["numpy", "protobuf"]) == ["numpy<2.2,>=1.26", "protobuf"]
+    assert asks(NEW, ["torch"]) == []
+
+
+@pytest.mark.parametrize(
+    ("linkage", "version", "expected"),
+    [
+        ("static", "2.25.1", ("2.25.1", "built into", "measured")),
+        ("static", None, ("unknown version", "built into", "measured")),
+        ("dynamic", ">=2.27", (">=2.27", "loaded when needed", "measured")),
+    ],
+)
+def test_nccl_says_whether_an_installed_one_matters(linkage: Any, version: str | None, expected: tuple[str]) -> None:
+    text = nccl_text(release("2.20.0", nccl=Nccl(linkage=linkage, version=version, basis="measured")))
+    assert [part for part in expected if part in text] == list(expected)
+    assert ("ignores an installed NCCL" in text) == (linkage == "static")
+
+
+def test_matrix_has_its_age_if_it_is_old() -> None:
+    assert matrix_name(view()) == "the matrix of a test, 2026-01-01"
+    assert matrix_name(view(today=dt.date(2026, 4, 1))) == "the matrix of a test, 2026-01-01"
+    assert matrix_name(view(today=dt.date(2026, 4, 2))).startswith("the matrix of a test, 2026-01-01 (91 days old")
+
+
+def test_outcome_on_the_cpu_is_named() -> None:
+    cpu = view(machine=Machine(gpus=(), python="3.11"))
+    assert [outcome_text(cpu, item) for item in cpu.verdicts] == ["on CPU"] * 3
+    assert outcome_text(cpu, verdict(NEW, ("against", "python"))) == "no"
+    assert [outcome_text(view(), item) for item in view().verdicts] == ["runs"] * 3
+    assert outcome_text(view(machine=None), verdict(NEW, ("missing", "python"))) == "unknown"
+
+
+def test_columns_of_a_release() -> None:
+    assert cells(view(), NEW) == (
+        "2.19.0", "3.10-3.12", "12.5.1", "9.3", "525.60.13", "8.0-8.0", ">=3.10.0", "<2.2,>=1.26", "any"
+    )  # fmt: skip
+    unstated = release("2.20.0", cuda="14.0", cudnn=None, requires=())
+    assert cells(view(), unstated)[2:5] == ("14.0", "?", "?")
+    assert cells(view(), unstated)[6:] == ("", "", "")
+
+
+def test_requirements_of_a_release_of_the_small_matrix() -> None:
+    """8.0 has machine code, 9.0 runs its PTX, and both kinds of kernels count."""
+    row = bad("old_keras", {"tensorflow": "==2.19.0", "keras": "<3.5"})
+    other = bad("other", {"tensorflow": "==2.18.0"})
+    needs = requirements(
+        small_matrix(OLD, release("2.19.0", kernel_gen=PTX_8_5.model_dump()), known_bad=(row, other)), "2.19"
+    )
+    assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.02")
+    assert [kind.capability for kind in needs.by_machine_code] == ["8.0"]
+    assert [kind.capability for kind in needs.by_ptx] == ["9.0"]
+    assert needs.excluded == ()
+    assert needs.known_bad == ()  # it requires Keras 3.10 or newer
+    assert needs.sonames == {"cudart": "libcudart.so.12"}
+    assert needs.command == "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
+    assert needs.commands == (needs.command,)

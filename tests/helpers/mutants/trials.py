@@ -173,7 +173,7 @@ def _recorded(calls: set[tuple[str, int]]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # as its documentation allows
+        threading.setprofile(None)
 
 
 def _limit(tests: Sequence[pytest.Item], known: dict[str, Baseline]) -> int:

@@ -153,7 +153,7 @@ def test_c_library_belongs_to_this_machine_only(tmp_path: Path, monkeypatch: pyt
     [("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None)],
 )
 def test_version_of_the_c_library(monkeypatch: pytest.MonkeyPatch, answer: str | None, expected: str | None) -> None:
-    monkeypatch.setattr(module.os, "confstr", lambda _: answer)
+    monkeypatch.setattr(os, "confstr", lambda _: answer)
     assert module._glibc() == expected
 
 
@@ -245,7 +245,7 @@ def test_nvml_names_gpus_and_their_capability(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(("name", "platform"), [("win32", "windows"), ("darwin", "macos")])
 def test_other_systems_are_platforms(monkeypatch: pytest.MonkeyPatch, name: str, platform: str) -> None:
-    monkeypatch.setattr(module.sys, "platform", name)
+    monkeypatch.setattr(sys, "platform", name)
     assert REAL_PLATFORM() == platform
 
 
@@ -253,8 +253,8 @@ def test_other_systems_are_platforms(monkeypatch: pytest.MonkeyPatch, name: str,
 def test_linux_is_wsl2_if_it_has_the_device_of_windows(
     monkeypatch: pytest.MonkeyPatch, *, has_dxg: bool, platform: str
 ) -> None:
-    monkeypatch.setattr(module.sys, "platform", "linux")
-    monkeypatch.setattr(module.Path, "exists", lambda path: has_dxg and str(path) == "/dev/dxg")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "exists", lambda path: has_dxg and str(path) == "/dev/dxg")
     assert REAL_PLATFORM() == platform
 
 

@@ -216,7 +216,7 @@ def test_statuses_of_a_finding_are_short() -> None:
     ],
 )  # fmt: skip
 def test_distant_pair_is_reported_by_its_distance(changes: dict[str, Any], *, expected: bool) -> None:
-    values = {"level": "SYS", "nvlinks": 0, "p2p_read": "NS", "p2p_write": "NS", **changes}
+    values: dict[str, Any] = {"level": "SYS", "nvlinks": 0, "p2p_read": "NS", "p2p_write": "NS", **changes}
     assert reported_by_pairs(pair(**values)) is expected
 
 
@@ -261,7 +261,7 @@ def test_unread_pairs_are_unknown() -> None:
 
 
 def test_largest_group_of_near_gpus_is_chosen() -> None:
-    far = {"level": "SYS", "nvlinks": 0}
+    far: dict[str, Any] = {"level": "SYS", "nvlinks": 0}
     found = paired(4, pair(0, 1, **far), pair(0, 2, **far), pair(0, 3, **far), pair(1, 2), pair(1, 3), pair(2, 3))
     remedy = found.findings[0].finding.remedy
     assert remedy.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=1,2,3")

@@ -167,7 +167,7 @@ def test_gpus_on_switches(changes: dict[str, Any], *, expected: bool) -> None:
     assert switched(gpu(0, **changes), UNREAD) is expected
 
 
-def test_only_gpu_of_a_superchip_stands_alone() -> None:
+def test_only_gpu_of_a_superchip_is_alone() -> None:
     grace = gpu(0, name="NVIDIA GH200 480GB", fabric_state="not-supported")
     nothing = PciDevices(devices=())
     assert stands_alone(grace, gpus(1, grace), nothing)
@@ -179,7 +179,7 @@ def test_only_gpu_of_a_superchip_stands_alone() -> None:
     assert not stands_alone(gpu(0), gpus(1), nothing)
 
 
-def test_cards_are_told_by_their_names() -> None:
+def test_cards_are_known_by_their_names() -> None:
     assert all(is_card(gpu(0, name=name)) for name in ("NVIDIA A40", "NVIDIA H100 NVL", "NVIDIA A100-PCIE-40GB"))
     assert not any(is_card(gpu(0, name=name)) for name in ("NVIDIA A400X", "NVIDIA H100 80GB HBM3", None))
 

@@ -3,7 +3,8 @@
 For each release it creates an environment, runs the smoke scenarios of features over two CPU replicas, and stores the
 facts below the folder. A second call continues where the first one ended. Features with a defect are measured twice.
 At the end it writes the table (``keras-truth.yaml``); ``make docs`` then writes its page. Rows of the table that were
-not measured again stay, unless their scenario has changed. With ``--missing`` only what the table lacks is measured.
+not measured again stay, unless their scenario has changed. With ``--missing`` only what the table lacks is measured,
+with ``--defects`` only its defects.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from benchmarks.truth.measure import DEADLINE_S, feature_scenarios, features
 from benchmarks.truth.table import Measured, combine, read_table, write_table
 
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.matrix.keras import HARMLESS
 from kdoctor.snapshot.document import load
 from kdoctor.text.lists import counted
 
@@ -49,12 +49,12 @@ class Measurement(NamedTuple):
     @property
     def is_defect(self) -> bool:
         """Whether it must be measured again."""
-        return self.cell is not None and self.cell.result not in HARMLESS
+        return self.cell is not None and self.cell.is_defect
 
 
 def main() -> int:
     """Measure, and write the table."""
-    options = _options()
+    options = read_options()
     catalog = load_catalog()
     known = features(feature_scenarios(catalog))
     table = read_table(options.table, catalog, known)
@@ -67,8 +67,8 @@ def main() -> int:
             continue
         for package in environment.packages:
             before = table.get((package, installed(python)[package]))
-            have = before.cells if before and options.missing else {}
-            wanted = [name for name in known if name not in have and _is_chosen(name, options.scenario)]
+            cells = before.cells if before else {}
+            wanted = [name for name in known if is_chosen(name, cells.get(name), options)]
             _measure_release(environment, package, python, wanted, catalog=catalog, options=options)
     for environment in ENVIRONMENTS:
         for package in environment.packages:
@@ -80,20 +80,26 @@ def main() -> int:
     return 0
 
 
-def _options() -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="make truth", description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / "build/truth", help="environments and measurements")
     parser.add_argument("--table", type=Path, default=TABLE, help="file to write")
     parser.add_argument("--only", action="append", metavar="RELEASE", help="measure this Keras only (repeatable)")
     parser.add_argument("--scenario", action="append", metavar="ID", help="measure this scenario only (repeatable)")
-    parser.add_argument("--missing", action="store_true", help="measure only what the table lacks")
+    limited = parser.add_mutually_exclusive_group()
+    limited.add_argument("--missing", action="store_true", help="measure only what the table lacks")
+    limited.add_argument("--defects", action="store_true", help="measure only the defects in the table")
     parser.add_argument("--times", type=int, default=2, help="measurements of a feature with a defect")
     parser.add_argument("--no-measure", dest="measure", action="store_false", help="judge what was measured before")
     return parser.parse_args()
 
 
-def _is_chosen(feature: str, scenarios: Sequence[str] | None) -> bool:
-    return not scenarios or f"smoke.{feature.partition('/')[0]}" in scenarios
+def is_chosen(feature: str, known: Cell | None, options: argparse.Namespace) -> bool:
+    """Whether to measure a feature that the table says this about."""
+    if options.scenario and f"smoke.{feature.partition('/')[0]}" not in options.scenario:
+        return False
+    return known is not None and known.is_defect if options.defects else known is None or not options.missing
 
 
 def _measure_release(  # noqa: PLR0913 - what to measure, and with what

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Facts, Packages, SmokeCase, SmokeRun, SmokeRuns, Target
-from kdoctor.matrix.keras import FeatureResult
+from kdoctor.matrix.keras import HARMLESS, FeatureResult
 from kdoctor.model import Finding
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._cases import describe_end, in_phase
@@ -35,6 +35,11 @@ class Cell:
     observed: str
     checks: tuple[str, ...] = ()
     """The checks that judged it."""
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether it must be measured again."""
+        return self.result not in HARMLESS
 
 
 def feature_name(scenario: str, case: str) -> str:

@@ -78,12 +78,10 @@ def combine(earlier: Measured | None, later: Measured) -> Measured:
     if earlier is None or earlier.tensorflow != later.tensorflow:
         return later
     cells = {**earlier.cells, **later.cells}
-    return replace(
-        later,
-        measured=min(earlier.measured, later.measured),
-        times=min(earlier.times, later.times),
-        cells=cells,
-    )
+    stay = any(cell.is_defect for feature, cell in earlier.cells.items() if feature not in later.cells)
+    again = any(cell.is_defect for cell in later.cells.values())
+    times = [one.times for one, has_defects in ((earlier, stay), (later, again)) if has_defects]
+    return replace(later, measured=min(earlier.measured, later.measured), times=min(times, default=1), cells=cells)
 
 
 def write_table(file: Path, catalog: Catalog, measured: Sequence[Measured]) -> None:

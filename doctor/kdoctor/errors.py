@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
@@ -51,22 +49,6 @@ def did_you_mean_file(name: str, known: Iterable[str]) -> str:
     stems = {other.partition(".")[0].lower(): other for other in sorted(set(known), reverse=True)}
     close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
     return f"; did you mean {stems[close[0]]!r}?" if close else ""
-
-
-def refuse_named_pipe(path: Path) -> None:
-    """Refuse to read a named pipe, which blocks until a process writes to it, perhaps forever.
-
-    The pipe of a process substitution, ``<(zcat node.json.gz)``, has a writer and is read.
-
-    Raises:
-        UsageError: it is one.
-    """
-    try:
-        is_pipe = stat.S_ISFIFO(path.stat().st_mode)
-    except (OSError, ValueError):
-        return  # reading it reports why
-    if is_pipe and not str(path).startswith(("/dev/fd/", "/proc/", "/dev/stdin")):
-        raise UsageError(f"{path}: not a regular file but a named pipe")
 
 
 _SHORT = 3

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.inputs import read_bounded
 from kdoctor_lint.registry import rules_named
 
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -23,6 +24,7 @@ _RELEASE = r"^\d+\.\d+(\.\d+)?$"
 _TABLE = "tool.kdoctor.lint"
 _KERAS_3 = (2, 16)
 """The first TensorFlow that uses Keras 3."""
+_MOST_BYTES = 16 * 2**20
 
 
 _DISTRIBUTIONS = {"tensorflow": "tensorflow", "tensorflow_cpu": "tensorflow", "keras": "keras"}
@@ -81,7 +83,7 @@ def read_settings(start: Path) -> Settings:
 
 def _read(file: Path) -> Settings:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_bounded(file, _MOST_BYTES).decode("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}") from error
     tool: Any = document

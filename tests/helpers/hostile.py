@@ -35,6 +35,18 @@ HOSTILE: Mapping[str, str] = {
     "direct reference": "keras @ http://example.org/keras.whl",
     "path": "../../../../etc/passwd",
     "format": "{0.__class__} %s %n ${HOME} {{7*7}}",
+    "device control": "a\x1bP1;1|17/6162\x1b\\b\x1b_x\x1b\\c\x9d0;t\x9cd\x7f",
+    "separators": "a\u2028b\u2029c\x0bd\x0ce\u200bf\ufeffg",
+    "encoded workflow command": "x%0A::error::pwned%0D%0A::add-mask::x",
+    "comment": "--> <!-- <?php ?> <![CDATA[ ]]> */ /* {# #} {% x %} {{ x }} ${jndi:ldap://x}",
+    "link": "[x](data:text/html,x) <javascript:x> <http://example.org> ![](//example.org/x) javascript:x data:x vbscript:x",
+    "table": "a | b\\| c\n|---|\n<details open><summary>x</summary>\n\n",
+    "sheet": "\t=cmd|' /C calc'!A0",
+    "sheet sign": "@SUM(1+1)*cmd|'x'!A0",
+    "trailing backslash": "x\\",
+    "combining": "a" + "\u0301" * 300,
+    "tags": "\U000e0001\U000e0041\ufe0f\u200d\u180e",
+    "shell history": f"!!; !x ~root * ? [a-z] {{a,b}} $'\\n>{CANARY}' \\\n>{CANARY}",
     "long": "x" * 5000,
 }  # fmt: skip
 

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kdoctor.check import Check
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.smoke.session import OnEvent, SmokeSession, SmokeSettings
+from kdoctor.testing import compute_check
 
 
 def context(python: str = sys.executable, **environ: str) -> Context:
@@ -70,3 +72,16 @@ def only_case(fake: Scenario, where: Context | None = None, **settings: Any) -> 
     """The only case of the run of a scenario."""
     (case,) = run(fake, where, **settings).cases
     return case
+
+
+def findings_with(  # noqa: PLR0917 - where, what is planted, and what is trained and judged
+    folder: Path, defect: str, scenario: Scenario, check: Check, preload: tuple[str, ...], python: str = sys.executable
+) -> set[str]:
+    """The cases with a finding of the check, if this code runs in the child process after the imports."""
+    (folder / "planted_defect.py").write_text(defect, encoding="utf-8")
+    settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=(*preload, "planted_defect"))
+    where = context(python, PYTHONPATH=str(folder), TF_USE_LEGACY_KERAS="0")
+    (run,) = run_scenarios([scenario], settings, where).runs.values()
+    assert isinstance(run, SmokeRun), run
+    assert not run.failure, run.failure
+    return {item.finding.subject.removeprefix("training ") for item in compute_check(check, run).findings}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from benchmarks.truth.__main__ import Measurement
+from benchmarks.truth.__main__ import Measurement, is_chosen, read_options
 from benchmarks.truth.environments import ENVIRONMENTS
 from benchmarks.truth.judge import Cell, judge_run, rows, runs_of
 from benchmarks.truth.measure import feature_scenarios, features, without_late
@@ -154,6 +154,42 @@ def test_rows_of_the_table_that_were_not_measured_again_stay(tmp_path: Path) -> 
     assert both.cells["state/adam"] == adam
     assert combine(read, one(tensorflow="2.21.0")).cells == one().cells
     assert combine(None, one()) == one()
+
+
+WRONG = Cell("wrong", "weights differ by up to 0.2", ("smoke.state",))
+RIGHT = Cell("right", "equal to one device within 9e-08", ("smoke.state",))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "times"),
+    [
+        ({"state/adam": WRONG}, {"state/adam": WRONG}, 2),
+        ({"state/adam": WRONG}, {"baseline/mirrored": WRONG}, 1),
+        ({"state/adam": RIGHT}, {"baseline/mirrored": WRONG}, 2),
+        ({"state/adam": WRONG}, {"state/adam": RIGHT}, 1),
+    ],
+)
+def test_defects_count_as_measured_as_often_as_the_one_that_was_measured_least(
+    earlier: dict[str, Cell], later: dict[str, Cell], times: int
+) -> None:
+    assert combine(one(cells=earlier, times=1), one(cells=later, times=2)).times == times
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        ((), {"wrong", "right", "new"}),
+        (("--missing",), {"new"}),
+        (("--defects",), {"wrong"}),
+        (("--defects", "--scenario", "smoke.other"), set()),
+    ],
+)
+def test_what_is_measured_depends_on_the_table(
+    arguments: tuple[str, ...], chosen: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["truth", *arguments])
+    known = {"wrong": WRONG, "right": RIGHT, "new": None}
+    assert {name for name, cell in known.items() if is_chosen(f"state/{name}", cell, read_options())} == chosen
 
 
 def test_rows_of_changed_scenarios_and_removed_features_are_not_kept(tmp_path: Path) -> None:

@@ -5,16 +5,18 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
-from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, TOLERANCE, Comparison, judge_cases, unknown
 from kdoctor_checks.smoke._optimizers import judge_optimizer
 from kdoctor_checks.smoke._random_layers import REMEDY, judge_masks
 from kdoctor_checks.smoke._values import values_problem
 from kdoctor_checks.smoke._workers import judge_workers
 
-_CASES = ("adam-built-late", "adam-built-in-scope", "global-clipnorm", "clip-after-reduction")
+_OPTIMIZERS = ("adam-built-late", "adam-built-in-scope", "nesterov", "amsgrad", "centered-rmsprop")
+_CLIPPED = ("global-clipnorm", "clip-after-reduction")
+_METRICS = {"adam-built-in-scope": {"metric mae"}, "metrics-of-classes": {"metric top_2", "metric f1"}}
 _MASKS = ("dropout", "dropout-per-replica")
 _CLIP = Remedy(
     summary="Add up the gradients of the workers with all_reduce in the step, then clip them.",
@@ -42,7 +44,7 @@ _SEED = replace(
 def multi_worker_features(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """Adam, a metric, clipping and Dropout in a custom loop over two workers match one device.
+    """Optimizers, metrics, clipping and Dropout in a custom loop over two workers match one device.
 
     Why: Keras 3 clips the gradient of each worker before they are added up, and draws the same Dropout masks on all
     workers, without an error. This is a warning because only jobs that use the feature are affected. The cases
@@ -59,12 +61,21 @@ def multi_worker_features(
     def judge(case: SmokeCase) -> Outcome:
         if case.name in _MASKS:
             return judge_masks(run, case, _SEED, ("smoke.random-layers",))
-        clipped = case.name in _CASES[2:]
-        outcome = judge_clipping(compare, case, "smoke.clipping") if clipped else judge_optimizer(compare, case)
+        if case.name in _CLIPPED:
+            outcome, remedy = judge_clipping(compare, case, "smoke.clipping"), _CLIP
+        elif case.name in _OPTIMIZERS:
+            outcome, remedy = judge_optimizer(compare, case), _BUILD
+        else:
+            outcome, remedy = compare.judge(case), None
         outcome = judge_workers(compare, case, outcome)
         if isinstance(outcome, Finding):
-            return outcome if outcome.remedy.commands else replace(outcome, remedy=_CLIP if clipped else _BUILD)
+            return replace(outcome, remedy=remedy) if remedy and not outcome.remedy.commands else outcome
         wrong = values_problem(case)
-        return replace(compare.wrong(case, wrong), rollback=NO_ROLLBACK) if wrong else outcome
+        if wrong:
+            return replace(compare.wrong(case, wrong), rollback=NO_ROLLBACK)
+        if isinstance(outcome, Evidence) and not _METRICS.get(case.name, set()) <= case.measures.keys():
+            return unknown(case, "its metrics were not compared with one device")
+        return outcome
 
-    yield from judge_cases(run, (*_CASES, *_MASKS), judge, replicated=False)
+    names = (*_OPTIMIZERS, "metrics-of-classes", *_CLIPPED, *_MASKS)
+    yield from judge_cases(run, names, judge, replicated=False)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     TOLERANCE,
@@ -16,8 +17,10 @@ from kdoctor_checks.smoke._judging import (
     unknown,
     weights_problem,
 )
+from kdoctor_checks.smoke._values import judge_trained
 
-_COMPARED = ("ddp", "adam", "clipping", "accumulation", "layers")
+_COMPARED = ("ddp", "adam", "nesterov", "clipping", "keras-adam", "keras-clipping", "accumulation", "layers")
+_METRICS = ("top_2", "f1")
 _REFUSAL = "RuntimeError"
 _LATE_REMEDY = "Build the model, such as with keras.Input, before DistributedDataParallel takes it."
 _SEED_REMEDY = "Add the rank to the seed of random layers, and use another release of Keras and torch."
@@ -31,10 +34,12 @@ def torch_data_parallel(
     """Keras on torch in DistributedDataParallel matches one device.
 
     Why: the guide of Keras for several GPUs with torch wraps the model in DistributedDataParallel, which averages the
-    gradients of the ranks. With full batches the result must be that of one device, also with Adam, with gradients that
-    are clipped after backward or added up over two steps, and with attention. Ranks with the same seed draw the same
-    Dropout masks; with the rank in the seed they must not. A final batch that does not divide
-    and BatchNormalization differ by design: each rank's mean counts the same, and each keeps its own moving statistics.
+    gradients of the ranks. With full batches the result must be that of one device, also with other optimizers of torch
+    and Keras, with gradients that are clipped after backward or added up over two steps, and with attention. A metric
+    of Keras counts the examples of its rank; if the counts are added up with all_reduce, it must be that of one device.
+    Ranks with the same seed draw the same Dropout masks; with the rank in the seed they must not. A final batch that
+    does not divide and BatchNormalization differ by design: each rank's mean counts the same, and each keeps its own
+    moving statistics.
     A model without variables must be refused, and a rank that dies must end the others. Skipped if torch is not
     installed.
     Remedy: install compatible versions of Keras and torch.
@@ -51,9 +56,12 @@ def torch_data_parallel(
             return did_not_finish(run, case)
         if case.name == "dropout":
             return _masks(case)
+        if case.name == "metrics-of-classes":
+            return _metrics(compare, case)
         return compare.judge(case) if case.name in _COMPARED else _finite(compare, case)
 
-    names = (*_COMPARED, "dropout", "batch-normalization", "uneven-tail", "model-built-late", "lost-rank")
+    refused = ("model-built-late", "lost-rank")
+    names = (*_COMPARED, "metrics-of-classes", "dropout", "batch-normalization", "uneven-tail", *refused)
     yield from judge_cases(run, names, judge, trained=False)
 
 
@@ -68,6 +76,18 @@ def _finite(compare: Comparison, case: SmokeCase) -> Outcome:
     statistics = f"; moving statistics of the ranks differ by up to {apart:.2g}" if apart is not None else ""
     observed = f"equal on all ranks; weights differ from one device by up to {case.weight_deviation:.2g}{statistics}"
     return evidence(case, observed)
+
+
+def _metrics(compare: Comparison, case: SmokeCase) -> Outcome:
+    """Metrics of all ranks match one device; those of the first rank alone are evidence."""
+    outcome = judge_trained(compare, case)
+    if not isinstance(outcome, Evidence):
+        return outcome
+    parts = [(name, case.measures.get(f"metric {name}"), case.measures.get(f"part {name}")) for name in _METRICS]
+    if any(value is None or part is None for _, value, part in parts):
+        return unknown(case, "its metrics were not compared with one device")
+    shown = ", ".join(f"{name} {value:.4g} (the first rank alone: {part:.4g})" for name, value, part in parts)
+    return replace(outcome, observed=f"{outcome.observed}; {shown}")
 
 
 def _masks(case: SmokeCase) -> Outcome:

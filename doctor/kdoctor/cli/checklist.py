@@ -20,6 +20,7 @@ from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
+from kdoctor.inputs import read_bounded
 from kdoctor.output import check_writable, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.run.session import collect
@@ -49,7 +50,7 @@ def show_(
         if not plain or not os.path.isfile(checklist):  # noqa: PTH113 - it never raises
             raise
         # A textconv must not fail, or git ends the whole `git log -p`.
-        text = Path(checklist).read_text(encoding="utf-8", errors="replace")
+        text = read_bounded(Path(checklist)).decode("utf-8", "replace")
         if "schema: kdoctor/lock/" not in text:  # a lock has one fact a line already
             warn(f"kdoctor: {error}\nIt is printed as is.")
         show(text)

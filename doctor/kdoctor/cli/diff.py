@@ -73,7 +73,7 @@ def git_diff(
         raise UsageError(f"expected {_GIT_ARGUMENTS} arguments, got {len(arguments)}", hint="Run it through git diff.")
     try:
         found = compare_as_git_asks(path, Path(arguments[1]), Path(arguments[4]), load_catalog())
-    except UsageError as error:  # if an external diff fails, so does the whole `git diff`
+    except (UsageError, OSError) as error:  # if an external diff fails, so does the whole `git diff`
         show(f"{path}: {error}\n")
         return
     show(found if isinstance(found, str) else render_diff(found, "terminal"))

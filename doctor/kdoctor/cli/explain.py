@@ -18,6 +18,7 @@ from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
 from kdoctor.failures.match import Match, find_matches, near_misses
+from kdoctor.failures.tables import described_in, spelled_out
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks, spans
@@ -93,7 +94,7 @@ def explain(
     if words == ["-"]:
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), catalog, known)
         return
-    name = " ".join(words)
+    name = spelled_out(" ".join(words))
     matrix = load_matrix(environ=os.environ)
     text = explain_name(name, catalog, known, matrix)
     if text:
@@ -144,7 +145,9 @@ def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
     if len(matches) > 1:
         lines[0] = f"{lines[0][:-1]}, the most specific first:"
     for match in matches[:_SHOWN]:
-        lines += [_known(match.known, catalog, match.message), ""]
+        row = described_in(text, match.known)
+        explained = match.known if row is None else match.known.model_copy(update={"cause": row.cause})
+        lines += [_known(explained, catalog, match.message if row is None else row.title), ""]
     if len(matches) > _SHOWN:
         lines += [f"{counted(len(matches) - _SHOWN, 'more is', 'more are')} not shown.", ""]
     show("\n".join(lines[:-1]) + "\n")

@@ -14,7 +14,8 @@ from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.errors import UsageError, did_you_mean, refuse_named_pipe
+from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.inputs import read_bounded
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
@@ -106,8 +107,7 @@ def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """The bytes of the lock's file, and the lock if it is a valid one of that checklist."""
     if not path.exists():
         return None, None
-    refuse_named_pipe(path)
-    before = path.read_bytes()
+    before = read_bounded(path)
     try:
         previous = loads(before, str(path))
     except NewerLockError:

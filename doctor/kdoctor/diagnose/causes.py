@@ -100,8 +100,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
-    if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
-        # What ended the job is unknown, but this is wrong with it.
+    if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):
+        # What ended the job is not sure, but this is wrong with it.
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])
@@ -120,6 +120,11 @@ def _went_on(group: Group, found: Scan) -> bool:
 def _is_echo(group: Group) -> bool:
     """Whether a failure only says that there was another one."""
     return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _is_too_slow(end: Group, cause: Group) -> bool:
+    """Whether a job may have run into its time limit because it trained slowly, such as without its GPUs."""
+    return end.failure.ends_a_slow_job and cause.failure.kind in ("registration", "slow")
 
 
 def _can_end(group: Group, found: Scan) -> bool:
@@ -297,7 +302,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         for error in sorted(found.errors, key=order)
         if not _GENERIC.search(error.text)
         and id(error) not in ignored
-        and error.line > found.progress.get(error.log, 0)  # otherwise training went on
+        and error.line >= found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
     lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines

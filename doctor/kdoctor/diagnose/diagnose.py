@@ -100,7 +100,8 @@ def diagnose_text(
 def _conclusion(verdict: Verdict, found: Scan) -> Conclusion:
     if verdict.causes:
         first = verdict.causes[0].failure
-        return "consequence" if first.follows and first.id not in found.clues else "cause"
+        is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
+        return "cause" if is_known else "consequence"
     return "not-recognised" if verdict.unknown else "no-failure"
 
 

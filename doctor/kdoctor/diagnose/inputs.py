@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.errors import UsageError
+from kdoctor.inputs import read_bounded, refuse_special
 from kdoctor.text.lists import counted
 
 STDIN = "-"
@@ -63,7 +64,7 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
                 raise UsageError(f"{path}: the folder has no logs", hint=hint)
             logs += [_of_file(file, str(file)) for file in found]
         else:
-            refuse_named_pipe(path)
+            refuse_special(path)
             if not path.exists():
                 raise UsageError(f"{name}: no such file or folder")
             logs.append(_of_file(path, name))
@@ -162,10 +163,7 @@ def _is_binary(sample: bytes) -> bool:
 def _notebook(path: Path) -> Iterator[bytes]:
     """The outputs of a notebook, in order."""
     with _as_usage_errors(path):
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= _NOTEBOOK_BYTES else b""
-    if size > _NOTEBOOK_BYTES:
-        raise UsageError(f"{path}: the notebook has more than {_NOTEBOOK_BYTES >> 20} MiB")
+        content = read_bounded(path, _NOTEBOOK_BYTES)
     try:
         cells = json.loads(content)["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", ())]

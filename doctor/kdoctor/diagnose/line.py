@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from dataclasses import dataclass
 
@@ -13,15 +14,27 @@ _RANKS = tuple(
         r"\[rank(?P<rank>\d{1,4})\]:\s?",  # torch
         # mpirun --tag-output, horovodrun with and without --prefix-timestamp
         r"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(?:\d+,)?(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",
+        r"\[\d+,mpirank:(?P<rank>\d{1,4}),[\w-]{1,60}\]<std(?:out|err)>:\s?",  # SageMaker
         r"(?P<rank>\d{1,4}): (?=\D)",  # srun --label
         r"\[pod/(?P<rank>[\w./-]{1,120})\] ",  # kubectl logs --prefix
         r"(?:\[?(?:rank|worker|task)[ =:_-]?(?P<rank>\d{1,4})\]?)(?:[:|] ?| - )",
+        r"\[[Rr]ank[ =:_-]?(?P<rank>\d{1,4})\] ",
         r"(?P<rank>[A-Za-z][\w.-]{0,60}) +\| ",  # docker compose logs
         r"\((?P<rank>[\w.]{1,60} pid=\d+(?:, ip=[\d.]+)?)\) ",  # ray
     )
 )
 _CONTAINER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 """What the runtime of Kubernetes writes before a line."""
+_STAMP = re.compile(
+    r"(?:\[?\d{4}-\d\d-\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| UTC)?\]?"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{13})"
+    r"\s+(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: )?"
+)
+"""What the journal, ``ts``, GitHub Actions, Airflow or CloudWatch write before a line.
+
+The time that TensorFlow writes itself ends with a colon."""
+_MESSAGES = ("log", "message", "textPayload", "msg", "text")
+"""The names under which a line in JSON has its message, also within ``jsonPayload``."""
 _NCCL = re.compile(r"(?P<host>[\w.-]{1,64}):\d+:\d+ \[(?P<gpu>\d+)\] ")
 _TIME = re.compile(
     r"(?<!\d)(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
@@ -42,15 +55,29 @@ class Line:
 def split(raw: str) -> Line:
     """The parts of a line."""
     time = time_of(raw)
-    text = raw
-    found = _CONTAINER.match(text)
-    text = text[found.end() :] if found else text
+    text = _without_stamp(_message(raw) if raw.startswith("{") else raw)
     for pattern in _RANKS:
         found = pattern.match(text)
         if found:
-            return Line(text[found.end() :].rstrip(), found["rank"], time)
+            return Line(_without_stamp(text[found.end() :]).rstrip(), found["rank"], time)
     found = _NCCL.match(text)
     return Line(text.rstrip(), f"{found['host']} GPU {found['gpu']}" if found else None, time)
+
+
+def _without_stamp(text: str) -> str:
+    found = _CONTAINER.match(text) or _STAMP.match(text)
+    return text[found.end() :] if found else text
+
+
+def _message(raw: str) -> str:
+    """The message of a line in JSON, else the line."""
+    try:
+        entry = json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+    entry = entry.get("jsonPayload", entry) if isinstance(entry, dict) else {}
+    texts = (entry.get(name) for name in _MESSAGES) if isinstance(entry, dict) else ()
+    return next((text for text in texts if isinstance(text, str)), raw)
 
 
 def time_of(text: str) -> float | None:

@@ -59,7 +59,11 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (7, ("core dumped",), r"\(core dumped\)"),
     (8, (") INVALID_", ") INTERNAL", ") UNIMPL", ") NOT_FOUND", ") UNKNOWN:", ") FAILED_"), _STATUS),
     (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
-    (6, ("\nF0", "\nF1", ": F tensorflow/", ": F external/"), r"^F\d{4} |: F (?:tensorflow|external)/"),
+    (
+        6,
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", ": F tensorflow/", ": F external/"),
+        r"^F\d{4} |: F (?:tensorflow|external)/",
+    ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),
     (
         6,

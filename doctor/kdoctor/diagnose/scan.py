@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from kdoctor.diagnose.inputs import Log
 from kdoctor.diagnose.line import Line, split, time_of
-from kdoctor.diagnose.recogniser import Hit, Recogniser
+from kdoctor.diagnose.recogniser import EXCEPTION, Hit, Recogniser
+from kdoctor.diagnose.tracebacks import TITLE, exception_after
 from kdoctor.errors import UsageError
 from kdoctor.failures.known import KnownFailure
 from kdoctor.text.sanitize import clean
@@ -38,6 +39,10 @@ _DIGITS = b"0123456789"
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
 _PROGRESS = b"/step"
 """What every progress bar of Keras has."""
+_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|\d(?:it/s|s/it)[^]\r\n]{0,80}\])"
+_METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
+_GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
+"""A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
 _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
 _LOSSES = 20
@@ -206,6 +211,11 @@ class _Reader:
         has_frames = b"\r" in text
         ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
         again: dict[int, tuple[Event, int]] = {}
+
+        def number(place: int) -> int:
+            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
+            return self._lines + 1 + before
+
         for place, shape in enumerate(shapes):
             if shape not in new:
                 continue
@@ -215,19 +225,26 @@ class _Reader:
                     event.count += 1
                     again[id(event)] = (event, place)
                 continue
+            raw = _GLUED.sub(rb"\1\n", raw) if len(raw) < _LONGEST else raw
             found = triggers.search(b"\n" + raw)
             if found is None:
                 new.discard(shape)
                 self._forget(shape)
                 continue
-            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
-            self._line(
-                raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place]
-            )
+            before = lines[max(0, place - 40) : place]
+            self._line(raw, max(0, found.start() - 1), number(place), shape, before)
+            if TITLE in raw:
+                ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+                if ending:
+                    self._exception(ending[1], number(ending[0]))
 
         for event, place in again.values():
-            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
-            event.last = max(event.last, self._lines + 1 + before)
+            event.last = max(event.last, number(place))
+
+    def _exception(self, line: Line, number: int) -> None:
+        """Keep the exception of a traceback, unless its line is recognised when it is read."""
+        if not self._recogniser.recognise(line.text):
+            self._keep(ErrorLine(EXCEPTION, self._number, number, mask(line.text), line.rank, line.time))
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)
@@ -237,9 +254,18 @@ class _Reader:
         self._dull.add(shape)
 
     def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
-        raw = raw[max(0, place - _BEFORE) : place + _LONGEST]
-        line = split(clean(raw.decode("utf-8", "replace")))
+        parts = raw[max(0, place - _BEFORE) : place + _LONGEST].split(b"\n")
+        events, recognised = zip(*(self._part(part, number, before) for part in parts), strict=True)
+        self._repeats(shape, tuple(chain(*events)), most=_REPEATED if any(recognised) else _UNRECOGNISED)
+
+    def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
+        """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
+        text = clean(raw.decode("utf-8", "replace"))
+        line = split(text)
         hits = self._recogniser.recognise(line.text)
+        if not hits and text.startswith("{"):  # then its level may say that it is an error
+            line = replace(line, text=text)
+            hits = self._recogniser.recognise(text)
         if line.time is None and hits:
             line = Line(line.text, line.rank, self._time_before(before))
         messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)
@@ -250,12 +276,11 @@ class _Reader:
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
         if errors and all(event.failure.needs or event.failure.unless for event in events):
-            error = ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time)
-            if len(self._first) < _ERRORS:
-                self._first.append(error)
-            else:
-                self._last.append(error)
-        self._repeats(shape, events, most=_REPEATED if hits else _UNRECOGNISED)
+            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
+        return events, bool(hits)
+
+    def _keep(self, error: ErrorLine) -> None:
+        (self._first if len(self._first) < _ERRORS else self._last).append(error)
 
     def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
         """Remember a line, so that it is only counted once it was often enough the same."""

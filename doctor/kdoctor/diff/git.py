@@ -10,6 +10,7 @@ from kdoctor.diff.compare import compare, compare_locks
 from kdoctor.diff.model import Comparison
 from kdoctor.diff.sources import from_files
 from kdoctor.engine.catalog import Catalog
+from kdoctor.inputs import read_bounded
 from kdoctor.lock.store import read_lock
 
 _NONE = Path("/dev/null")
@@ -29,7 +30,7 @@ def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Co
         UsageError: a version cannot be read.
     """
     files = [file for file in (old, new) if file != _NONE]
-    if any(_LOCK.search(file.read_bytes()) for file in files):
+    if any(_LOCK.search(read_bounded(file)) for file in files):
         before, after = (None if file == _NONE else read_lock(file) for file in (old, new))
         return compare_locks(before, after, path)
     if len(files) == 1:

@@ -13,7 +13,8 @@ from dataclasses import fields, is_dataclass, replace
 from types import UnionType
 from typing import Any, TypeVar
 
-from kdoctor.facts.gpus import Gpus
+from kdoctor.facts.gpus import Gpu, Gpus
+from kdoctor.facts.sampling import Spread
 
 T = TypeVar("T")
 
@@ -87,13 +88,28 @@ def plausible(value: T) -> T:
 
 
 def _within_bounds(gpus: Gpus) -> Gpus:
-    """The first GPUs. Their count stays, so that a report says that some were not judged."""
-    if len(gpus.devices) <= LARGEST_MACHINE:
+    """The first GPUs, each once. Their count stays, so that a report says that some were not judged."""
+    devices = _distinct(gpus.devices)[:LARGEST_MACHINE]
+    if len(devices) == len(gpus.devices):
         return gpus
-    devices = gpus.devices[:LARGEST_MACHINE]
     kept = {gpu.index for gpu in devices}
     pairs = tuple(pair for pair in gpus.pairs if pair.first in kept and pair.second in kept)
     return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
+
+
+def _distinct(devices: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    """The GPUs without those that have the index or the address of an earlier one: they hide another GPU."""
+    indexes: set[int] = set()
+    addresses: set[str] = set()
+    kept: list[Gpu] = []
+    for gpu in devices:
+        if gpu.index in indexes or gpu.bus_id in addresses:
+            continue
+        kept.append(gpu)
+        indexes.add(gpu.index)
+        if gpu.bus_id:
+            addresses.add(gpu.bus_id)
+    return tuple(kept)
 
 
 def _without(value: Any) -> Any:
@@ -119,6 +135,8 @@ def _checked(value: Any) -> Any:
             if may_be_none and not _is_possible(type(value).__name__, name, found):
                 changes[name] = None
                 impossible[name] = f"impossible value {found!r}" if found != "" else "an empty text"
+        elif may_be_none and isinstance(found, Spread) and not _is_possible_spread(name, found):
+            changes[name] = None
         elif (cleaned := _without(found)) is not found:
             changes[name] = cleaned
     if impossible and "errors" in changes.keys() | {name for name, _ in _fields(type(value))}:
@@ -134,6 +152,11 @@ def _is_possible(kind: str, name: str, value: float | str) -> bool:
     if name in _SIGNED:
         return True
     return value > 0 if name in _POSITIVE and (kind, name) not in _MAY_BE_ZERO else value >= 0
+
+
+def _is_possible_spread(name: str, spread: Spread) -> bool:
+    values = (spread.low, spread.mean, spread.high)
+    return all(math.isfinite(value) and abs(value) <= _MOST and (value >= 0 or name in _SIGNED) for value in values)
 
 
 _known: dict[type[Any], tuple[tuple[str, bool], ...]] = {}

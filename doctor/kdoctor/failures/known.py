@@ -66,6 +66,8 @@ class KnownFailure(_Part):
     """Whether it usually is the consequence of another failure, which then is the cause."""
     ends_a_hang: bool = False
     """Whether it ends a job from outside, so that the last line before it shows what the job was waiting for."""
+    ends_a_slow_job: bool = False
+    """Whether it ends a job that took too long, so that a failure which makes jobs slow is its likely cause."""
     explains: list[str] = []
     """Failures that are its consequences, even if they are causes elsewhere."""
     table: Literal["xids", "sxids"] | None = None

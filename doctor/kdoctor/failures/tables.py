@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -24,6 +25,10 @@ _ACTIONS = {
     "CONTACT_SUPPORT": "to contact support",
 }
 """The buckets of NVIDIA's catalog for what to do now. The others are the names of procedures."""
+_SHORT = re.compile(r"\W*(?P<name>s?xid)[\W_]{0,3}(?P<code>\d{1,6})\b(?P<rest>[^:]{0,40})$", re.IGNORECASE)
+"""A code as people name it: Xid 79, "SXid: 12028", xid_13 on GPU 3."""
+_LINES = {"xid": "NVRM: Xid (PCI:0000:00:00): {}, ", "sxid": "nvidia-nvswitch0: SXid (PCI:0000:00:00.0): {}, "}
+"""As the driver writes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +39,19 @@ class Row:
     title: str
     cause: str
     harmless: bool = False
+
+
+def spelled_out(text: str) -> str:
+    """The driver's message, if the text only names one of its codes; else the text."""
+    found = _SHORT.match(text)
+    return _LINES[found["name"].lower()].format(found["code"]) if found else text
+
+
+def described_in(text: str, failure: KnownFailure) -> Row | None:
+    """The row of the first code in a text; None for a failure without a table."""
+    found = (re.search(message, text) for message in failure.messages) if failure.table else ()
+    code = next((match["code"] for match in found if match), None)
+    return described(failure, code)
 
 
 def described(failure: KnownFailure, code: str | None) -> Row | None:

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from kdoctor.documents import Document, Part
-from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.errors import UsageError
 from kdoctor.fleet.document import FleetDocument, FleetNodeEntry
 from kdoctor.fleet.names import fold, is_valid
 from kdoctor.fleet.report import NodeState
+from kdoctor.inputs import read_bounded
 from kdoctor.text.sanitize import clean
 
 SCHEMA: Literal["kdoctor/fleet-diff/v1"] = "kdoctor/fleet-diff/v1"
@@ -128,9 +129,8 @@ def read_report(path: Path) -> FleetDocument:
     Raises:
         UsageError: it cannot be read or is not one.
     """
-    refuse_named_pipe(path)
     try:
-        document = FleetDocument.model_validate_json(path.read_bytes())
+        document = FleetDocument.model_validate_json(read_bounded(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:

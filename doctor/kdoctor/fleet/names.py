@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.errors import UsageError
+from kdoctor.inputs import read_bounded
 
 try:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
@@ -20,6 +21,8 @@ except ImportError as error:
 MOST_NODES = 1_000_000
 """A set of nodes with more is a mistake, and would take all memory."""
 
+_MOST_BYTES = 64 * 2**20
+"""Bytes of a file that names nodes: a million names of 60 characters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
 _RANGE = re.compile(r"(\d+)-(\d+)")
@@ -81,9 +84,8 @@ def read_names(path: Path) -> tuple[str, ...]:
     Raises:
         UsageError: the file cannot be read, or a line is not a set of nodes.
     """
-    refuse_named_pipe(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path, _MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
     lines = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]

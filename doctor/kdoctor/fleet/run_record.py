@@ -12,6 +12,7 @@ from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.fleet.names import MOST_NODES, is_valid
+from kdoctor.inputs import read_bounded
 from kdoctor.output import write_atomically
 
 SCHEMA: Literal["kdoctor/fleet-run/v1"] = "kdoctor/fleet-run/v1"
@@ -95,7 +96,7 @@ def read_record(path: Path, kind: type[Record], names: Callable[[Record], Iterab
     if not path.is_file():
         return None
     try:
-        record = kind.model_validate_json(path.read_bytes())
+        record = kind.model_validate_json(read_bounded(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:

@@ -38,8 +38,13 @@ def allowed(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: MASK if name.startswith(_TERRAFORM) else mask_variable(name, _printable(value))
         for name, value in sorted(environ.items())
-        if name in NAMES or name.startswith(PREFIXES)
+        if is_recorded(name)
     }
+
+
+def is_recorded(name: str) -> bool:
+    """Whether a variable is on the allow-list."""
+    return name in NAMES or name.startswith(PREFIXES)
 
 
 def _printable(value: str) -> str:

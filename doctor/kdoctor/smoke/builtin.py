@@ -87,11 +87,16 @@ SCENARIOS = (
         kind="edge-case",
         strategy="multi-worker",
         title="Features of real jobs in custom loops over two workers",
-        expect="Adam that is built in the scope, a metric, and clipping after the reduction match one device. So do "
-        "Adam that the first step builds, and an optimizer that clips. Dropout draws a different mask on each worker.",
+        expect="Optimizers that are built in the scope, metrics, and clipping after the reduction match one device. "
+        "So do Adam that the first step builds, and an optimizer that clips. Dropout draws a different mask on each "
+        "worker.",
         cases=(
             "adam-built-late",
             "adam-built-in-scope",
+            "nesterov",
+            "amsgrad",
+            "centered-rmsprop",
+            "metrics-of-classes",
             "global-clipnorm",
             "clip-after-reduction",
             "dropout",

@@ -12,15 +12,20 @@ ON_TORCH = (
         version=2,
         title="Keras on torch over several processes",
         expect="A custom loop over a model in DistributedDataParallel matches the weights and losses of one device, "
-        "with Adam, clipping, gradient accumulation and attention, too. The rank in the seed gives each rank its own "
-        "Dropout masks. A model without variables is refused, and a lost process ends the others with an error. "
-        "What Model.fit and keras.distribution do is reported.",
+        "with optimizers of torch and of Keras, clipping, gradient accumulation and attention, too. Metrics whose "
+        "counts are added up over the ranks match, and the rank in the seed gives each rank its own Dropout masks. "
+        "A model without variables is refused, and a lost process ends the others with an error. What Model.fit and "
+        "keras.distribution do is reported.",
         cases=(
             "ddp",
             "adam",
+            "nesterov",
             "clipping",
+            "keras-adam",
+            "keras-clipping",
             "accumulation",
             "layers",
+            "metrics-of-classes",
             "dropout",
             "batch-normalization",
             "uneven-tail",
@@ -29,7 +34,7 @@ ON_TORCH = (
             "fit",
             "distribution",
         ),
-        typical_s=17.0,
+        typical_s=21.0,
     ),
 )
 """Trained over processes on the CPU that communicate over 127.0.0.1 (gloo)."""

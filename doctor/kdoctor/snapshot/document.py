@@ -15,9 +15,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kdoctor import __version__
 from kdoctor.documents import Document
-from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
+from kdoctor.inputs import read_bounded
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
@@ -93,9 +94,8 @@ def load(path: Path, groups: Groups) -> Snapshot:
     Raises:
         SnapshotError: the file cannot be read, or is not a snapshot.
     """
-    refuse_named_pipe(path)
     try:
-        return loads(path.read_bytes(), groups)
+        return loads(read_bounded(path), groups)
     except IsADirectoryError as error:
         raise SnapshotError(f"{path}: is a directory, not a snapshot") from error
     except FileNotFoundError as error:

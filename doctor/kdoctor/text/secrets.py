@@ -10,7 +10,7 @@ MASK = "***"
 
 _SECRET_NAME = re.compile(
     r"token|secret|passw(?:or)?d|passphrase|credential|cookie|api_?key|access_?key|private_?key"
-    r"|(?:^|_)(?:auth|jwt|key|pwd|sas)(?:_|$)",
+    r"|(?:^|_)(?:auth|jwt|key|pass|pwd|sas)(?:_|$)",
     re.IGNORECASE,
 )
 # Each pattern takes time in proportion to the text: what comes before a keyword is looked at, not searched.
@@ -18,7 +18,7 @@ _URL_CREDENTIALS = re.compile(r"(?<=[A-Za-z0-9+.-]://)[^/\s@\"']+@")
 _CREDENTIALS = re.compile(r"(?<![\w.+:/%-])[\w.+-]+:[^\s:@/\"']+@(?!sha\d+:)(?=[\w\[])")
 _ASSIGNMENT = re.compile(
     r"(?P<name>token|secret|passw(?:or)?d|passphrase|credentials?|sshpass"
-    r"|(?:account|api|access|auth|private|secret)[_-]?key|(?<=_)key|(?<![^\W_])(?:pwd|pw|sig|signature|jwt))"
+    r"|(?:account|api|access|auth|private|secret)[_-]?key|(?<=_)key|(?<![^\W_])(?:pass|pwd|pw|sig|signature|jwt))"
     r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,=][^\s\"'&;,]*)",
     re.IGNORECASE,
 )
@@ -32,6 +32,11 @@ _SECRET_OPTION = re.compile(
     re.IGNORECASE,
 )
 _USER = re.compile(r"(?<!\S)(?P<user>(?:-u|--user|--proxy-user)(?:=|\s+)[A-Za-z][\w.@-]*:|sshpass\s+-p\s*)\S+")
+_LOGIN = re.compile(
+    r"(?P<before>\b(?:(?<=\s)login\s.{0,200}?(?<=\s)-p\s*|redis-cli\b.{0,200}?\s-a\s*|(?:mysql|mariadb)[\w-]*\s.{0,200}?(?<=\s)-p)"
+    r"|\bwandb\s+login\s+(?:-\S+\s+)?(?=\w{20})|\bcookie:\s*\w+=)[^\s;\"']+",
+    re.IGNORECASE,
+)
 _BEARER = re.compile(r"(?P<scheme>\b(?:bearer\s+|authorization:\s*\w+\s+))[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _TOKENS = re.compile(
     r"\bgh[pousr]_[A-Za-z0-9]{20,}"
@@ -41,6 +46,7 @@ _TOKENS = re.compile(
     r"|\bnvapi-[\w-]{20,}"
     r"|\bsk-[\w-]{20,}"
     r"|\bxox[abprs]-[\w-]{10,}"
+    r"|\b(?:npm|dop_v1|dckr_pat|pypi)[_-][\w-]{32,}"
     r"|(?<=hooks\.slack\.com/services/)[\w/]+"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bAIza[\w-]{35}"
@@ -68,6 +74,7 @@ def mask(text: str) -> str:
     text = _TOKENS.sub(MASK, text)
     text = _OPTION.sub(_mask_option, text)
     text = _USER.sub(rf"\g<user>{MASK}", text)
+    text = _LOGIN.sub(rf"\g<before>{MASK}", text)
     text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
     return _ASSIGNMENT.sub(rf"\g<name>\g<between>{MASK}", text)
 

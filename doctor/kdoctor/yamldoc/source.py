@@ -43,6 +43,10 @@ class Source:
     """Duplicate keys, tags and the like."""
 
 
+_NO_CHARACTER = re.compile(r"\\U(?!000|0010)[0-9A-Fa-f]{8}|^%YAML", re.MULTILINE)
+"""An escape above the last character of Unicode, or the number of a version."""
+
+
 def read_file(path: FilePath, noun: str) -> bytes:
     """Read a file that should hold a document; ``noun`` says which.
 
@@ -52,7 +56,8 @@ def read_file(path: FilePath, noun: str) -> bytes:
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - they never raise
             raise YamlSourceError(f"{'a directory' if path.is_dir() else 'not a regular file'}, expected a {noun}")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _refuse_large(file.read(_LARGEST_BYTES + 1), noun)
     except FileNotFoundError as error:
         near = [item.name for item in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
         raise YamlSourceError(f"no such file{did_you_mean_file(path.name, near)}") from error
@@ -84,17 +89,27 @@ def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise YamlSourceError(f"control character {_code(error.character)} in the text", line, 1) from error
+    except (ValueError, OverflowError) as error:  # PyYAML does not catch them
+        found = _NO_CHARACTER.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else 1
+        raise YamlSourceError(
+            "invalid YAML: an escape of no character, or a number of too many digits", line
+        ) from error
     if node is None:
         raise YamlSourceError("the file is empty", 1, 1)
     builder = _Builder(noun, name)
     return Source(root=builder.node(node), problems=builder.problems)
 
 
-def _decode(content: bytes, noun: str) -> str:
+def _refuse_large(content: bytes, noun: str) -> bytes:
     if len(content) > _LARGEST_BYTES:
         raise YamlSourceError(f"the file is too large for a {noun} (over {_LARGEST_BYTES // 1024} KiB)")
+    return content
+
+
+def _decode(content: bytes, noun: str) -> str:
     try:
-        return content.decode("utf-8-sig")
+        return _refuse_large(content, noun).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1

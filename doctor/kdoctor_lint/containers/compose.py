@@ -56,10 +56,16 @@ def read_services(text: str) -> Iterator[Service]:
     Raises:
         yaml.YAMLError: the file is not YAML, or not one that can be read.
     """
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
     try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
         loaded = yaml.safe_load(text)
-    except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError) as error:  # of a tagged scalar
+    except (
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        TypeError,
+        AttributeError,
+    ) as error:  # of a tagged scalar or an escape
         raise yaml.YAMLError(str(error)) from error
     services = loaded.get("services") if isinstance(loaded, dict) else None
     if not isinstance(services, dict) or not isinstance(root, yaml.MappingNode):

@@ -22,11 +22,13 @@ from kdoctor_lint.rules._containers import (
     CONTAINER_VERSIONS,
 )
 from kdoctor_lint.rules.internal import SYNTAX_ERROR, UNREADABLE_FILE
+from kdoctor_lint.script import read_bytes
+from kdoctor_lint.unreadable import UnreadableError
 
 _DOCKERFILE = re.compile(r"(?:.+\.)?(?:dockerfile|containerfile)(?:\..+)?", re.IGNORECASE)
 _COMPOSE = re.compile(r"(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml", re.IGNORECASE)
-_PYTHON = re.compile(r"(?:^|/)python:(3\.\d+)|python(3\.\d+)")
-_CUDA = re.compile(r"(?:^|/)cuda:(\d+)\.(\d+)[^/]*?(?:cudnn(\d*)(?:-|$)|$)")
+_PYTHON = re.compile(r"(?:^|/)python:(3\.\d{1,3})(?!\d)|python(3\.\d{1,3})(?!\d)")
+_CUDA = re.compile(r"(?:^|/)cuda:(\d{1,3})\.(\d{1,3})(?!\d)[^/]*?(?:cudnn(\d*)(?:-|$)|$)")
 _GPU_IMAGE = re.compile(r"(?:^|/)cuda:|(?:^|/)tensorflow:\S*gpu")
 _LEAST_SHARED = 1024**3
 _SEVERAL = "several replicas"
@@ -46,8 +48,8 @@ def is_container_file(path: str) -> bool:
 def lint_container(path: str, rules: Mapping[str, Rule]) -> list[Finding]:
     """The findings of one file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        text = read_bytes(path).decode("utf-8")
+    except (UnreadableError, ValueError) as error:
         return [_finding(path, "", (UNREADABLE_FILE, 1, f"the file cannot be read: {error}"))]
     try:
         found = list(_compose(text) if _COMPOSE.fullmatch(Path(path).name) else _dockerfile(text))

@@ -184,7 +184,7 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
     """
     if strategies:
         return (
-            f"the job's code uses the strategy {strategies[0]} directly, so a copy on one device would count its "
+            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
             "replicas, too: call tf.distribute.get_strategy() there"
         )
     kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]

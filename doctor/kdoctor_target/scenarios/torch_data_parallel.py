@@ -4,7 +4,8 @@ Measures: ``ranks differ``, the largest difference of a weight between two ranks
 moving statistics of BatchNormalization; ``others_s``, the seconds from the loss of a rank until the others ended;
 ``devices used``, those that a model in the scope of DataParallel is on; of Dropout ``masks``, the number of masks that
 each rank drew, ``equal_masks``, how many of them were equal on two ranks with the same seed, and
-``equal_masks_of_ranks`` with the rank added to the seed.
+``equal_masks_of_ranks`` with the rank added to the seed; ``metric NAME`` of all ranks together, ``reference NAME`` on
+one device, and ``part NAME`` of the first rank alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.families import NORM
@@ -20,6 +23,7 @@ from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, d
 from kdoctor_target.training.seeded import attending, sequences
 from kdoctor_target.training.torch import (
     Loop,
+    add_up,
     compare,
     largest_difference,
     left_weights,
@@ -32,6 +36,7 @@ from kdoctor_target.training.workers import expect_all_trained
 
 PATIENCE_S = 25.0
 LAST_STEP = 3
+CLASSES = 3
 SEED = 3
 MASKS = 3
 UNITS = 48
@@ -53,6 +58,41 @@ def layers(case: Case) -> None:
     import keras
 
     _train(case, make=lambda: attending(keras), data=sequences)
+
+
+def metrics_of_classes(case: Case) -> None:
+    """Top-k accuracy and F1 of Keras, whose counts are added up over the ranks."""
+    ranks = require(case)
+    import keras
+
+    def make() -> Any:
+        return dense_model(keras, outputs=CLASSES, activation="softmax")
+
+    def metrics() -> List[Any]:
+        return [keras.metrics.TopKCategoricalAccuracy(2, name="top_2"), keras.metrics.F1Score("macro", name="f1")]
+
+    def rank(rank_case: Case, number: int) -> Any:
+        model, chosen = make(), metrics()
+        rank_case.note(losses=train_loop(rank_case, _wrapped(model), data, number, ranks, metrics=chosen))
+        rank_case.measure(_values("part", chosen))
+        add_up(chosen)
+        rank_case.measure(_values("metric", chosen))
+        return model
+
+    data = make_batches(ranks)
+    places: Any = np.argmax(data.inputs[:, :CLASSES], axis=1)
+    data = data._replace(targets=np.eye(CLASSES, dtype="float32")[places])
+    _describe(case, ranks, data)
+    single, on_one = make(), metrics()
+    reference = train_reference(case, single, data, metrics=on_one)
+    ended = run_ranks(case, ranks, rank)
+    expect_all_trained(ended)
+    compare(case, ranks, reference, len(single.trainable_variables), [facts["losses"] for facts in ended])
+    case.measure({**_values("reference", on_one), **ended[0]["measures"]})
+
+
+def _values(whose: str, metrics: List[Any]) -> Dict[str, float]:
+    return {f"{whose} {metric.name}": float(metric.result()) for metric in metrics}
 
 
 def dropout(case: Case) -> None:
@@ -78,7 +118,6 @@ def dropout(case: Case) -> None:
 def _masks(seed: int) -> List[float]:
     """Masks of Dropout, each as the number whose binary digits it has."""
     import keras
-    import numpy as np
 
     layer = keras.layers.Dropout(0.5, seed=seed)
     ones: Any = np.ones((1, UNITS), "float32")
@@ -188,7 +227,7 @@ def _train(
     def rank(rank_case: Case, number: int) -> Any:
         rank_case.phase("build")
         model = make()
-        rank_case.note(losses=train_loop(rank_case, _wrapped(model), batches, number, ranks, loop))
+        rank_case.note(losses=train_loop(rank_case, _wrapped(model), batches, number, ranks, loop=loop))
         return model
 
     ended = run_ranks(case, ranks, rank)
@@ -227,9 +266,13 @@ def _die_after(case: Case, step: int) -> None:
 CASES = {
     "ddp": ddp,
     "adam": loops(Loop("Adam", 0.01)),
+    "nesterov": loops(Loop("SGD", 0.05, {"momentum": 0.9, "nesterov": True})),
     "clipping": loops(Loop(clip=NORM)),
+    "keras-adam": loops(Loop("Adam", 0.01, of_keras=True)),
+    "keras-clipping": loops(Loop(options={"global_clipnorm": NORM}, of_keras=True)),
     "accumulation": loops(Loop(together=2)),
     "layers": layers,
+    "metrics-of-classes": metrics_of_classes,
     "dropout": dropout,
     "batch-normalization": batch_normalization,
     "uneven-tail": uneven_tail,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -22,6 +22,10 @@ class Loop(NamedTuple):
     optimizer: str = "SGD"
     """A class of ``torch.optim``."""
     learning_rate: float = LEARNING_RATE
+    options: Optional[Dict[str, Any]] = None
+    """Further arguments of the optimizer."""
+    of_keras: bool = False
+    """Whether the optimizer is a class of ``keras.optimizers`` instead."""
     clip: Optional[float] = None
     """Largest norm of all gradients together, clipped after ``backward``."""
     together: int = 1
@@ -51,14 +55,24 @@ def batches_of(data: Batches, rank: int, ranks: int) -> Iterator[Tuple[Any, Any]
         yield data.inputs[part], data.targets[part]
 
 
-def train_loop(  # noqa: PLR0913, PLR0917 - a loop and its place
-    case: Case, model: Any, data: Batches, rank: int = 0, ranks: int = 1, loop: Optional[Loop] = None
+def train_loop(  # noqa: PLR0913 - a loop and its place
+    case: Case,
+    model: Any,
+    data: Batches,
+    rank: int = 0,
+    ranks: int = 1,
+    *,
+    loop: Optional[Loop] = None,
+    metrics: Sequence[Any] = (),
 ) -> List[float]:
-    """The loop of the Keras guide, by default with plain SGD; returns the mean loss of each epoch."""
+    """The loop of the Keras guide, by default with plain SGD; returns the mean loss of each epoch.
+
+    The metrics get the predictions before each step, as in ``fit``.
+    """
     import torch
 
     loop = loop or Loop()
-    optimizer = getattr(torch.optim, loop.optimizer)(model.parameters(), lr=loop.learning_rate)
+    update = _updates(model, loop)
     compute = torch.nn.MSELoss()
     losses = []
     steps = 0
@@ -66,24 +80,62 @@ def train_loop(  # noqa: PLR0913, PLR0917 - a loop and its place
         epoch = []
         for inputs, targets in batches_of(data, rank, ranks):
             case.phase(f"step {steps + 1}" if steps else "first step")
-            loss = compute(model(torch.from_numpy(inputs), training=True), torch.from_numpy(targets))
+            outputs = model(torch.from_numpy(inputs), training=True)
+            for metric in metrics:
+                metric.update_state(targets, outputs.detach())
+            loss = compute(outputs, torch.from_numpy(targets))
             (loss / loop.together).backward()
             epoch.append(float(loss.detach()))
             steps += 1
             if steps % loop.together == 0:
-                if loop.clip is not None:
-                    torch.nn.utils.clip_grad_norm_(model.parameters(), loop.clip)
-                optimizer.step()
-                optimizer.zero_grad()
+                update()
             case.note(steps=steps)
         losses.append(float(np.mean(epoch)))
     return losses
 
 
-def train_reference(case: Case, model: Any, data: Batches, loop: Optional[Loop] = None) -> Reference:
+def _updates(model: Any, loop: Loop) -> Callable[[], None]:
+    """A function that moves the weights by the gradients, then clears these."""
+    import torch
+
+    if loop.of_keras:
+        import keras
+
+        of_keras = getattr(keras.optimizers, loop.optimizer)(loop.learning_rate, **(loop.options or {}))
+        variables = getattr(model, "module", model).trainable_variables
+
+        def apply() -> None:
+            with torch.no_grad():
+                of_keras.apply([variable.value.grad for variable in variables], variables)
+            model.zero_grad()
+
+        return apply
+    optimizer = getattr(torch.optim, loop.optimizer)(model.parameters(), lr=loop.learning_rate, **(loop.options or {}))
+
+    def step() -> None:
+        if loop.clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), loop.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def add_up(metrics: Sequence[Any]) -> None:
+    """Add up the counts of these metrics over the ranks. They must be sums, as those of F1 and top-k accuracy are."""
+    import torch.distributed
+
+    for metric in metrics:
+        for variable in metric.variables:
+            torch.distributed.all_reduce(variable.value.data)
+
+
+def train_reference(
+    case: Case, model: Any, data: Batches, loop: Optional[Loop] = None, metrics: Sequence[Any] = ()
+) -> Reference:
     """Train on one device, with the same initial weights and the same global batches."""
     case.phase("reference")
-    losses = train_loop(case, model, data, loop=loop)
+    losses = train_loop(case, model, data, loop=loop, metrics=metrics)
     case.note(reference_losses=losses)
     return Reference(losses, weights_of(model))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ NUMBERS = (
 WORDS = (
     "", " ", "null", "~", "true", "yes", "[]", "{}", "- ", ": ", "? ", "# ", "\n", "\r", "\t", "\r\n", "\x00", "\x1b[2J",
     "N/A", "[N/A]", "Unknown Error", "GPU is lost", "!!int ''", "!!bool maybe", "!!timestamp x", "!!float x",
+    '"\\U00110000"', '"\\UFFFFFFFF"',
     "!!null x", "!!binary x", "!!set {a}", "!!python/object:os.system x", "&a [*a]", "*a", "<<: {a: 1}", "%YAML 9.9\n",
     "---\n", "...\n", "<<<<<<< a\n", '"', "'", "\\", "\\u0000", "\\ud800", "\ufeff", "\u2028", "\x85", "é", "日本", "🧨",
     "((((", "]]]]", "{{{{", "<a>", "</a>", "<!DOCTYPE a [<!ENTITY b 'c'>]>", "&b;", "<![CDATA[", "0000:01:00.0", "GPU 0",
@@ -140,5 +142,5 @@ def _change(document: Any, random: Random) -> None:
         elif kind == 2 and isinstance(node, list):
             random.shuffle(node)
         else:
-            node[key] = random.choice(_VALUES)
+            node[key] = copy.deepcopy(random.choice(_VALUES))  # a change must not reach the value itself
         return

@@ -16,7 +16,7 @@ UNKNOWN = {
     "train_step set on the object": "train_step was replaced on the model object",
     "compiled step with side effect": "a step changes LOG outside",
     "step that writes a file": "WritesFile.train_step opens a file",
-    "loss over a strategy": "uses the strategy strategy directly",
+    "loss over a strategy": "uses the strategy `strategy` directly",
     "loss with a counter": "a step changes counter outside",
     "loss over the model": "model is the model itself",
     "no step changes a weight": "no weight changes",

@@ -47,6 +47,22 @@ def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
     assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "meaning"),
+    [
+        ("Xid 62", "xid", "Internal micro-controller halt"),  # NVIDIA's catalog of Xids
+        ("NVRM: Xid (PCI:0000:3b:00): 62, pid=1", "xid", "Internal micro-controller halt"),
+        ("xid_79 on GPU 3", "gpu_lost", "no longer answers"),
+        ("SXid: 12028", "sxid", "egress nonposted PRIV error"),
+    ],
+)
+def test_code_of_the_driver_is_explained_with_its_meaning(text: str, name: str, meaning: str) -> None:
+    done = kdoctor("explain", text)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[2].startswith(f"{name} ")
+    assert meaning in " ".join(done.stdout.split())
+
+
 def test_empty_text_is_a_usage_error() -> None:
     assert piped(" \n").returncode == 2
     assert kdoctor("explain", "").returncode == 2

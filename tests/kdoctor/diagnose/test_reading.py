@@ -71,6 +71,89 @@ def test_form_of_the_file_does_not_matter(tmp_path: Path, content: bytes) -> Non
     assert first(read(path))[:2] == (ID, 2)
 
 
+BARS = (
+    " 340/1563 ━━━━━━━━━━━━━━━━━━━━ 8s 6ms/step - accuracy: 0.5013 - loss: 1.3002",
+    " 340/1563 ━━━━━━━━━━━━━━━━━━━━ 8s 6ms/step - loss: nan",
+    " 12/391 [..............................] - ETA: 31:22 - loss: 2.3026e-04",
+    " 391/391 [==============================] - 3s 6ms/step - loss: 1.3002 - val_loss: 2.1000",
+    " 22%|██▏       | 340/1563 [00:12<00:45, 27.1it/s]",
+    "[1,0]<stdout>: 12/391 [..............................] - ETA: 5s - loss: 2.3026",
+)
+
+
+@pytest.mark.parametrize("bar", BARS)
+@pytest.mark.parametrize(
+    ("written", "cause"),
+    [
+        ("Killed", "killed_by_signal_9"),
+        ("Terminated", "terminated"),
+        ("Segmentation fault (core dumped)", "segmentation_fault"),
+        (ERROR, ID),
+        (f"2026-11-20 03:12:44.102931: {ERROR}", ID),
+        (f"[rank1]: {ERROR}", ID),
+    ],
+)
+def test_message_behind_a_progress_bar_is_read(bar: str, written: str, cause: str) -> None:
+    diagnosis = text(f"Epoch 1/2\n{bar}{written}\n")
+    ids = [one.id for one in (*diagnosis.causes, *diagnosis.also)]
+    ids += [follower.id for one in diagnosis.causes for follower in one.followed_by]
+    assert cause in ids
+    place = next((one.first for one in diagnosis.causes if one.id == cause), None)
+    assert place is None or (place.line, place.text) == (2, written.removeprefix("[rank1]: "))
+    assert place is None or not written.startswith("[rank1]") or place.rank == "1"
+
+
+def test_unknown_error_behind_a_progress_bar_is_shown() -> None:
+    diagnosis = text(f"Epoch 1/2\n{BARS[0]}2026-11-20 05:00:01.112345: F external/x.cc:3] Check failed: a == b\n")
+    assert (diagnosis.conclusion, [line.line for line in diagnosis.lines]) == ("not-recognised", [2])
+
+
+@pytest.mark.parametrize("bar", BARS)
+def test_progress_bar_alone_is_no_message(bar: str) -> None:
+    diagnosis = text(f"Epoch 1/2\n{bar} - killed: 3\n{bar}\n{bar.replace('nan', '1.0')}\n")
+    assert not [one.id for one in diagnosis.causes if one.kind != "silent"]
+    assert not diagnosis.lines
+
+
+PREFIXES = (
+    "Nov 20 03:12:44 gpu-07 python3[48211]: ",  # journalctl
+    "Nov 20 03:12:44 ",  # ts
+    "[2026-11-20 03:12:44] ",
+    "[2026-11-20, 03:12:44 UTC] {process_utils.py:182} INFO - ",  # Airflow
+    "2026-11-20T03:12:44.1029310Z ",  # GitHub Actions
+    "2026-11-20T03:12:44.102931+0100 gpu-07 train.sh[48211]: ",
+    "1763608364102 ",  # CloudWatch
+    "[1,mpirank:3,algo-1]<stderr>:",  # SageMaker
+    "[Rank 3] ",
+    "[default3]:2026-11-20 03:12:44 ",
+)
+UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_a_collector_of_logs_writes_before_a_line_does_not_matter(prefix: str) -> None:
+    for log, cause in (("Epoch 1/5\nKeyboardInterrupt", "cancelled"), (f"Epoch 1/2\n{ERROR}", ID)):
+        assert text("".join(f"{prefix}{line}\n" for line in log.splitlines())).causes[0].id == cause
+    for line in UNKNOWN:
+        diagnosis = text(f"{prefix}Epoch 1/5\n{prefix}{line}\n")
+        assert (diagnosis.conclusion, [shown.text for shown in diagnosis.lines]) == ("not-recognised", [line])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"severity": "ERROR", "jsonPayload": {"message": ERROR}},
+        {"log": f"{ERROR}\n", "stream": "stderr", "time": "2026-11-20T03:12:44.102931123Z"},
+        {"textPayload": ERROR, "timestamp": "2026-11-20T03:12:44.102Z"},
+        {"msg": f"[rank1]: {ERROR}"},
+    ],
+)
+def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
+    diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
+    assert first(diagnosis)[:2] == (ID, 2)
+    assert diagnosis.causes[0].first.text == ERROR
+
+
 def test_notebook_outputs_are_read(tmp_path: Path) -> None:
     outputs = [
         {"output_type": "stream", "text": ["Epoch 1/2\n"]},
@@ -190,6 +273,23 @@ def test_hang_is_recognised_by_the_last_line_before_the_time_limit() -> None:
     assert [item.id for item in diagnosis.causes[0].followed_by] == ["time_limit"]
 
 
+LIMIT = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-03-02T08:00:11 DUE TO TIME LIMIT ***"
+STEPS = "210/1251 ━━━━━━━━━━━━━━━━━━━━ 4:01:22 14s/step - loss: 1.2211"
+
+
+def test_job_without_gpus_that_runs_into_its_time_limit_was_too_slow() -> None:
+    diagnosis = text(f"Could not find cuda drivers on your machine, GPU will not be used.\n{STEPS}\n{LIMIT}\n")
+    (cause,) = diagnosis.causes
+    assert (diagnosis.conclusion, cause.id) == ("cause", "cudart_not_found")
+    assert [item.id for item in cause.followed_by] == ["time_limit"]
+    assert cause.against
+
+
+def test_time_limit_of_a_job_that_made_progress_is_the_cause() -> None:
+    diagnosis = text(f"{STEPS}\n{LIMIT}\n")
+    assert (diagnosis.conclusion, [cause.id for cause in diagnosis.causes]) == ("cause", ["time_limit"])
+
+
 @pytest.mark.parametrize(
     ("crash", "cause"),
     [
@@ -239,7 +339,18 @@ def test_hang_is_likelier_with_several_gpus() -> None:
     assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
 
 
-@pytest.mark.parametrize("error", ["concurrent.futures.process.BrokenProcessPool: x", "subprocess.TimeoutExpired: x"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "concurrent.futures.process.BrokenProcessPool: x",
+        "subprocess.TimeoutExpired: x",
+        "Exception: x",
+        "socket.gaierror: [Errno -2] Name or service not known",
+        "google.api_core.exceptions.NotFound: 404 GET x",
+        "_queue.Empty",
+        "mine.Late",
+    ],
+)
 def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
     diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
     assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", error)

@@ -314,3 +314,9 @@ def test_problem_of_a_plugin_option_does_not_hide_the_next() -> None:
     assert len(caught.value.problems) == 3
     for plugin in plugins:
         assert f"--plugin {plugin}" in caught.value.message
+
+
+def test_error_of_the_catalog_lists_its_problems() -> None:
+    error = CatalogError(["one", "two"])
+    assert str(error).splitlines()[1:3] == ["  - one", "  - two"]
+    assert error.hint

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.reports import failure, finding, result
-from kdoctor.engine.causes import describe_problem, find_causes
+from kdoctor.engine.causes import about_one_gpu, describe_problem, find_causes
 from kdoctor.engine.report import Cause, JudgedFinding, Result
 from kdoctor.model import Action, Finding, Remedy, Severity, Status, Unjudged
 
@@ -213,3 +213,38 @@ def test_all_consequences_count() -> None:
         ]
     )  # fmt: skip
     assert (first.checks, second.checks) == (("driver.loaded",), ("host.swap",))
+
+
+@pytest.mark.parametrize(
+    ("cause", "effect", "expected"),
+    [
+        ("driver", "GPUs", True),
+        ("driver", GPU_2, True),
+        (GPU_2, "GPUs", True),
+        (GPU_2, GPU_2, True),
+        (GPU_2, GPU_5, False),
+    ],
+)
+def test_problems_of_two_gpus_do_not_explain_each_other(cause: str, effect: str, *, expected: bool) -> None:
+    assert about_one_gpu(cause, effect) is expected
+
+
+def test_finding_that_fits_two_causes_belongs_to_the_first() -> None:
+    first = about(GPU_2, "a", observed="is lost")
+    second = about(GPU_5, "b", observed="is hot")
+    both = about("GPUs", "a", observed="is hot")
+    causes = find_causes([failure("gpu.responding", first, second, both)])
+    assert [[problem.subjects for problem in cause.problems] for cause in causes] == [[(GPU_2,), ("GPUs",)], [(GPU_5,)]]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_first_finding_of_a_check_explains(order: tuple[int, int]) -> None:
+    """One is about the machine and one about the same GPU: both may explain, and the report names the first."""
+    found = [about("driver", "a", observed="is old"), about(GPU_2, "b", observed="is lost")]
+    lost = failure("gpu.responding", *(found[place] for place in order))
+    logged = failure("gpu.kernel-log", about(GPU_2, "c", explained_by=("gpu.responding",)))
+    causes = find_causes([lost, logged])
+    assert {cause.commands: cause.explains for cause in causes} == {
+        found[order[0]].remedy.commands: ("gpu.kernel-log",),
+        found[order[1]].remedy.commands: (),
+    }

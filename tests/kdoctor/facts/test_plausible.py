@@ -6,6 +6,7 @@ import pytest
 
 from helpers.facts import gpu, gpus, h100_node, host
 from kdoctor.facts.plausible import plausible
+from kdoctor.facts.sampling import GpuUse, Spread
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,27 @@ def test_healthy_machine_is_unchanged() -> None:
     for group in h100_node(8):
         assert plausible(group) is group
     assert plausible(host(cpus=0)).cpus is None
+
+
+def test_gpu_that_is_listed_twice_hides_another() -> None:
+    """The count says that one of eight was not judged."""
+    listed = (*(gpu(index) for index in range(7)), gpu(3))
+    found = plausible(gpus(8, *listed))
+    assert (found.count, [item.index for item in found.devices]) == (8, list(range(7)))
+    listed = (*(gpu(index) for index in range(7)), gpu(7, bus_id=gpu(3).bus_id))
+    assert [item.index for item in plausible(gpus(8, *listed)).devices] == list(range(7))
+    unread = (*(gpu(index) for index in range(6)), gpu(6, bus_id=None), gpu(7, bus_id=None))
+    assert len(plausible(gpus(8, *unread)).devices) == 8
+
+
+@pytest.mark.parametrize("value", [-1.0, float("inf"), float("-inf"), float("nan"), 1e30])
+def test_samples_that_cannot_be_are_not_read(value: float) -> None:
+    use = GpuUse(
+        samples=3,
+        memory_used_bytes=Spread(low=value, mean=1.0, high=2.0),
+        processes=Spread(low=0.0, mean=1.0, high=value),
+        temperature_margin_c=Spread(low=-2.0, mean=0.0, high=5.0),
+    )
+    cleaned = plausible(use)
+    assert (cleaned.memory_used_bytes, cleaned.processes) == (None, None)
+    assert cleaned.temperature_margin_c == use.temperature_margin_c

@@ -22,6 +22,11 @@ UNFIT = [
     ("environment", "A=B", "1"),
     ("environment", "A\nB", "1"),
     ("environment", "NCCL_DEBUG", "\x1b]0;title\x07"),
+    *(("environment", name, "/opt/x") for name in ("PATH", "BASH_ENV", "IFS", "PIP_INDEX_URL", "LD_AUDIT", "PS4")),
+    ("keras", "backend", "jax;touch X"),
+    ("keras", "floatx", "float32'; touch X #"),
+    ("keras", "epsilon", "$(touch X)"),
+    ("keras", "image_data_format", "channels_last`touch X`"),
 ]
 
 
@@ -54,6 +59,7 @@ def test_lock_whose_date_is_no_time_is_refused() -> None:
         ("environment", "XLA_FLAGS", "--a=1\n\t--b='$(date)'"),
         ("environment", "NCCL_FOO-BAR", ""),
         ("host", "image", "ghcr.io/org/job:1.2@sha256:0a"),
+        ("keras", "epsilon", "1e-07"),
         ("gpus", "model.NVIDIA H100 80GB HBM3", "8"),
     ],
 )

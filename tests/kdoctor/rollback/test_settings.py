@@ -65,14 +65,16 @@ def test_withheld_value_is_named_with_the_value_of_now() -> None:
     assert "is now not set;" in text
 
 
-@pytest.mark.parametrize(("before", "now", "named"), [({"A.B": "1"}, {}, "was 1;"), ({}, {"A.B": "2"}, "was not set;")])
+@pytest.mark.parametrize(
+    ("before", "now", "named"), [({"TF_A.B": "1"}, {}, "was 1;"), ({}, {"TF_A.B": "2"}, "was not set;")]
+)
 def test_variable_that_a_shell_cannot_set_is_restored_manually(
     before: dict[str, str], now: dict[str, str], named: str
 ) -> None:
     plan = planned(environment(**now), to=lock(environment(**before)))
     assert plan.steps == ()
     (text,) = plan.by_hand
-    assert text.startswith("A.B ")
+    assert text.startswith("TF_A.B ")
     assert named in text
 
 
@@ -93,3 +95,10 @@ def test_variable_that_drifted_itself_is_restored_once() -> None:
     assert [text.partition(":")[0] for text in step.restores] == [
         "environment.KERAS_BACKEND", "environment.TF_USE_LEGACY_KERAS"
     ]  # fmt: skip
+
+
+def test_variable_after_one_of_the_job_is_restored() -> None:
+    facts = node_facts(environment(CONDA_PREFIX="/x", NCCL_DEBUG="INFO"))
+    now = recorded_facts(facts, identifiers=True)
+    plan = plan_rollback(lock(environment()), now, read_installation(facts), "job.lock.yaml", "job.yaml")
+    assert [command for step in plan.steps for command in step.commands] == ["unset NCCL_DEBUG"]

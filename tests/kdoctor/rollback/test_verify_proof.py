@@ -48,3 +48,21 @@ def test_variables_are_restored_except_withheld_ones_and_those_of_one_job() -> N
     environ = {"HOME": "/root", "NCCL_P2P_DISABLE": "1", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}
     restore_variables(found, environ)
     assert environ == {"HOME": "/root", "NCCL_DEBUG": "WARN", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}
+
+
+def test_trainings_of_the_checklist_are_kept(catalog: Catalog) -> None:
+    own = load_checklist("cpu-smoke", catalog)
+    quick = [entry for entry in own.scenarios if entry.scenario.tier == "quick"]
+    assert quick
+    chosen, _ = for_environment(own, catalog)
+    assert [entry for entry in chosen.scenarios if entry.scenario.tier == "quick"] == quick
+
+
+def test_trainings_of_the_catalog_use_two_replicas(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog) -> None:
+    path = tmp_path_factory.mktemp("job") / "job.yaml"
+    path.write_text(
+        "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: me\nchecks: [{id: versions.runtime-expected}]\n"
+        "without: {baseline: a test, edge-case: a test, failure-path: a test}\n"
+    )
+    chosen, _ = for_environment(load_checklist(str(path), catalog), catalog)
+    assert {entry.replicas for entry in chosen.scenarios} == {2}

@@ -29,6 +29,14 @@ from kdoctor.text.secrets import is_identifying, is_secret_name, mask, mask_vari
         ("S3_KEY=abc region=x", "S3_KEY=*** region=x"),
         ("MASTER_ADDR=ada:hunter2@node1:29500", "MASTER_ADDR=***@node1:29500"),
         ("redis ada:hunter2@[fe80::1]:6379", "redis ***@[fe80::1]:6379"),
+        ("DB_PASS=hunter2 job", "DB_PASS=*** job"),
+        ("docker login -u ada -p hunter2 host", "docker login -u ada -p *** host"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p*** db"),
+        ("redis-cli -h node1 -a hunter2 ping", "redis-cli -h node1 -a *** ping"),
+        (f"wandb login {'0a1b' * 10}", "wandb login ***"),
+        ("Cookie: session=hunter2; a=b", "Cookie: session=***; a=b"),
+        (f"npm_{'a1B2' * 9}", "***"),
+        (f"dop_v1_{'0a1b' * 16}", "***"),
     ],
 )
 def test_secret_is_masked_once(text: str, masked: str) -> None:
@@ -55,13 +63,19 @@ def test_secret_is_masked_once(text: str, masked: str) -> None:
         "GPU-3f2d0c1e-1111-2222-3333-444455556666",
         "NVRM: API mismatch: the client has the version 580.173.02",
         "/usr/local/cuda/lib64:/opt/lib",
+        "python login.py -p 8080",
+        "mysql -h node1 -P 3306",
+        "srun -p gpu python train.py --pass-through",
+        "wandb login --relogin",
     ],
 )
 def test_harmless_text_is_kept(text: str) -> None:
     assert mask(text) == text
 
 
-@pytest.mark.parametrize("name", ["HF_TOKEN", "SLURM_JWT", "API_KEY", "DB_PASSWORD", "X_AUTH", "apiKey", "SECRET"])
+@pytest.mark.parametrize(
+    "name", ["HF_TOKEN", "SLURM_JWT", "API_KEY", "DB_PASSWORD", "X_AUTH", "DB_PASS", "apiKey", "SECRET"]
+)
 def test_name_suggests_a_secret(name: str) -> None:
     assert is_secret_name(name)
 
@@ -75,7 +89,23 @@ def test_name_suggests_no_secret(name: str) -> None:
     "part",
     [
         *("a", "a.", "a-", "_", "1.", "a://", "token", "token=", "key ", "--a ", "--a-", "eyJ-", "eyJ", "a:b", "a:"),
-        *("sk-", "bearer ", "-----BEGIN ", "authorization: ", "/home/", "\x1b[", "::", " ", '"', "--password "),
+        *(
+            "sk-",
+            "login ",
+            "mysql ",
+            "mysql -",
+            "cookie:",
+            "wandb login ",
+            "bearer ",
+            "-----BEGIN ",
+            "authorization: ",
+            "/home/",
+            "\x1b[",
+            "::",
+            " ",
+            '"',
+            "--password ",
+        ),
     ],
 )
 def test_time_grows_with_the_text_and_not_faster(part: str) -> None:

@@ -74,3 +74,18 @@ def test_libyaml_and_pyyaml_read_the_same_nodes(monkeypatch: pytest.MonkeyPatch,
 def test_libyaml_and_pyyaml_report_the_same_errors(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     quick, slow = both(monkeypatch, text)
     assert quick == slow
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a: 1\nb: "\\U00110000"\n', 2),
+        ('a: "\\UFFFFFFFF"\n', 1),
+        ('a: "\\U0010FFFF"\nb: "\\U80000000"\n', 2),
+        (f"%YAML {'1' * 5000}.1\n---\na: 1\n", 1),
+    ],
+)
+def test_number_that_python_does_not_convert_is_an_error(text: str, line: int) -> None:
+    with pytest.raises(YamlSourceError) as caught:
+        read_yaml(text.encode())
+    assert caught.value.problem.line == line

@@ -23,6 +23,10 @@ HEALTHY: dict[str, float | None] = {
     "repeated_masks": 3.0,
     "metric mae": 0.75,
     "reference mae": 0.75,
+    "metric top_2": 0.75,
+    "reference top_2": 0.75,
+    "metric f1": 0.5,
+    "reference f1": 0.5,
 }
 
 
@@ -53,6 +57,11 @@ def test_passes_if_everything_matches_one_device() -> None:
         ("adam-built-in-scope", {"measures": {**HEALTHY, "metric mae": 1.5}}, "1.5 instead of 0.75"),
         ("adam-built-in-scope", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
         ("adam-built-late", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
+        ("nesterov", {"weight_deviation": 0.05}, "0.05"),
+        ("amsgrad", {"measures": {**HEALTHY, "mirrored_state": 0.0}}, "0 of"),
+        ("centered-rmsprop", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
+        ("metrics-of-classes", {"measures": {**HEALTHY, "metric f1": 1.0}}, "f1 is 1 instead of 0.5"),
+        ("metrics-of-classes", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
         ("adam-built-late", {"outcome": "raised", "error_message": "worker 0: feed a placeholder"}, "worker 0"),
         ("dropout", {"measures": {**HEALTHY, "equal_masks": 3.0}}, "3 of 3 steps"),
         ("dropout-per-replica", {"measures": {**HEALTHY, "repeated_masks": 1.0}}, "1 of 3 steps"),
@@ -77,6 +86,9 @@ def test_a_finding_names_the_reproduction(name: str, script: str) -> None:
     ("name", "changes"),
     [
         ("adam-built-late", {"measures": {}}),
+        ("nesterov", {"measures": {}}),
+        ("adam-built-in-scope", {"measures": MEASURES}),
+        ("metrics-of-classes", {"measures": {"metric f1": 0.5, "reference f1": 0.5}}),
         ("global-clipnorm", {"measures": {}}),
         ("dropout", {"measures": {}}),
         ("clip-after-reduction", {"workers": _workers()[:1]}),

@@ -10,9 +10,16 @@ from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.torch_data_parallel import torch_data_parallel
 
+COMPARED = ("ddp", "adam", "nesterov", "clipping", "keras-adam", "keras-clipping", "accumulation", "layers")
+METRICS: dict[str, float | None] = {
+    f"{whose} {name}": value
+    for name, value in (("top_2", 0.8), ("f1", 0.5))
+    for whose in ("metric", "reference", "part")
+}
 REFUSED = SmokeWorker(name="rank 0", outcome="raised", phase="build", error_type="RuntimeError", error_message="no")
 HEALTHY: dict[str, dict[str, Any]] = {
-    **{name: {} for name in ("ddp", "adam", "clipping", "accumulation", "layers")},
+    **{name: {} for name in COMPARED},
+    "metrics-of-classes": {"measures": METRICS},
     "dropout": {"measures": {"masks": 3.0, "equal_masks": 3.0, "equal_masks_of_ranks": 0.0}},
     "batch-normalization": {"weight_deviation": 0.05, "measures": {"statistics differ": 0.1}},
     "uneven-tail": {"weight_deviation": 0.03},
@@ -39,6 +46,8 @@ def test_passes_with_differences_by_design() -> None:
     [
         ("ddp", {"weight_deviation": 0.1}),
         ("clipping", {"weight_deviation": 0.1}),
+        ("keras_adam", {"weight_deviation": 0.1}),
+        ("metrics_of_classes", {"measures": {**METRICS, "metric f1": 0.25}}),
         ("layers", {"weights": DISAGREE}),
         ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0, "equal_masks_of_ranks": 1.0}}),
         ("uneven_tail", {"weights": DISAGREE}),
@@ -54,7 +63,7 @@ def test_each_defect_is_a_finding_about_its_case(name: str, change: dict[str, An
 
 
 def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
-    for name in ("lost_rank", "dropout"):
+    for name in ("lost_rank", "dropout", "metrics_of_classes"):
         assert compute_check(torch_data_parallel, _run(**{name: {"measures": {}}})).status is Status.UNKNOWN
     assert compute_check(torch_data_parallel, _run(uneven_tail={"weights": None})).status is Status.UNKNOWN
     absent = {"outcome": "skipped", "skip_reason": "torch is not installed (optional: install torch)"}

@@ -120,8 +120,17 @@ def test_unusual_compose_files_have_no_findings(tmp_path: Path, text: str) -> No
     assert found(tmp_path, "compose.yaml", text) == []
 
 
+@pytest.mark.parametrize(
+    "image", ["nvidia/cuda:{}.2-cudnn8", "nvidia/cuda:12.{}-cudnn8", "python:3.{}", "x/python3.{}"]
+)
+def test_number_of_thousands_of_digits_is_not_a_version(tmp_path: Path, image: str) -> None:
+    text = f"FROM {image.format('1' * 5000)}\nRUN pip install tensorflow==2.19.0\n"
+    assert found(tmp_path, "Dockerfile", text) == []
+
+
 def test_file_that_is_not_yaml_or_text_is_a_finding(tmp_path: Path) -> None:
     assert found(tmp_path, "compose.yaml", "services: {\n") == [("KD901", 2)]
+    assert found(tmp_path, "compose.yaml", 'services: "\\U00110000"\n') == [("KD901", 1)]
     (tmp_path / "Dockerfile").write_bytes(b"\xff\xfe\x00")
     assert [finding.rule.code for finding in lint([str(tmp_path / "Dockerfile")]).findings] == ["KD902"]
 

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from kdoctor.facts import SmokeRun
 from kdoctor.smoke.jax_scenarios import ON_JAX
-from kdoctor.smoke.session import SmokeSettings
-from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.data_parallel_features import data_parallel_features
 
 pytestmark = pytest.mark.smoke_full
@@ -56,13 +53,6 @@ TRAINED = (*DEFECTS, "momentum", "adam", "rmsprop", "metrics")
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_defect_is_detected_by_the_case_about_it(name: str, tmp_path: Path) -> None:
-    (tmp_path / "planted_defect.py").write_text(f"import keras\n{DEFECTS[name]}", encoding="utf-8")
     (scenario,) = [replace(one, cases=TRAINED) for one in ON_JAX if one.id == data_parallel_features.scenario]
-    settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("jax", "keras", "planted_defect"))
-    (run,) = smoke.run_scenarios([scenario], settings, smoke.context(PYTHONPATH=str(tmp_path))).runs.values()
-    assert isinstance(run, SmokeRun), run
-    assert not run.failure, run.failure
-    found = {
-        item.finding.subject.removeprefix("training ") for item in compute_check(data_parallel_features, run).findings
-    }
-    assert found == {name}
+    code = f"import keras\n{DEFECTS[name]}"
+    assert smoke.findings_with(tmp_path, code, scenario, data_parallel_features, ("jax", "keras")) == {name}

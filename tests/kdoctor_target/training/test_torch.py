@@ -6,40 +6,37 @@ KDOCTOR_TORCH_PYTHON is an interpreter that has it.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from helpers.command import environ, kdoctor
+from helpers.torch import torch_python
 from kdoctor.failures.known import load_reproductions
 
 pytestmark = pytest.mark.torch
 SCRIPTS = [name for name in load_reproductions() if name.startswith("torch-")]
 
 
-@pytest.fixture
-def python() -> str:
-    """The interpreter with torch."""
-    found = os.environ.get("KDOCTOR_TORCH_PYTHON")
-    if not found:
-        pytest.skip("KDOCTOR_TORCH_PYTHON is not set: make test-torch sets it")
-    return found
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_exit_status_of_the_reproduction_shows_the_defect(tmp_path: Path, python: str, name: str) -> None:
+def test_exit_status_of_the_reproduction_shows_the_defect(tmp_path: Path, name: str) -> None:
     script = tmp_path / "reproduction.py"
     script.write_text(load_reproductions()[name], encoding="utf-8")
     done = subprocess.run(
-        [python, script], check=False, capture_output=True, text=True, env=environ(TMPDIR=str(tmp_path)), timeout=600
+        [torch_python(), script],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environ(TMPDIR=str(tmp_path)),
+        timeout=600,
     )
     assert done.returncode == 3, done.stderr
 
 
-def test_ddp_matches_one_device_and_fit_trains_alone(python: str) -> None:
-    done = kdoctor("smoke", "torch-data-parallel", "--python", python, "--replicas", "2", "--format", "json")
+def test_ddp_matches_one_device_and_fit_trains_alone() -> None:
+    command = ("smoke", "torch-data-parallel", "--python", torch_python(), "--replicas", "2", "--format", "json")
+    done = kdoctor(*command)
     results = {item["id"]: item for item in json.loads(done.stdout)["results"]}
     assert results["smoke.torch-data-parallel"]["status"] == "pass"
     assert results["smoke.torch-fit"]["status"] == "fail"

@@ -36,7 +36,10 @@ def is_collection(path: Path) -> bool:
 
 def _is_tar(path: Path) -> bool:
     try:
-        return tarfile.is_tarfile(path)
+        with path.open("rb") as file:
+            # The reader of xz skips zero bytes at the start, gigabytes of them in a sparse file.
+            is_empty = not file.read(tarfile.BLOCKSIZE).strip(b"\0")
+        return not is_empty and tarfile.is_tarfile(path)
     except (OSError, EOFError):
         return False
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.errors import UsageError
+from kdoctor.inputs import refuse_special
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
 from kdoctor.snapshot.imports import (
     dcgm_table,
@@ -157,7 +158,7 @@ def is_log_alone(start: bytes) -> bool:
 
 
 def _read(path: Path) -> str:
-    refuse_named_pipe(path)
+    refuse_special(path)
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)

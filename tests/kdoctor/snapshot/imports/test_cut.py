@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from helpers.corpus import recorded
 from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Gpus, ImportedLines, KernelLog, PciDevices
+from kdoctor.facts import FactGroup, Gpus, ImportedLines, KernelDriver, KernelLog, PciDevices
 from kdoctor.snapshot.imports.importer import import_files
 
 DUMPS = {
@@ -151,3 +151,42 @@ def test_corrupted_dump_does_not_crash(name: str, place: int, junk: str, drop: i
     place %= len(text)
     with contextlib.suppress(UsageError):
         read(text[:place] + junk + text[place + drop :])
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (LSPCI, "Kernel driver"),
+        (NVLINK, "Link 1"),
+        ("index, temperature.gpu\n0, 34\n1, 35\n", "0, 34"),
+    ],
+    ids=["lspci", "links", "table"],
+)
+def test_only_the_line_that_is_cut_off_is_lost(tmp_path: Path, text: str, kept: str) -> None:
+    """A file that ends within a line says as much as one that ends before it."""
+    end = text.index("\n", text.rindex(kept)) + 1
+    cut, ended = tmp_path / "cut", tmp_path / "ended"
+    cut.write_text(f"{text[:end]}{text[end : end + 3]}", encoding="utf-8")
+    ended.write_text(text[:end], encoding="utf-8")
+    groups = [
+        {kind: group for kind, group in import_files([path]).facts.items() if kind is not ImportedLines}
+        for path in (cut, ended)
+    ]
+    assert groups[0] == groups[1]
+
+
+def test_gpus_in_front_of_the_line_that_is_cut_off_are_lost(tmp_path: Path) -> None:
+    line = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: Unknown Error\n"
+    path = tmp_path / "dump"
+    path.write_text(line.format(0, "3b") + line.format(1, "5e") + line.format(2, "af")[:30], encoding="utf-8")
+    found = import_files([path]).facts[Gpus]
+    assert isinstance(found, Gpus)
+    assert [gpu.bus_id for gpu in found.devices] == ["0000:3b:00.0", "0000:5e:00.0"]
+
+
+def test_version_of_the_driver_in_front_of_the_word_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "version"
+    path.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tu", encoding="utf-8")
+    found = import_files([path]).facts[KernelDriver]
+    assert isinstance(found, KernelDriver)
+    assert found.version == "580.173.02"

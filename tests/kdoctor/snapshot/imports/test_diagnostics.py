@@ -110,3 +110,9 @@ def test_errors_of_the_fabric_manager(tmp_path: Path, word: str, status: str) ->
 def test_incomplete_document_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="JSON"):
         imported(tmp_path, json.dumps(DCGM_3)[:-5])
+
+
+def test_messages_of_a_result_are_kept(tmp_path: Path) -> None:
+    found = imported(tmp_path, json.dumps(DCGM_3) + "\n").facts[Diagnostics]
+    assert isinstance(found, Diagnostics)
+    assert [item.message for item in found.results] == ["", "", "", "a fault"]

@@ -167,3 +167,15 @@ def test_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(known) > 2
     monkeypatch.setattr(folders, "_MOST_FILES", 2)
     assert list(folders.dumps(root)) == known[:2]
+
+
+def test_archive_at_both_limits_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = [LOG.encode(), LOG.replace(": 79", ": 31").encode()]
+    names = ("dmesg", "dmesg.1")
+    path = archive_of(tmp_path, *((member(n, size=len(text)), text) for n, text in zip(names, contents, strict=True)))
+    monkeypatch.setattr(folders, "_MOST_FILES", 2)
+    monkeypatch.setattr(folders, "_MOST_BYTES", sum(map(len, contents)))
+    assert set(import_files([path]).facts) == {KernelLog}
+    monkeypatch.setattr(folders, "_MOST_BYTES", sum(map(len, contents)) - 1)
+    with pytest.raises(UsageError, match="limit for an archive"):
+        import_files([path])

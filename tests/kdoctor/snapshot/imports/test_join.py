@@ -124,3 +124,50 @@ def test_log_may_name_a_gpu_that_it_lost(tmp_path: Path, log: str) -> None:
     (tmp_path / "dump").write_text(query("3B", "AF"), encoding="utf-8")
     (tmp_path / "log").write_text(log, encoding="utf-8")
     assert KernelLog in import_files([tmp_path / "dump", tmp_path / "log"]).facts
+
+
+def test_reason_of_a_dump_is_kept_until_another_has_the_value(tmp_path: Path) -> None:
+    unread = query("3B", versions="Driver Version : N/A\nCUDA Version : 12.2")
+    gpus = imported_gpus(tmp_path, unread)
+    assert (gpus.errors["driver_version"], gpus.cuda_driver_version) == ("N/A", "12.2")
+    assert "cuda_driver_version" not in gpus.errors
+    gpus = imported_gpus(tmp_path, unread, query("3B"))
+    assert gpus.driver_version == "535.161.08"
+    assert "driver_version" not in gpus.errors
+
+
+def test_missing_gpus_are_explained(tmp_path: Path) -> None:
+    whole = imported_gpus(tmp_path, query("3B", attached=2)).errors["devices"]
+    cut = imported_gpus(tmp_path, query("3B", attached=2)[:-150]).errors["devices"]
+    assert whole.endswith("the others are not in it")
+    assert cut.endswith("the output may be cut off")
+
+
+def test_lspci_is_read_before_hwloc(tmp_path: Path) -> None:
+    hwloc = (
+        '<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine" nodeset="0x1">'
+        '<object type="PCIDev" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00"/></object>'
+        "</topology>\n"
+    )
+    alone = imported(tmp_path, LSPCI).facts[PciDevices]
+    for texts in ((hwloc, LSPCI), (LSPCI, hwloc)):
+        assert imported(tmp_path, *texts).facts[PciDevices] == alone
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[  300.0] pcieport 0000:5d:00.0: AER: Multiple Corrected error received: 0000:5e:00.0",
+        "[  300.0] nvidia 0000:5e:00.0: AER: aer_status: 0x00000001, aer_mask: 0x00000000",
+        "[  300.0] NVRM: Xid 31, pid=7, name=python",
+    ],
+)
+def test_only_an_xid_with_an_address_names_a_gpu(tmp_path: Path, line: str) -> None:
+    found = imported(tmp_path, query("3B"), f"{LOG}{line}\n").facts
+    assert set(found) >= {Gpus, KernelLog}
+
+
+def test_note_names_the_file_with_unknown_lines(tmp_path: Path) -> None:
+    (note,) = imported(tmp_path, f"{NVLINK}Frobnication of GPU 0 failed\n").notes
+    assert "file-0" in note
+    assert "1 line" in note

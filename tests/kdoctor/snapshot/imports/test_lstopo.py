@@ -129,3 +129,36 @@ def test_one_common_switch_of_several_is_enough(tmp_path: Path) -> None:
     speeds = "0 0 150000 0  0 0 125000 25000  0 0 0 0  0 0 0 0"
     (pair,) = imported_gpus(tmp_path, linked(speeds, others=" PCIDev:90 PCIDev:91")).pairs
     assert pair.nvlinks == 6
+
+
+def test_one_switch_is_enough_for_three_gpus(tmp_path: Path) -> None:
+    """At least half as many switches as GPUs are needed, and the half is rounded down."""
+    bridge = '<object type="Bridge" bridge_type="1-1" pci_busid="0000:{}:00.0" pci_type="0604 [8086:2030] [8086:0000]">'
+    gpu = (
+        '<object type="PCIDev" pci_busid="0000:{bus}:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">'
+        '<object type="OSDev" gp_index="{number}" name="nvml{index}" osdev_type="12"/></object></object>'
+    )
+    third = bridge.format("6c") + gpu.format(bus="6d", number=73, index=2)
+    speeds = " ".join(["0 0 0 150000"] * 3 + ["0 0 0 0"])
+    text = linked(speeds, others=" OSDev:73 PCIDev:90").replace("</object><distances", f"{third}</object><distances")
+    assert [pair.nvlinks for pair in imported_gpus(tmp_path, text).pairs] == [6, 6, 6]
+
+
+@pytest.mark.parametrize(("between", "level"), [(0, "PIX"), (1, "PIX"), (2, "PXB")])
+def test_gpus_below_one_bridge_are_as_far_as_the_bridges_between(tmp_path: Path, between: int, level: str) -> None:
+    """PIX: at most one bridge. Source: the legend of ``nvidia-smi topo -m``."""
+    bridge = (
+        '<object type="Bridge" bridge_type="1-1" pci_busid="0000:{:02x}:00.0" pci_type="0604 [8086:2030] [8086:0000]">'
+    )
+    gpu = (
+        '<object type="PCIDev" pci_busid="0000:{bus:02x}:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">'
+        '<object type="OSDev" name="nvml{index}" osdev_type="12"/></object>'
+    )
+    first = "".join(bridge.format(0x30 + place) for place in range(between))
+    text = (
+        '<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine" nodeset="0x1">'
+        f"{bridge.format(0x10)}{first}{gpu.format(bus=0x40, index=0)}{'</object>' * between}"
+        f"{gpu.format(bus=0x41, index=1)}</object></object></topology>\n"
+    )
+    (pair,) = imported_gpus(tmp_path, text).pairs
+    assert pair.level == level

@@ -40,3 +40,9 @@ def test_cut_off_file_keeps_what_is_complete(tmp_path: Path) -> None:
     found = imported(tmp_path, TOPOLOGY.partition('  <cpu numaid="1"')[0])
     assert isinstance(found.facts[PciDevices], PciDevices)
     assert any("incomplete" in note for note in found.notes)
+
+
+def test_number_of_the_device_is_read_if_it_is_there(tmp_path: Path) -> None:
+    pci = imported(tmp_path, TOPOLOGY).facts[PciDevices]
+    assert isinstance(pci, PciDevices)
+    assert [gpu.device_id for gpu in pci.gpus] == [None, "2330"]

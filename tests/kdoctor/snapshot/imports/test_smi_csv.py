@@ -9,6 +9,7 @@ import pytest
 
 from helpers.dumps import TABLE, UUID, imported, imported_gpus, query
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
+from kdoctor.snapshot.imports.smi_csv import is_header
 
 HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
 ROWS = (
@@ -128,3 +129,37 @@ def test_number_without_header_is_an_index_if_a_machine_may_have_it(
 def test_gpu_with_one_unreadable_field_responds(tmp_path: Path) -> None:
     (found,) = imported_gpus(tmp_path, "index, temperature.gpu\n0, [Unknown Error]\n").devices
     assert "handle" not in found.errors
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("name, pstate", True),
+        ("name, vbios_version", True),
+        ("name, uuid", True),
+        ("fan_speed, name", True),
+        ("foo, bar", False),
+        ("name, see the manual: chapter 3", False),
+        ("index, which GPU?, why", False),
+    ],
+)
+def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> None:
+    assert bool(is_header(line)) is expected
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "expected"),
+    [
+        ("remapped_rows.failure", "Yes", True),
+        ("remapped_rows.failure", "0", False),
+        ("remapped_rows.failure", "perhaps", None),
+        ("inforom.checksum_validation", "valid", True),
+        ("inforom.checksum_validation", "invalid", None),
+        ("inforom.checksum_validation", "perhaps", None),
+    ],
+)
+def test_word_that_is_not_an_answer_is_unknown(tmp_path: Path, field: str, text: str, *, expected: bool | None) -> None:
+    attribute = "remapped_rows_failure" if field.startswith("remapped") else "inforom_valid"
+    gpu = imported_gpus(tmp_path, f"index, {field}\n0, {text}\n").devices[0]
+    assert getattr(gpu, attribute) is expected
+    assert (attribute in gpu.errors) is (expected is None)

@@ -8,6 +8,7 @@ import pytest
 from helpers.dumps import UUID, imported, imported_gpus, query
 from kdoctor.facts import GpuProcess, Gpus, KernelDriver
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_SW_POWER_CAP
+from kdoctor.snapshot.imports.part import CUT
 
 MIB = 1024**2
 
@@ -317,3 +318,29 @@ def test_status_of_the_fabric(status: str, found: str | None, tmp_path: Path) ->
     text = query("3b", changes={"In Progress": "Completed", old: old.replace("N/A", status)})
     (gpu,) = imported_gpus(tmp_path, text).devices
     assert gpu.fabric_status == found
+
+
+def test_clock_reasons_that_are_not_reported_are_missing(tmp_path: Path) -> None:
+    lines = query("3B").splitlines()
+    first = lines.index("    Clocks Event Reasons")
+    end = next(place for place in range(first + 1, len(lines)) if not lines[place].startswith(" " * 8))
+    gpu = imported_gpus(tmp_path, "\n".join((*lines[:first], *lines[end:])) + "\n").devices[0]
+    assert gpu.clock_event_reasons is None
+    assert gpu.errors["clock_event_reasons"] == "not in nvidia-smi -q"
+
+
+def test_gpu_whose_end_is_missing_is_cut_off(tmp_path: Path) -> None:
+    """The processes end a GPU. Without them, readings that are missing may be in the part that is cut off."""
+    text = query("3B")
+    place = text.index("    Remapped Rows")
+    gpu = imported_gpus(tmp_path, text[:place]).devices[0]
+    assert gpu.errors["remapped_rows_pending"] == CUT
+    gpu = imported_gpus(tmp_path, text[: text.index("        Process ID")]).devices[0]
+    assert gpu.remapped_rows_pending is True
+
+
+@pytest.mark.parametrize(("degrees", "expected"), [("-2", -2), ("0", 0), ("1", None)])
+def test_threshold_relative_to_the_limit_is_never_above_it(tmp_path: Path, degrees: str, expected: int | None) -> None:
+    changes = {"GPU Slowdown T.Limit Temp         : -2 C": f"GPU Slowdown T.Limit Temp         : {degrees} C"}
+    gpu = imported_gpus(tmp_path, query("3B", changes=changes)).devices[0]
+    assert gpu.temperature_slowdown_margin_c == expected

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.snapshot.imports import split
 from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.snapshot.imports.split import read_sections
 
@@ -248,3 +253,46 @@ def test_name_of_the_driver_is_not_a_host(tmp_path: Path) -> None:
     log = imported(tmp_path, lines).facts[KernelLog]
     assert isinstance(log, KernelLog)
     assert {event.code for event in log.events} == {31}
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_report_compressed_by_other_tools(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "report").write_bytes(pack(LSPCI.encode() + LOG.encode()))
+    assert set(import_files([tmp_path / "report"]).facts) == {PciDevices, KernelLog}
+
+
+def test_named_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    os.close(os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK))
+    with pytest.raises(UsageError, match="named pipe"):
+        read_sections(tmp_path / "pipe")
+
+
+def test_dump_before_a_command_is_whole_in_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    table = "index, temperature.gpu\n0, 34\n1, 35\n"
+    gpus = imported_gpus(tmp_path, f"{table}$ dmesg\n{LOG}[  300.0] NVRM: X")
+    assert [gpu.temperature_c for gpu in gpus.devices] == [34, 35]
+
+
+def test_line_of_the_largest_length_is_kept(tmp_path: Path) -> None:
+    for length, kept in ((split._LONGEST_LINE, True), (split._LONGEST_LINE + 1, False)):
+        line = "\t" + "x" * (length - 1)
+        (tmp_path / "dump").write_text(f"{LSPCI.rstrip()}\n{line}\n", encoding="utf-8")
+        (section,) = read_sections(tmp_path / "dump")
+        assert section.lines[-1] == (line if kept else "")
+
+
+def test_matrix_of_one_gpu_before_another_matrix(tmp_path: Path) -> None:
+    first = "\tGPU0\tCPU Affinity\nGPU0\t X \t0-13\n"
+    second = " \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
+    assert kinds(tmp_path, first + second) == ["nvidia-smi topo -m", "nvidia-smi topo -p2p"]
+
+
+def test_matrix_without_affinities_is_known_by_its_levels(tmp_path: Path) -> None:
+    assert kinds(tmp_path, "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n") == ["nvidia-smi topo -m"]
+
+
+def test_marks_of_a_quotation_are_taken_from_a_kernel_log(tmp_path: Path) -> None:
+    (tmp_path / "mail").write_text("".join(f"> {line}\n" for line in LOG.splitlines()), encoding="utf-8")
+    (section,) = read_sections(tmp_path / "mail")
+    assert section.lines[0].startswith("[    0.000000] Linux")

@@ -179,3 +179,8 @@ def test_diagnosis_that_did_not_run_is_unknown(tmp_path: Path) -> None:
     found = facts[Diagnostics]
     assert isinstance(found, Diagnostics)
     assert [(item.status, item.message) for item in found.results] == [("unknown", "another diagnosis is running")]
+
+
+def test_line_after_a_lost_gpu_is_counted(tmp_path: Path) -> None:
+    lost = "Unable to determine the device handle for GPU0: 0000:3B:00.0: Unknown Error"
+    assert unread(tmp_path, f"{lost}\n{STRANGE}\n") == [("file-0", 2, STRANGE)]

@@ -1,0 +1,49 @@
+"""Reads files that the user names: regular files of a bounded size."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+
+LARGEST_BYTES = 512 * 2**20
+"""A snapshot of 10,000 GPUs has a quarter of that."""
+_OPENED = ("/dev/fd/", "/proc/", "/dev/stdin")
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse to read a named pipe or a device: both can block, and a device may never end.
+
+    The pipe of a process substitution, ``<(zcat node.json.gz)``, has a writer and is read.
+
+    Raises:
+        UsageError: it is one.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # reading it reports why
+    is_read = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path) == os.devnull or str(path).startswith(_OPENED)
+    if not is_read:
+        kind = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise UsageError(f"{path}: not a regular file but {kind}")
+
+
+def read_bounded(path: Path, most: int = LARGEST_BYTES) -> bytes:
+    """The content of a file.
+
+    Args:
+        path: the file.
+        most: the number of bytes that it may have.
+
+    Raises:
+        UsageError: it is larger, or a named pipe or a device.
+        OSError: it cannot be read.
+    """
+    refuse_special(path)
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise UsageError(f"{path}: larger than {most >> 20} MiB")
+        return file.read()

@@ -1,0 +1,43 @@
+"""Long kernel logs, which are read block by block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdoctor.facts import KernelLog
+from kdoctor.snapshot.imports import kernel_log
+from kdoctor.snapshot.imports.importer import import_files
+
+START = "[    0.000000] Linux version 6.8.0 (builder@host)\n"
+XID = "[{:12.6f}] NVRM: Xid (PCI:0000:3b:00): {}, pid='<unknown>', name=<unknown>, a message\n"
+
+
+def log_of(path: Path) -> KernelLog:
+    found = import_files([path]).facts[KernelLog]
+    assert isinstance(found, KernelLog)
+    return found
+
+
+@pytest.mark.parametrize("block", [100, 127, 1000])
+@pytest.mark.parametrize("rest", ["", "[  500.0] NVRM: Xid (PCI:0000:3b:00): 4", "[  500.0] usb 1-1: new dev"])
+def test_log_in_blocks_has_the_events_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, rest: str
+) -> None:
+    path = tmp_path / "dmesg"
+    lines = (XID.format(number + 0.5, 31 if number % 2 else 79) for number in range(60))
+    path.write_text(START + "".join(lines) + rest, encoding="utf-8")
+    short = log_of(path)
+    monkeypatch.setattr(kernel_log, "_LONG_BYTES", 1000)
+    monkeypatch.setattr(kernel_log, "_BLOCK_BYTES", block)
+    assert log_of(path) == short
+    assert [event.code for event in short.events] == [79, 31] * 30
+
+
+def test_long_log_within_other_output_is_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dmesg"
+    path.write_text(START + XID.format(1, 79) * 20 + "GPU 0: NVIDIA Test 40GB (UUID: GPU-1)\n", encoding="utf-8")
+    monkeypatch.setattr(kernel_log, "_LONG_BYTES", 1000)
+    monkeypatch.setattr(kernel_log, "_BLOCK_BYTES", 200)
+    assert {event.code for event in log_of(path).events} == {79}

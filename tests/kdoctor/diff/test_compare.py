@@ -417,6 +417,9 @@ def test_numbers_of_gpus_are_named(tmp_path: Path) -> None:
         (">=0.dev0", ">=0", "tightened"),  # 0.dev0, although nothing older is named
         ("<0.1", "<0", "tightened"),
         (">1.3rc0", ">=1.3", "tightened"),  # 1.3rc1
+        (">1.3rc0", ">=1.3rc2", "tightened"),
+        (">1.3.dev4", ">=1.3.dev6", "tightened"),  # 1.3.dev5
+        (">1.3.post1", ">=1.3.post3", "tightened"),  # 1.3.post2
         (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
         (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
     ],

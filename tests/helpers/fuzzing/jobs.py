@@ -231,6 +231,9 @@ def _request(data: bytes, folder: Path) -> None:
         cause = error.__cause__ or error
         if isinstance(cause, UsageError) or type(cause).__name__ in ("ValidationError", "ToolError"):
             raise UsageError(str(cause)) from error
+        # The SDK first reads a string as JSON. Its server answers with the error.
+        if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
+            return
         raise cause from None
     finally:
         os.chdir(before)

@@ -17,7 +17,7 @@ import psutil
 
 from kdoctor.facts import Disk, Facts, Host, NumaNode, ResourceLimit
 from kdoctor.probes.container import container, container_image
-from kdoctor.probes.files import chosen_word, parse_list, parse_mask, read_int, read_list, read_quietly
+from kdoctor.probes.files import chosen_word, parse_int, parse_list, parse_mask, read_int, read_list, read_quietly
 from kdoctor.probes.probe import Context, Probe
 
 _LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
@@ -175,7 +175,7 @@ def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
     folders = {}
     for path in (root / "sys/devices/system/node").glob("node*"):
         number = path.name.removeprefix("node")
-        if number.isdigit():
+        if number.isdecimal():
             folders[int(number)] = path
     return tuple(_numa_node(root, index, folders[index]) for index in sorted(folders)) or None
 
@@ -240,8 +240,9 @@ def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
         limit_text, use_text = read_quietly(folder / limit), read_quietly(folder / use)
-        if limit_text and limit_text.isdigit():
-            return int(limit_text), int(use_text) if use_text and use_text.isdigit() else None
+        limit_bytes = parse_int(limit_text or "")
+        if limit_bytes is not None:
+            return limit_bytes, parse_int(use_text or "")
     return None, None
 
 

@@ -28,10 +28,11 @@ def collect(context: Context) -> Facts:
         return {Network: Unavailable(unavailable="/sys/class does not exist: the network devices are not visible")}
     try:
         folders = _entries(root / "sys/class/infiniband")
+        devices = tuple(map(_device, folders))
         interfaces = _interfaces(root / "sys/class/net")
     except OSError as error:
         return {Network: Unavailable(unavailable=f"the network devices cannot be read: {reason(error)}")}
-    return {Network: Network(rdma=tuple(map(_device, folders)), interfaces=interfaces)}
+    return {Network: Network(rdma=devices, interfaces=interfaces)}
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -43,7 +44,7 @@ def _entries(folder: Path) -> list[Path]:
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """A key that sorts ``mlx5_10`` after ``mlx5_9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]
 
 
 def _interfaces(folder: Path) -> tuple[NetworkInterface, ...] | None:
@@ -73,7 +74,7 @@ def _device(folder: Path) -> RdmaDevice:
         link_speed_max=_speed(place / "max_link_speed"),
         link_width=_width(place / "current_link_width"),
         link_width_max=_width(place / "max_link_width"),
-        ports=tuple(_port(entry, place) for entry in _entries(folder / "ports") if entry.name.isdigit()),
+        ports=tuple(_port(entry, place) for entry in _entries(folder / "ports") if entry.name.isdecimal()),
         **_location(place),
     )
 

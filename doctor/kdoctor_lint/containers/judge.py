@@ -27,8 +27,8 @@ from kdoctor_lint.unreadable import UnreadableError
 
 _DOCKERFILE = re.compile(r"(?:.+\.)?(?:dockerfile|containerfile)(?:\..+)?", re.IGNORECASE)
 _COMPOSE = re.compile(r"(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml", re.IGNORECASE)
-_PYTHON = re.compile(r"(?:^|/)python:(3\.\d{1,3})(?!\d)|python(3\.\d{1,3})(?!\d)")
-_CUDA = re.compile(r"(?:^|/)cuda:(\d{1,3})\.(\d{1,3})(?!\d)[^/]*?(?:cudnn(\d*)(?:-|$)|$)")
+_PYTHON = re.compile(r"(?:^|/)python:(3\.[0-9]{1,3})(?!\d)|python(3\.[0-9]{1,3})(?!\d)")
+_CUDA = re.compile(r"(?:^|/)cuda:([0-9]{1,3})\.([0-9]{1,3})(?!\d)[^/]*?(?:cudnn([0-9]*)(?:-|$)|$)")
 _GPU_IMAGE = re.compile(r"(?:^|/)cuda:|(?:^|/)tensorflow:\S*gpu")
 _LEAST_SHARED = 1024**3
 _SEVERAL = "several replicas"

@@ -60,7 +60,7 @@ def compare_locks(old: Lock | None, new: Lock | None, shown: str) -> Comparison:
 
 def _in_order(changes: Iterable[Change]) -> list[Change]:
     """Most severe first, then by place."""
-    return sorted(changes, key=lambda item: (KINDS.index(item.kind), item.where, item.old or "", item.new or ""))
+    return sorted(changes, key=lambda item: (KINDS.index(item.kind), item.where))
 
 
 def _heads(old: Checklist, new: Checklist) -> Iterator[Change]:
@@ -128,7 +128,6 @@ def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:
 
 
 def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Change]:
-    yield from differing("moved", f"{where}.strategy", old.strategy, new.strategy, "a different strategy is used")
     yield from differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the expected outcome was reworded")
     if old.replicas == new.replicas:
         return

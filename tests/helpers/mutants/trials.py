@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,7 +158,7 @@ def _baseline(items: Sequence[pytest.Item]) -> dict[str, Baseline]:
 
 @contextlib.contextmanager
 def _recorded(calls: set[tuple[str, int]]) -> Iterator[None]:
-    """Note the functions of kdoctor that are called."""
+    """Note the functions of kdoctor that are called, also in threads."""
     prefix = str(ROOT)
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -166,11 +167,13 @@ def _recorded(calls: set[tuple[str, int]]) -> Iterator[None]:
             if code.co_filename.startswith(prefix):
                 calls.add((code.co_filename, code.co_firstlineno))
 
+    threading.setprofile(note)
     sys.setprofile(note)
     try:
         yield
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
 
 
 def _limit(tests: Sequence[pytest.Item], known: dict[str, Baseline]) -> int:

@@ -360,6 +360,12 @@ def test_changed_facts_of_the_lock_are_moved(tmp_path: Path) -> None:
     assert found.notes == (LOCK_CHANGED_ALONE,)
 
 
+def test_accepted_failure_that_passes_again_is_tightened(tmp_path: Path) -> None:
+    accepting = locked(tmp_path, BASE, accepted=(Accepted(check="gpu.free", reason="x"),))
+    (found,) = compare(accepting, locked(tmp_path, BASE)).changes
+    assert (found.kind, found.where, found.old, found.new) == ("tightened", "lock.accepted.gpu.free", "x", None)
+
+
 def test_lock_of_another_day_is_cosmetic(tmp_path: Path) -> None:
     found = compare(locked(tmp_path, BASE), locked(tmp_path, BASE, recorded="2026-05-01T06:00:00+00:00"))
     assert [(item.kind, item.where) for item in found.changes] == [("cosmetic", "lock.recorded")]
@@ -417,6 +423,10 @@ def test_numbers_of_gpus_are_named(tmp_path: Path) -> None:
         (">=0.dev0", ">=0", "tightened"),  # 0.dev0, although nothing older is named
         ("<0.1", "<0", "tightened"),
         (">1.3rc0", ">=1.3", "tightened"),  # 1.3rc1
+        (">1.3rc0", ">=1.3rc2", "tightened"),
+        (">1.3rc4", ">=1.3", "tightened"),  # 1.3rc5
+        (">1.3.dev4", ">=1.3.dev6", "tightened"),  # 1.3.dev5
+        (">1.3.post1", ">=1.3.post3", "tightened"),  # 1.3.post2
         (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
         (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
     ],

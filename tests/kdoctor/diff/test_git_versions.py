@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from helpers.catalogs import small_catalog
 from helpers.locks import lock
 from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.model import Comparison
-from kdoctor.lock.document import text_of
+from kdoctor.lock.document import LockError, text_of
 
 CATALOG = small_catalog()
 NONE = Path("/dev/null")
@@ -63,3 +65,10 @@ def test_added_and_removed_locks_are_changes(tmp_path: Path) -> None:
     assert isinstance(removed, Comparison)
     assert [(item.kind, item.where, item.old) for item in added.changes] == [("tightened", "lock", None)]
     assert [(item.kind, item.where, item.new) for item in removed.changes] == [("loosened", "lock", None)]
+
+
+@pytest.mark.parametrize("has_lock_first", [True, False])
+def test_lock_and_a_checklist_are_not_compared(tmp_path: Path, *, has_lock_first: bool) -> None:
+    texts = (text_of(lock()), TEXT) if has_lock_first else (TEXT, text_of(lock()))
+    with pytest.raises(LockError):
+        compared(tmp_path, *texts)

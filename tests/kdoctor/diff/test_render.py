@@ -46,6 +46,8 @@ def test_markdown_is_tables_with_escaped_cells() -> None:
     assert cells[4:7] == ["assumptions.python", "nothing", "a | b `c` <d> red"]
     assert len(cells) == 12
     assert render_diff(FOUND, "markdown") == render_diff(FOUND, "markdown")
+    assert "\n\n**Loosened" in render_diff(FOUND, "markdown")
+    assert render_diff(FOUND, "markdown").endswith("\n\n- ⚠ Ask \\*why\\*.\n")
 
 
 def test_json_has_counts_changes_and_notes() -> None:

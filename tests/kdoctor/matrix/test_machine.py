@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from helpers.facts import gpu, gpus
 from kdoctor.errors import UsageError
+from kdoctor.facts import Gpu, Gpus
 from kdoctor.matrix import machine as module
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, Found, describe
 
 MATRIX = load_matrix(environ={})
+REAL_PLATFORM = module._platform
 H100 = "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 93\n"
 
 
@@ -147,7 +153,7 @@ def test_c_library_belongs_to_this_machine_only(tmp_path: Path, monkeypatch: pyt
     [("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None)],
 )
 def test_version_of_the_c_library(monkeypatch: pytest.MonkeyPatch, answer: str | None, expected: str | None) -> None:
-    monkeypatch.setattr(module.os, "confstr", lambda _: answer)
+    monkeypatch.setattr(os, "confstr", lambda _: answer)
     assert module._glibc() == expected
 
 
@@ -215,11 +221,61 @@ def test_interpreter_of_kdoctor_has_its_own_packages(tmp_path: Path, monkeypatch
     assert facts(without)["Installed"] == ("no TensorFlow", "site-packages")
 
 
+def nvml(monkeypatch: pytest.MonkeyPatch, *devices: Gpu) -> Any:
+    """The GPUs that the matrix takes from NVML, which lists these."""
+    monkeypatch.setattr(module, "collect_facts", lambda *_: {Gpus: gpus(len(devices), *devices)} if devices else {})
+    return module._nvml_gpus(MATRIX, {})
+
+
+def test_nvml_names_gpus_and_their_capability(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = gpu(2, name="X1", compute_capability="99.0")
+    found = nvml(monkeypatch, gpu(0), gpu(1), odd, gpu(3, compute_capability=None))
+    assert [(item.name, item.capability) for item in found.gpus] == [("NVIDIA H100 80GB HBM3", "9.0")] * 2
+    assert found.unnamed == (
+        "X1 (compute capability 99.0)",
+        "NVIDIA H100 80GB HBM3 (compute capability unknown)",
+    )
+    assert found.fact.origin == "NVML"
+    nameless = nvml(monkeypatch, gpu(0, name=None))
+    assert [item.name for item in nameless.gpus] == ["GPU 0 (0000:10:00.0)"]
+    assert nvml(monkeypatch) is None
+    monkeypatch.setattr(module, "collect_facts", lambda *_: {Gpus: gpus(0)})
+    assert module._nvml_gpus(MATRIX, {}) is None
+
+
+@pytest.mark.parametrize(("name", "platform"), [("win32", "windows"), ("darwin", "macos")])
+def test_other_systems_are_platforms(monkeypatch: pytest.MonkeyPatch, name: str, platform: str) -> None:
+    monkeypatch.setattr(sys, "platform", name)
+    assert REAL_PLATFORM() == platform
+
+
+@pytest.mark.parametrize(("has_dxg", "platform"), [(True, "wsl2"), (False, f"linux-{os.uname().machine}")])
+def test_linux_is_wsl2_if_it_has_the_device_of_windows(
+    monkeypatch: pytest.MonkeyPatch, *, has_dxg: bool, platform: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "exists", lambda path: has_dxg and str(path) == "/dev/dxg")
+    assert REAL_PLATFORM() == platform
+
+
+def test_packages_of_another_interpreter_are_those_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for minor, version in (("3.11", "2.21.0"), ("3.12", "2.20.0")):
+        folder = tmp_path / f"venv/lib/python{minor}/site-packages/tensorflow-{version}.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n")
+    python = str(tmp_path / "venv/bin/python")
+    target = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python")
+    monkeypatch.setattr(module, "choose_target", lambda *_: target)
+    found = asked(tmp_path, python=python)
+    assert (found.machine.python, found.installed) == ("3.11.7", "2.21.0")
+    assert facts(found)["Python"] == ("3.11.7", f"{python}, --python")
+
+
 def test_slow_or_failing_reads_are_given_up() -> None:
     def failing() -> str:
         raise OSError
-
-    import time
 
     assert module._within(5, lambda: "read") == "read"
     assert module._within(5, failing) is None

@@ -81,9 +81,10 @@ def test_value_of_a_variable_is_quoted_and_unset_is_not() -> None:
     }
 
 
-def visible(found: Gpus, *, count: int | None = None, at_least: int | None = None, **variables: str) -> Any:
-    wanted = Assumptions(gpus=GpuAssumption(count=count, at_least=at_least))
-    return compute_check(visible_devices, environment(**variables), found, host(), assumptions=wanted)
+def visible(found: Gpus, wanted: dict[str, int] | None = None, **variables: str) -> Any:
+    expected = wanted or {}
+    assumptions = Assumptions(gpus=GpuAssumption(count=expected.get("count"), at_least=expected.get("at_least")))
+    return compute_check(visible_devices, environment(**variables), found, host(), assumptions=assumptions)
 
 
 def test_driver_that_lists_no_gpus_is_unknown_with_its_error() -> None:
@@ -96,7 +97,7 @@ def test_driver_that_lists_no_gpus_is_unknown_with_its_error() -> None:
 def test_visible_gpus_are_counted() -> None:
     assert briefs(visible(gpus(1))) == ["1 GPU visible"]
     assert briefs(visible(gpus(2))) == ["all 2 GPUs visible"]
-    some = visible(gpus(4), at_least=2, **{VISIBLE: "0,1", ORDER: "PCI_BUS_ID"})
+    some = visible(gpus(4), wanted={"at_least": 2}, **{VISIBLE: "0,1", ORDER: "PCI_BUS_ID"})
     assert said(some)[VISIBLE] == "'0,1': 2 of 4 GPUs visible"
 
 
@@ -109,17 +110,21 @@ def test_visible_gpus_are_counted() -> None:
     ],
 )  # fmt: skip
 def test_as_many_gpus_are_visible_as_the_checklist_expects(mask: str, wanted: dict[str, int], status: Status) -> None:
-    assert visible(gpus(4), **wanted, **{VISIBLE: mask, ORDER: "PCI_BUS_ID"}).status is status
+    assert visible(gpus(4), wanted=wanted, CUDA_VISIBLE_DEVICES=mask, CUDA_DEVICE_ORDER="PCI_BUS_ID").status is status
 
 
 def test_order_matters_between_models() -> None:
     mixed = gpus(3, gpu(0, name="A"), gpu(1, name="A"), gpu(2, name="B"))
     one = gpus(3)
-    assert ORDER not in said(visible(mixed, **{VISIBLE: "0,1,2"}))  # all are visible
-    assert said(visible(one, **{VISIBLE: "0,1"}))[ORDER] == "not set; all GPUs are of one model and in bus order"
-    assert said(visible(one, **{VISIBLE: "0", ORDER: "FASTEST_FIRST"}))[ORDER].startswith("FASTEST_FIRST; all")
-    assert said(visible(mixed, **{VISIBLE: "0"}))[ORDER].startswith("not set (fastest first), but ")
-    found = visible(mixed, **{VISIBLE: "0", ORDER: "FASTEST_FIRST"})
+    assert ORDER not in said(visible(mixed, CUDA_VISIBLE_DEVICES="0,1,2"))  # all are visible
+    assert (
+        said(visible(one, CUDA_VISIBLE_DEVICES="0,1"))[ORDER] == "not set; all GPUs are of one model and in bus order"
+    )
+    assert said(visible(one, CUDA_VISIBLE_DEVICES="0", CUDA_DEVICE_ORDER="FASTEST_FIRST"))[ORDER].startswith(
+        "FASTEST_FIRST; all"
+    )
+    assert said(visible(mixed, CUDA_VISIBLE_DEVICES="0"))[ORDER].startswith("not set (fastest first), but ")
+    found = visible(mixed, CUDA_VISIBLE_DEVICES="0", CUDA_DEVICE_ORDER="FASTEST_FIRST")
     assert said(found)[ORDER] == f"FASTEST_FIRST (fastest first), but {VISIBLE} has indices of A, B"
     assert found.status is Status.FAIL
 

@@ -13,6 +13,7 @@ from kdoctor.facts import (
     Diagnostic,
     Diagnostics,
     Environment,
+    FactGroup,
     GpuProcess,
     KernelLogEvent,
     not_collected,
@@ -99,7 +100,9 @@ def test_xid_that_follows_a_fault_of_the_same_gpu_is_explained(lines: tuple[str,
 
 def counted_gpus(*names: str, recording: bool = True, **wanted: Any) -> Any:
     devices = tuple(gpu(index, name=name) for index, name in enumerate(names))
-    missing = {Environment: not_collected(Environment).unavailable if recording else "the shell hung"}
+    missing: dict[type[FactGroup], str] = {
+        Environment: not_collected(Environment).unavailable if recording else "the shell hung"
+    }
     assumptions = Assumptions(gpus=GpuAssumption(**wanted)) if wanted else Assumptions()
     return compute_check(count_expected, gpus(len(devices), *devices), assumptions=assumptions, missing=missing)
 
@@ -119,6 +122,7 @@ def counted_gpus(*names: str, recording: bool = True, **wanted: Any) -> Any:
 def test_unread_variable_matters_only_if_enough_gpus_respond(
     number: int,
     wanted: dict[str, int],
+    *,
     recording: bool,
     status: Status,
 ) -> None:

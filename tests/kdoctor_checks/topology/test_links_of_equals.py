@@ -1,0 +1,277 @@
+"""NVLinks of GPUs that should have the same number: what is odd, and what is said about it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, nvlinks, pair
+from helpers.saying import briefs, said
+from kdoctor.facts import Gpu, GpuPair, NvLink, PciDevices, Unavailable
+from kdoctor.model import Action, Evidence, Finding, Remedy, Status, Unjudged
+from kdoctor.testing import compute_check
+from kdoctor_checks.topology._mesh import Odd, built_with_gaps, fewer_links, short_of_links, unlike_equals
+from kdoctor_checks.topology._nvlinks import has, is_card, judge_links, stands_alone, switched
+from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, reported_by_pairs
+from kdoctor_checks.topology.pairs import pairs
+
+REMEDY = Remedy(summary="Look.", action=Action.INSPECT_HARDWARE)
+UNREAD = Unavailable(unavailable="not read")
+
+
+def linked(number: int, *, without: dict[tuple[int, int], int] | None = None, usual: int = 18, **changes: Any) -> Any:
+    """GPUs with that many NVLinks in each pair, but for some."""
+    found = tuple(
+        pair(first, second, nvlinks=(without or {}).get((first, second), usual))
+        for first, second in combinations(range(number), 2)
+    )
+    return gpus(number, *(gpu(index, **changes) for index in range(number)), pairs=found)
+
+
+def with_one_short(number: int, links: int) -> Any:
+    """The last GPU has fewer links to each other one."""
+    return linked(number, without={(index, number - 1): links for index in range(number - 1)})
+
+
+@pytest.mark.parametrize(
+    ("number", "links", "odd"),
+    [
+        (8, 18, {}),
+        (8, 12, {7: Odd(links=12, usual=18, peers=7)}),
+        (8, 0, {7: Odd(links=0, usual=18, peers=7)}),
+        (4, 12, {3: Odd(links=12, usual=18, peers=3)}),
+        (3, 12, {}),  # two of three do not show what is usual
+    ],
+)
+def test_gpu_with_fewer_links_than_its_equals_is_odd(number: int, links: int, odd: dict[int, Odd]) -> None:
+    assert unlike_equals(with_one_short(number, links)) == odd
+
+
+def test_single_pair_that_lacks_links_is_the_fault_of_no_gpu() -> None:
+    assert unlike_equals(linked(8, without={(0, 1): 12})) == {}
+
+
+def test_gpus_without_any_link_have_no_usual_number() -> None:
+    assert unlike_equals(linked(8, usual=0)) == {}
+
+
+@pytest.mark.parametrize(("number", "judged"), [(8, True), (5, False)])
+def test_nameless_gpus_are_equals_on_boards_of_a_power_of_two(number: int, *, judged: bool) -> None:
+    nameless = dict.fromkeys(range(number - 1), 12)
+    found = linked(number, without={(index, number - 1): 12 for index in nameless}, name=None)
+    assert bool(unlike_equals(found)) is judged
+
+
+MESH = {(0, 2): 0, (1, 3): 0}
+"""A board of four whose GPUs are each linked to two others."""
+
+
+def test_board_with_gaps_has_the_same_number_for_each_gpu() -> None:
+    assert built_with_gaps(linked(4, without=MESH, usual=1)) == 2
+    assert built_with_gaps(linked(4)) is None  # all pairs are linked
+    assert built_with_gaps(linked(4, usual=0)) is None
+    assert built_with_gaps(linked(4, without={**MESH, (0, 1): 0}, usual=1)) is None
+    unread = {**MESH, (0, 1): None}
+    assert built_with_gaps(linked(4, without=unread, usual=1)) is None  # type: ignore[arg-type]
+
+
+def test_gpus_with_fewer_links_than_most_are_short() -> None:
+    ring = {(0, 2): 0, (0, 3): 0, (1, 3): 0, (1, 4): 0, (2, 4): 0}  # a ring of five
+    assert short_of_links(linked(5, without=ring, usual=2)) == {}
+    broken = {**ring, (0, 1): 1}
+    odd = Odd(links=3, usual=4, peers=3)
+    assert short_of_links(linked(5, without=broken, usual=2)) == {0: odd, 1: odd}
+    assert short_of_links(linked(5, without={**broken, (2, 3): 1}, usual=2)) == {}  # no three are equal
+
+
+def test_odd_gpu_is_described() -> None:
+    found = fewer_links(gpu(0, mig_mode=True), Odd(links=1, usual=2, peers=3), REMEDY)
+    assert found.observed == "1 of 2 NVLinks active; 3 other GPUs have 2"
+    assert found.brief == "1 of 2 NVLinks active, unlike the other GPUs"
+    assert found.expected == "2 NVLinks, as for the other GPUs"
+    assert found.explained_by == ("gpu.mig-mode",)
+    assert fewer_links(gpu(0), Odd(links=1, usual=2, peers=3), REMEDY).explained_by == ()
+
+
+def judged(first: Gpu, *peers: Gpu, least: int = 0) -> tuple[type, str]:
+    found = judge_links(first, (first, *peers), least, REMEDY)
+    return type(found), found.reason if isinstance(found, Unjudged) else found.observed
+
+
+@pytest.mark.parametrize(
+    ("links", "least", "kind", "text"),
+    [
+        (nvlinks(18), 0, Evidence, "18 NVLinks active, each 26.562 GB/s"),
+        (nvlinks(1), 0, Evidence, "1 NVLink active, each 26.562 GB/s"),
+        (nvlinks(2, speed_gbs=None), 0, Evidence, "2 NVLinks active"),
+        (nvlinks(2), 3, Finding, "2 NVLinks active, 3 expected"),
+        (nvlinks(3), 3, Evidence, "3 NVLinks active, each 26.562 GB/s"),
+        (nvlinks(4, down=(1, 3)), 0, Finding, "2 of 4 NVLinks active (inactive: 1, 3)"),
+        (nvlinks(2, down=(0, 1)), 0, Finding, "all 2 NVLinks are inactive"),
+        (nvlinks(1, down=(0,)), 0, Finding, "all NVLinks are inactive"),
+        ((), 0, Unjudged, "none of its NVLinks was read"),
+        ((NvLink(index=0, active=None),), 0, Unjudged, "the state of 1 NVLink was not read (no reason given)"),
+        ((NvLink(index=0, active=None, errors={"active": "hung"}), *nvlinks(1)), 0, Unjudged,
+         "the state of 1 NVLink was not read (hung)"),
+    ],
+)  # fmt: skip
+def test_links_of_one_gpu(links: tuple[NvLink, ...], least: int, kind: type, text: str) -> None:
+    assert judged(gpu(0, nvlinks=links), least=least) == (kind, text)
+
+
+@pytest.mark.parametrize(
+    ("others", "text"),
+    [
+        ((18,), "0 of 18 NVLinks active; 1 other GPU has 18"),
+        ((18, 18), "0 of 18 NVLinks active; 2 other GPUs have 18"),
+        ((18, 12), "0 of 18 NVLinks active; 1 other GPU has 18"),
+    ],
+)
+def test_inactive_links_are_compared_with_those_of_the_peers(others: tuple[int, ...], text: str) -> None:
+    peers = [gpu(index, nvlinks=nvlinks(count)) for index, count in enumerate(others, 1)]
+    assert judged(gpu(0, nvlinks=nvlinks(2, down=(0, 1))), *peers) == (Finding, text)
+    assert (has(1), has(2)) == ("has", "have")
+
+
+def test_peer_of_another_model_does_not_count() -> None:
+    other = gpu(1, name="NVIDIA A100", nvlinks=nvlinks(18))
+    assert judged(gpu(0, nvlinks=nvlinks(12)), other)[0] is Evidence
+    assert judged(gpu(0, nvlinks=nvlinks(12)), gpu(1))[0] is Finding
+
+
+@pytest.mark.parametrize(("speed", "kind"), [(95.0, Evidence), (94.9, Finding)])
+def test_link_below_95_percent_of_the_usual_speed_is_slow(speed: float, kind: type) -> None:
+    links = (*nvlinks(2, speed_gbs=100.0), NvLink(index=2, active=True, speed_gbs=speed))
+    found, text = judged(gpu(0, nvlinks=links))
+    assert found is kind
+    assert kind is Evidence or text == "slow NVLinks: link 2 94.9 of 100 GB/s"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"nvlinks": nvlinks(2)}, True),
+        ({"nvlinks": nvlinks(2, remote_kind="gpu")}, False),
+        ({"nvlinks": nvlinks(2, remote_kind="npu")}, False),
+        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": "completed"}, True),
+        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A40"}, False),
+        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
+        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A100-SXM4-40GB"}, True),
+        ({"nvlinks": nvlinks(2, down=(0, 1)), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, True),
+        ({"nvlinks": (), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
+    ],
+)
+def test_gpus_on_switches(changes: dict[str, Any], *, expected: bool) -> None:
+    assert switched(gpu(0, **changes), UNREAD) is expected
+
+
+def test_only_gpu_of_a_superchip_is_alone() -> None:
+    grace = gpu(0, name="NVIDIA GH200 480GB", fabric_state="not-supported")
+    nothing = PciDevices(devices=())
+    assert stands_alone(grace, gpus(1, grace), nothing)
+    assert stands_alone(grace, gpus(1, grace, count=None), nothing)
+    assert not stands_alone(grace, gpus(2, grace, gpu(1)), nothing)
+    assert not stands_alone(grace, gpus(1, grace, count=2), nothing)
+    in_fabric = gpu(0, name="NVIDIA GH200 480GB", fabric_state="completed")
+    assert not stands_alone(in_fabric, gpus(1, in_fabric), nothing)
+    assert not stands_alone(gpu(0), gpus(1), nothing)
+
+
+def test_cards_are_known_by_their_names() -> None:
+    assert all(is_card(gpu(0, name=name)) for name in ("NVIDIA A40", "NVIDIA H100 NVL", "NVIDIA A100-PCIE-40GB"))
+    assert not any(is_card(gpu(0, name=name)) for name in ("NVIDIA A400X", "NVIDIA H100 80GB HBM3", None))
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "kind", "text"),
+    [
+        ("OK", "OK", Evidence, "P2P supported"),
+        ("CNS", "CNS", Finding, "no peer access (P2P read and write CNS (chipset not supported))"),
+        ("OK", "NS", Finding, "no peer access (P2P read OK, write NS (not supported))"),
+        (None, "NS", Finding, "no peer access (P2P read not read, write NS (not supported))"),
+        (None, "OK", Unjudged, "P2P status not read (no reason given)"),
+        (None, None, Unjudged, "P2P status not read (no reason given)"),
+    ],
+)
+def test_peer_access_of_a_pair(read: Any, write: Any, kind: type, text: str) -> None:
+    found = judge_pair(pair(p2p_read=read, p2p_write=write), gpus(2), REMEDY)
+    assert type(found) is kind
+    assert (found.reason if isinstance(found, Unjudged) else found.observed) == text
+
+
+def test_statuses_of_a_finding_are_short() -> None:
+    found = judge_pair(pair(p2p_read="CNS", p2p_write="NS"), gpus(2), REMEDY)
+    assert isinstance(found, Finding)
+    assert found.brief == "no peer access (CNS/NS)"
+    assert describe(pair(p2p_read="DR", p2p_write="DR")).endswith("DR (disabled by a registry key)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True), ({"level": "NODE"}, False), ({"nvlinks": 2}, False), ({"p2p_write": "GNS"}, False),
+        ({"p2p_read": "CNS", "p2p_write": "TNS"}, True), ({"p2p_read": "OK"}, False),
+    ],
+)  # fmt: skip
+def test_distant_pair_is_reported_by_its_distance(changes: dict[str, Any], *, expected: bool) -> None:
+    values: dict[str, Any] = {"level": "SYS", "nvlinks": 0, "p2p_read": "NS", "p2p_write": "NS", **changes}
+    assert reported_by_pairs(pair(**values)) is expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(("GeForce", "H100"), True), (("H100", "H100"), False), ((None, "H100"), None), ((None, "GeForce"), True)],
+)
+def test_pair_with_a_geforce(names: tuple[str | None, str | None], *, expected: bool | None) -> None:
+    found = gpus(3, *(gpu(index, name=name) for index, name in enumerate(names)), gpu(2, name="GeForce"))
+    assert geforce(pair(0, 1), found) is expected
+
+
+def paired(number: int, *found: GpuPair, **parameters: Any) -> Any:
+    return compute_check(pairs, gpus(number, pairs=found), **parameters)
+
+
+@pytest.mark.parametrize(
+    ("level", "farthest", "status"),
+    [
+        ("NODE", "NODE", Status.PASS),
+        ("SYS", "NODE", Status.FAIL),
+        ("SYS", "SYS", Status.PASS),
+        ("PHB", "PIX", Status.FAIL),
+    ],
+)
+def test_pairs_may_be_as_far_as_the_parameter(level: Any, farthest: str, status: Status) -> None:
+    assert paired(2, pair(level=level, nvlinks=0), farthest=farthest).status is status
+
+
+def test_paths_of_all_pairs_are_summed_up() -> None:
+    assert briefs(paired(2, pair(nvlinks=18))) == ["NVLink (NV18) between both GPUs"]
+    mixed = paired(3, pair(0, 1, nvlinks=18), pair(0, 2, nvlinks=0, level="PIX"), pair(1, 2, nvlinks=18))
+    assert set(briefs(mixed)) == {"NVLink (NV18) or PIX between every pair"}
+    assert list(said(mixed).values()) == ["NV18", "PIX", "NV18"]
+
+
+def test_unread_pairs_are_unknown() -> None:
+    missing = paired(2)
+    assert said(missing) == {pair().subject: "distance not read (not requested)"}
+    unlinked = paired(2, pair(level="SYS", nvlinks=None, errors={"nvlinks": "hung"}))
+    assert said(unlinked) == {pair().subject: "SYS, but its NVLinks were not read (hung)"}
+
+
+def test_largest_group_of_near_gpus_is_chosen() -> None:
+    far: dict[str, Any] = {"level": "SYS", "nvlinks": 0}
+    found = paired(4, pair(0, 1, **far), pair(0, 2, **far), pair(0, 3, **far), pair(1, 2), pair(1, 3), pair(2, 3))
+    remedy = found.findings[0].finding.remedy
+    assert remedy.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=1,2,3")
+    alone = paired(2, pair(**far)).findings[0].finding.remedy
+    assert alone.commands == ()
+
+
+def test_single_gpu_has_no_pair() -> None:
+    assert compute_check(pairs, gpus(1)).reason == "only one GPU"
+    lost = Gpu(index=1, errors={"handle": "GpuIsLost"})
+    result = compute_check(pairs, gpus(2, gpu(0), lost))
+    assert "only one GPU responds" in (result.reason or "")
+    assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN

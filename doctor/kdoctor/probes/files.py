@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_MOST_MEMBERS = 2**20
+"""CPUs or nodes of a list. Linux has at most 8,192 CPUs."""
+
 
 def read_text(path: Path) -> str | None:
     """The file's text without surrounding white space; None if the file does not exist.
@@ -27,8 +30,13 @@ def read_quietly(path: Path) -> str | None:
 
 def read_int(path: Path) -> int | None:
     """The number in the file; None if it cannot be read or is not a number."""
+    return parse_int(read_quietly(path) or "")
+
+
+def parse_int(text: str) -> int | None:
+    """The number; None for any other text, and for one of thousands of digits."""
     try:
-        return int(read_quietly(path) or "")
+        return int(text)
     except ValueError:
         return None
 
@@ -45,8 +53,11 @@ def parse_list(text: str) -> tuple[int, ...] | None:
     try:
         for part in filter(None, text.strip().split(",")):
             first, dash, last = part.partition("-")
-            numbers += range(int(first), int(last) + 1) if dash else [int(first)]
-    except ValueError:
+            found = range(int(first), int(last) + 1) if dash else [int(first)]
+            if len(found) > _MOST_MEMBERS:
+                return None
+            numbers += found
+    except (ValueError, OverflowError):
         return None
     return tuple(numbers)
 

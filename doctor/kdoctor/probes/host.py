@@ -17,9 +17,8 @@ import psutil
 
 from kdoctor.facts import Disk, Facts, Host, NumaNode, ResourceLimit
 from kdoctor.probes.container import container, container_image
-from kdoctor.probes.files import chosen_word, parse_list, parse_mask, read_int, read_list, read_quietly
+from kdoctor.probes.files import chosen_word, parse_int, parse_list, parse_mask, read_int, read_list, read_quietly
 from kdoctor.probes.probe import Context, Probe
-from kdoctor.text.numbers import whole
 
 _LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
 """Limits (``RLIMIT_...`` in lower case) that matter to training jobs."""
@@ -175,9 +174,9 @@ def _quotas(folder: Path, group: Path) -> list[float]:
 def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
     folders = {}
     for path in (root / "sys/devices/system/node").glob("node*"):
-        number = whole(path.name.removeprefix("node"))
-        if number is not None:
-            folders[number] = path
+        number = path.name.removeprefix("node")
+        if number.isdecimal():
+            folders[int(number)] = path
     return tuple(_numa_node(root, index, folders[index]) for index in sorted(folders)) or None
 
 
@@ -240,9 +239,10 @@ def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
-        most = whole(read_quietly(folder / limit))
-        if most is not None:
-            return most, whole(read_quietly(folder / use))
+        limit_text, use_text = read_quietly(folder / limit), read_quietly(folder / use)
+        limit_bytes = parse_int(limit_text or "")
+        if limit_bytes is not None:
+            return limit_bytes, parse_int(use_text or "")
     return None, None
 
 

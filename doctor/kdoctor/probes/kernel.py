@@ -88,7 +88,7 @@ def _count(folder: Path) -> int:
 
 def _daemons(root: Path) -> tuple[str, ...] | None:
     try:
-        folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
+        folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdecimal()]
     except OSError:
         return None
     names = {read_quietly(folder / "comm") for folder in folders}

@@ -13,7 +13,6 @@ from typing import Any
 from kdoctor.facts import Facts, Network, NetworkInterface, RdmaDevice, RdmaPort, Unavailable
 from kdoctor.probes.files import read_int, read_quietly, reason
 from kdoctor.probes.probe import Context, Probe
-from kdoctor.text.numbers import whole
 
 _STATE = re.compile(r"\d+: *(\w+)")
 _RATE = re.compile(r"(?P<rate>\d+(?:\.\d+)?) Gb/sec(?: \((?P<lanes>\d+)X(?: (?P<speed>\w+))?\))?")
@@ -28,11 +27,12 @@ def collect(context: Context) -> Facts:
     if not (root / "sys/class").is_dir():
         return {Network: Unavailable(unavailable="/sys/class does not exist: the network devices are not visible")}
     try:
-        rdma = tuple(map(_device, _entries(root / "sys/class/infiniband")))
+        folders = _entries(root / "sys/class/infiniband")
+        devices = tuple(map(_device, folders))
         interfaces = _interfaces(root / "sys/class/net")
     except OSError as error:
         return {Network: Unavailable(unavailable=f"the network devices cannot be read: {reason(error)}")}
-    return {Network: Network(rdma=rdma, interfaces=interfaces)}
+    return {Network: Network(rdma=devices, interfaces=interfaces)}
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -44,8 +44,7 @@ def _entries(folder: Path) -> list[Path]:
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """A key that sorts ``mlx5_10`` after ``mlx5_9``."""
-    parts = ((whole(part), part) for part in re.split(r"([0-9]+)", path.name))
-    return [(-1, part) if number is None else (number, "") for number, part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.name)]
 
 
 def _interfaces(folder: Path) -> tuple[NetworkInterface, ...] | None:
@@ -75,11 +74,7 @@ def _device(folder: Path) -> RdmaDevice:
         link_speed_max=_speed(place / "max_link_speed"),
         link_width=_width(place / "current_link_width"),
         link_width_max=_width(place / "max_link_width"),
-        ports=tuple(
-            _port(entry, number, place)
-            for entry in _entries(folder / "ports")
-            if (number := whole(entry.name)) is not None
-        ),
+        ports=tuple(_port(entry, place) for entry in _entries(folder / "ports") if entry.name.isdecimal()),
         **_location(place),
     )
 
@@ -97,11 +92,11 @@ def _location(place: Path) -> dict[str, Any]:
     return {"bus_id": parts[-1], "path": tuple(parts[:-1]), **slot}
 
 
-def _port(folder: Path, number: int, place: Path) -> RdmaPort:
+def _port(folder: Path, place: Path) -> RdmaPort:
     rate = _RATE.match(read_quietly(folder / "rate") or "")
     counters = folder / "counters"
     return RdmaPort(
-        number=number,
+        number=int(folder.name),
         state=_state(folder / "state"),
         physical_state=_state(folder / "phys_state"),
         link_layer=read_quietly(folder / "link_layer") or None,

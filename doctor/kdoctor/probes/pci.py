@@ -13,9 +13,8 @@ from typing import Any, get_args
 
 from kdoctor.facts import Facts, PciBridge, PciDevice, PciDevices, Unavailable
 from kdoctor.facts.pci import IommuType
-from kdoctor.probes.files import parse_mask, read_int, read_list, read_quietly, read_text, reason
+from kdoctor.probes.files import parse_int, parse_mask, read_int, read_list, read_quietly, read_text, reason
 from kdoctor.probes.probe import Context, Probe
-from kdoctor.text.numbers import whole
 
 NVIDIA_VENDOR = "0x10de"
 _DEVICES = "sys/bus/pci/devices"
@@ -68,7 +67,7 @@ def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> Pci
         numa_node=node if node is not None and node >= 0 else None,
         subsystem=_subsystem(entry),
         local_cpus=_local_cpus(entry),
-        iommu_group=whole(group),
+        iommu_group=parse_int(group or ""),
         iommu_type=_IOMMU_TYPES.get(read_quietly(root / "sys/kernel/iommu_groups" / group / "type")) if group else None,
         path=_read_path(entry, bridges),
     )
@@ -166,8 +165,8 @@ def _aer_total(path: Path) -> int | None:
     """The total of an ``aer_stats`` file, from its line ``TOTAL_ERR_...``."""
     for line in (read_quietly(path) or "").splitlines():
         name, _, number = line.partition(" ")
-        if name.startswith("TOTAL_ERR") and (total := whole(number.strip())) is not None:
-            return total
+        if name.startswith("TOTAL_ERR") and number.strip().isdecimal():
+            return parse_int(number)
     return None
 
 

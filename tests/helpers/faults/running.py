@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -146,9 +147,13 @@ def _stream(path: str | None, folder: Path) -> int:
     return os.open(path.replace("{folder}", str(folder)), os.O_WRONLY | os.O_CREAT, 0o600)
 
 
+_OF_OTHERS = re.compile(r".*test|tmp|git-|kdoctor-")
+"""Files of programs whose temporary folder is /dev/shm: the runs here have another."""
+
+
 def shared_memory() -> set[str]:
     folder = Path("/dev/shm")  # noqa: S108 - it is only listed
-    return {item.name for item in folder.iterdir() if "test" not in item.name} if folder.is_dir() else set()
+    return {item.name for item in folder.iterdir() if not _OF_OTHERS.match(item.name)} if folder.is_dir() else set()
 
 
 def marked(mark: str) -> tuple[str, ...]:

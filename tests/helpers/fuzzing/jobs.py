@@ -231,9 +231,8 @@ def _request(data: bytes, folder: Path) -> None:
         cause = error.__cause__ or error
         if isinstance(cause, UsageError) or type(cause).__name__ in ("ValidationError", "ToolError"):
             raise UsageError(str(cause)) from error
-        # The SDK first reads a string as JSON. Its server answers with the error.
-        if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
-            return
+        if "integer string conversion" in str(cause):  # of the MCP library, whose server answers with the error
+            raise UsageError("too many digits") from error
         raise cause from None
     finally:
         os.chdir(before)

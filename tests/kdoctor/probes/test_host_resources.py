@@ -119,7 +119,16 @@ def test_limits_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "numbers"),
-    [("0-3,8", (0, 1, 2, 3, 8)), ("", ()), ("5", (5,)), ("0-", None), ("N/A", None), ("0-3,x", None)],
+    [
+        ("0-3,8", (0, 1, 2, 3, 8)),
+        ("", ()),
+        ("5", (5,)),
+        ("0-", None),
+        ("N/A", None),
+        ("0-3,x", None),
+        ("0-99999999999", None),
+        ("0-" + "9" * 5000, None),
+    ],
 )
 def test_lists(text: str, numbers: tuple[int, ...] | None) -> None:
     assert parse_list(text) == numbers

@@ -120,3 +120,19 @@ def test_unreadable_folder_is_unavailable(tmp_path: Path) -> None:
 def test_identities_are_not_kept(tmp_path: Path) -> None:
     write_device(tmp_path, "mlx5_0", PATH)
     assert "a088" not in repr(network(tmp_path))
+
+
+def test_device_whose_ports_cannot_be_listed_is_unavailable(tmp_path: Path) -> None:
+    write_device(tmp_path, "mlx5_0", PATH)
+    device = tmp_path / "sys/class/infiniband/mlx5_9"
+    device.mkdir()
+    (device / "ports").symlink_to("ports")
+    found = collect(context(tmp_path))[Network]
+    assert isinstance(found, Unavailable)
+    assert "ports" in found.unavailable
+
+
+def test_names_with_unusual_digits_are_sorted(tmp_path: Path) -> None:
+    for name in ("\u00b2", "mlx5_0", "1\u00b2"):
+        (tmp_path / "sys/class/infiniband" / name).mkdir(parents=True)
+    assert len(network(tmp_path).rdma) == 3

@@ -89,6 +89,8 @@ def test_aer_counters_are_read(tmp_path: Path) -> None:
     (folder / "aer_dev_nonfatal").unlink()
     found = read(tmp_path).devices[0]
     assert (found.aer_correctable, found.aer_nonfatal, found.aer_fatal) == (7, None, None)
+    (folder / "aer_dev_correctable").write_text(f"TOTAL_ERR_COR {'9' * 5000}\n")
+    assert read(tmp_path).devices[0].aer_correctable is None
 
 
 @pytest.mark.parametrize(

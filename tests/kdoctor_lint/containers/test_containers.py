@@ -128,6 +128,11 @@ def test_number_of_thousands_of_digits_is_not_a_version(tmp_path: Path, image: s
     assert found(tmp_path, "Dockerfile", text) == []
 
 
+@pytest.mark.parametrize("image", ["python:3.1\u0663-slim", "nvidia/cuda:12.\u0662-cudnn8"])
+def test_digits_of_other_scripts_are_not_a_version(tmp_path: Path, image: str) -> None:
+    assert found(tmp_path, "Dockerfile", f"FROM {image}\nRUN pip install tensorflow==2.19.0\n") == []
+
+
 def test_file_that_is_not_yaml_or_text_is_a_finding(tmp_path: Path) -> None:
     assert found(tmp_path, "compose.yaml", "services: {\n") == [("KD901", 2)]
     assert found(tmp_path, "compose.yaml", 'services: "\\U00110000"\n') == [("KD901", 1)]

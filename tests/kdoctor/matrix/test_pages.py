@@ -123,15 +123,8 @@ def test_releases_that_do_not_run_are_grouped_by_their_reason() -> None:
 
 
 def test_reasons_are_left_out_where_they_do_not_fit_and_counted() -> None:
-<<<<<<< HEAD
     """Each release was built with another CUDA, of which no driver is known."""
     blocked = [release(f"2.{minor}.0", cuda=f"{minor}.0", requires=()) for minor in range(20, 60)]
-=======
-    """Each release has two reasons: a wheel for another Python, and another glibc."""
-    blocked = [
-        release(f"2.{minor}.0", cuda=f"{minor}.0", requires=()) for minor in range(20, 60)
-    ]  # no driver is known for them
->>>>>>> main
     lines = terminal(view(small_matrix(OLD, *blocked)))
     assert len(lines) <= SCREEN
     (more,) = [line for line in lines if line.endswith("--all")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdoctor.facts import KernelLog
-from kdoctor.snapshot.imports import kernel_log
+from kdoctor.snapshot.imports import kernel_log, split
 from kdoctor.snapshot.imports.importer import import_files
 
 START = "[    0.000000] Linux version 6.8.0 (builder@host)\n"
@@ -41,3 +41,24 @@ def test_long_log_within_other_output_is_read_as_a_whole(tmp_path: Path, monkeyp
     monkeypatch.setattr(kernel_log, "_LONG_BYTES", 1000)
     monkeypatch.setattr(kernel_log, "_BLOCK_BYTES", 200)
     assert {event.code for event in log_of(path).events} == {79}
+
+
+def test_only_a_long_log_alone_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_log, "_LONG_BYTES", 1000)
+    monkeypatch.setattr(kernel_log, "_BLOCK_BYTES", 200)
+    path = tmp_path / "dmesg"
+    for text, is_read in (
+        (START + XID.format(1, 79) * 20, True),
+        (START + XID.format(1, 79), False),  # short
+        ("GPU 0: NVIDIA Test 40GB (UUID: GPU-1)\n" * 30, False),
+        (START.replace("Linux", "Lin\0ux") + XID.format(1, 79) * 20, False),
+        (bytes(3).decode() + XID.format(1, 79) * 20, False),
+    ):
+        path.write_text(text, encoding="utf-8")
+        part = kernel_log.read_long(path, split.is_log_alone)
+        assert (part is not None) is is_read, text[:80]
+        if part:
+            (log,) = part.groups
+            assert isinstance(log, KernelLog)
+            assert [event.code for event in log.events] == [79] * 20
+    assert kernel_log.read_long(tmp_path, split.is_log_alone) is None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from helpers.dumps import imported
-from kdoctor.facts import Gpus, PciDevices
+from kdoctor.facts import Gpus, PciBridge, PciDevice, PciDevices
+from kdoctor.snapshot.imports.nccl import _level
 
 TOPOLOGY = """\
 <system version="1">
@@ -46,3 +50,31 @@ def test_number_of_the_device_is_read_if_it_is_there(tmp_path: Path) -> None:
     pci = imported(tmp_path, TOPOLOGY).facts[PciDevices]
     assert isinstance(pci, PciDevices)
     assert [gpu.device_id for gpu in pci.gpus] == [None, "2330"]
+
+
+GPU = PciDevice(bus_id="0000:19:00.0", device_id="2330", device_class="0302", driver="nvidia")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "level"),
+    [
+        (("a", "b"), ("a", "b"), "PIX"),
+        (("a", "b"), ("a", "c"), "PXB"),
+        (("a", "c"), ("b", "c"), "PHB"),
+        ((), (), "PHB"),
+    ],
+)
+def test_distance_by_bridges(first: tuple[str, ...], second: tuple[str, ...], level: str) -> None:
+    one, other = (
+        replace(GPU, bus_id=bus, numa_node=0, path=tuple(PciBridge(bus_id=bridge, device_id=None) for bridge in path))
+        for bus, path in (("0000:19:00.0", first), ("0000:5d:00.0", second))
+    )
+    assert _level(one, other) == level
+
+
+@pytest.mark.parametrize(
+    ("nodes", "level"), [((0, 0), "PHB"), ((0, 1), "SYS"), ((None, None), "SYS"), ((0, None), "SYS")]
+)
+def test_distance_by_nodes(nodes: tuple[int | None, int | None], level: str) -> None:
+    one, other = (replace(GPU, bus_id=f"0000:{place}9:00.0", numa_node=node) for place, node in enumerate(nodes))
+    assert _level(one, other) == level

@@ -296,3 +296,40 @@ def test_marks_of_a_quotation_are_taken_from_a_kernel_log(tmp_path: Path) -> Non
     (tmp_path / "mail").write_text("".join(f"> {line}\n" for line in LOG.splitlines()), encoding="utf-8")
     (section,) = read_sections(tmp_path / "mail")
     assert section.lines[0].startswith("[    0.000000] Linux")
+
+
+def test_file_at_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dump"
+    path.write_text(LSPCI, encoding="utf-8")
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI))
+    assert len(read_sections(path)) == 1
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) - 1)
+    with pytest.raises(UsageError, match="the limit for a dump"):
+        read_sections(path)
+
+
+def test_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UsageError, match="symbolic links"):
+        read_sections(tmp_path / "loop")
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [(LOG, True), (LSPCI, False), (f"{LOG}{NVLINK}", False), ("\0" + LOG, False)]
+)
+def test_start_of_a_log_alone(start: str, *, expected: bool) -> None:
+    assert split.is_log_alone(start.encode()) is expected
+
+
+def test_prefix_of_a_host_is_taken_from_four_lines(tmp_path: Path) -> None:
+    text = "index, temperature.gpu\n0, 34\n1, 35\n2, 36\n"
+    for lines, found in ((text, 3), ("".join(text.splitlines(keepends=True)[:3]), None)):
+        path = tmp_path / "dump"
+        path.write_text("".join(f"node17: {line}\n" for line in lines.splitlines()), encoding="utf-8")
+        if found:
+            facts = import_files([path]).facts[Gpus]
+            assert isinstance(facts, Gpus)
+            assert len(facts.devices) == found
+        else:
+            with pytest.raises(UsageError):
+                import_files([path])

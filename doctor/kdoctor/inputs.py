@@ -13,6 +13,21 @@ LARGEST_BYTES = 512 * 2**20
 _OPENED = ("/dev/fd/", "/proc/", "/dev/stdin")
 
 
+def expanded(name: str | Path) -> Path:
+    """The path with ``~`` or ``~user`` replaced, or as it is if that home is not known."""
+    return Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder, also for a name that cannot be one, such as a very long one."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises
+
+
+def exists(path: Path) -> bool:
+    """Whether it exists, also for a name that cannot, such as a very long one."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises
+
+
 def refuse_special(path: Path) -> None:
     """Refuse to read a named pipe or a device: both can block, and a device may never end.
 

@@ -69,3 +69,23 @@ def test_special_file_is_refused(
     written = capsys.readouterr()
     assert ended.value.code in codes, written
     assert "file" in written.out + written.err or codes == {0}
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "~no-such-user/file"], ids=["too long", "home of nobody"])
+@pytest.mark.parametrize(
+    "command",
+    [*(name for name in COMMANDS if name not in {"git-diff", "lint a folder"}), "check --python", "fleet history"],
+)
+def test_name_that_cannot_exist_is_refused(
+    command: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = COMMANDS.get(command) or (
+        *command.split(),
+        *(["FILE", "--no-smoke"] if "--python" in command else ["FILE"]),
+    )
+    monkeypatch.setattr("sys.argv", ["kdoctor", *(word.replace("FILE", name) for word in words)])
+    monkeypatch.setenv("KDOCTOR_HISTORY", name)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    written = capsys.readouterr()
+    assert ended.value.code in ({0, 2} if command == "history" else {1, 2} if command in IS_FINDING else {2}), written

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdoctor.errors import UsageError
-from kdoctor.inputs import read_bounded, refuse_special
+from kdoctor.inputs import exists, expanded, is_folder, read_bounded, refuse_special
 
 
 def test_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
@@ -51,3 +51,16 @@ def test_what_cannot_be_looked_at_is_left_to_the_reader(tmp_path: Path) -> None:
         refuse_special(path)
     with pytest.raises(OSError, match="symbolic links"):
         read_bounded(loop)
+
+
+def test_home_is_replaced_where_it_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert expanded("~/a") == tmp_path / "a"
+    assert expanded("~no-such-user/a") == Path("~no-such-user/a")
+    assert expanded("a/~") == Path("a/~")
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b", "missing"])
+def test_name_that_cannot_exist_is_no_folder(name: str) -> None:
+    assert not is_folder(Path(name))
+    assert not exists(Path(name))

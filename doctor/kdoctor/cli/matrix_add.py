@@ -10,6 +10,7 @@ import typer
 
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
+from kdoctor.inputs import expanded
 from kdoctor.matrix.wheels.download import download, pinned
 from kdoctor.matrix.wheels.row import document
 from kdoctor.matrix.wheels.wheel import read_wheel
@@ -33,7 +34,7 @@ def add(
     The row has what is in the wheel: requirements, CUDA, the search path for libraries, and the GPU code with its PTX.
     Nothing in the wheel is executed. A wheel states one Python version; extend the row by hand if there are others.
     """
-    path = Path(wheel).expanduser()
+    path = expanded(wheel)
     requirement = None if path.is_file() else pinned(wheel)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     if requirement is None:

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kdoctor.errors import UsageError
-from kdoctor.inputs import read_bounded, refuse_special
+from kdoctor.inputs import exists, expanded, is_folder, read_bounded, refuse_special
 from kdoctor.text.lists import counted
+from kdoctor.text.wrap import shorten
 
 STDIN = "-"
+_LONGEST_NAME = 200
+"""Characters of a name in an error."""
 BLOCK = 1 << 20
 _FILES = 200
 """Logs of a folder."""
@@ -52,8 +55,8 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
         if name == STDIN:
             logs.append(Log("standard input", lambda: _decoded(_blocks(stdin))))
             continue
-        path = Path(name).expanduser()
-        if path.is_dir():
+        path = expanded(name)
+        if is_folder(path):
             found = _of_folder(path)
             if len(found) > _FILES:
                 notes.append(f"{path}: only the {_FILES} newest of {counted(len(found), 'log')} were read")
@@ -65,8 +68,12 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
             logs += [_of_file(file, str(file)) for file in found]
         else:
             refuse_special(path)
-            if not path.exists():
-                raise UsageError(f"{name}: no such file or folder")
+            if not exists(path):
+                is_message = " " in name
+                raise UsageError(
+                    f"{shorten(name, _LONGEST_NAME)}: no such file or folder",
+                    hint="To explain a message: kdoctor explain TEXT" if is_message else None,
+                )
             logs.append(_of_file(path, name))
     return logs, notes
 

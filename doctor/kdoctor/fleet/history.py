@@ -16,6 +16,7 @@ from kdoctor.fleet.diff import read_report
 from kdoctor.fleet.document import FleetDocument
 from kdoctor.fleet.names import fold
 from kdoctor.fleet.report import NodeState
+from kdoctor.inputs import is_folder
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
 
@@ -81,7 +82,7 @@ def read_history(places: Iterable[Path]) -> FleetHistory:
     Raises:
         UsageError: a file is not the report of a fleet, or there is none.
     """
-    files = [file for place in places for file in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
+    files = [file for place in places for file in (sorted(place.glob("*.json")) if is_folder(place) else [place])]
     if not files:
         hint = "Write one: kdoctor fleet merge reports/ --output json=history/$(date +%F).json"
         raise UsageError("no reports of a fleet", hint=hint)

@@ -18,6 +18,7 @@ from kdoctor.fleet.documents import MOST_BYTES, SentReport
 from kdoctor.fleet.names import is_valid
 from kdoctor.fleet.record import NodeRecord, Shared
 from kdoctor.fleet.run_record import read_run, report_file
+from kdoctor.inputs import exists, is_folder
 from kdoctor.text.sanitize import clean
 
 STDIN = "-"
@@ -113,7 +114,7 @@ def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Ite
             yield from _documents(stdin)
             continue
         path = Path(place)
-        if not path.exists():
+        if not exists(path):
             raise UsageError(f"{place}: no such file or folder")
         run = read_run(path)
         if run is not None:
@@ -135,7 +136,7 @@ def _alone(sent: SentReport) -> SentReport:
 
 def _files(path: Path) -> Iterator[Path]:
     """The file itself, or the files below a folder in order, without hidden ones. Links to folders are not followed."""
-    if not path.is_dir():
+    if not is_folder(path):
         yield path
         return
     for entry in sorted(path.iterdir()):

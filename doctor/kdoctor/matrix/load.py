@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import cache
 from importlib import metadata, resources
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from kdoctor.errors import did_you_mean
+from kdoctor.inputs import expanded
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.schema import KEYS, NOT_INHERITED, OPTIONAL, MatrixDocument
 from kdoctor.matrix.values import numbers, parse_requirement, python_minors
@@ -56,7 +56,7 @@ def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = Non
     if chosen is None:
         return shipped_matrix()
     try:
-        content = read_file(Path(chosen).expanduser() if chosen.startswith("~") else Path(chosen), _NOUN)
+        content = read_file(expanded(chosen), _NOUN)
         extends = read_yaml(content, _NOUN).root.string("extends")
     except YamlSourceError as error:
         raise MatrixError(shown, [error.problem]) from error

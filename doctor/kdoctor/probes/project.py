@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdoctor.inputs import expanded
 from kdoctor.text.sanitize import clean
 
 PYTHONS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
@@ -114,7 +115,7 @@ def _of_poetry(folder: Path, environ: Mapping[str, str]) -> list[Path]:
     files = (folder / "poetry.toml", Path(settings, "config.toml"))
     paths = [match[1] for match in map(_POETRY_PATH.search, map(_read, files)) if match]
     place = environ.get("POETRY_VIRTUALENVS_PATH") or next(iter(paths), "{cache-dir}/virtualenvs")
-    root = Path(place.replace("{cache-dir}", cache).replace("{project-dir}", str(folder))).expanduser()
+    root = expanded(place.replace("{cache-dir}", cache).replace("{project-dir}", str(folder)))
     key = _hash(os.path.normcase(os.path.realpath(folder)))
     pattern = rf"^\[[^\]\n]*-{re.escape(key)}\]\n(?:(?!\[).*\n)*?minor\s*=\s*\"([\d.]+)\""
     activated = re.search(pattern, _read(root / "envs.toml"), re.MULTILINE)
@@ -125,7 +126,7 @@ def _of_poetry(folder: Path, environ: Mapping[str, str]) -> list[Path]:
 def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> list[Path]:
     """Environments of Pipenv, named ``name-HASH``; the hash is that of the Pipfile's path."""
     root = environ.get("WORKON_HOME") or f"{environ.get('XDG_DATA_HOME') or '~/.local/share'}/virtualenvs"
-    return _newest(Path(root).expanduser(), f"*-{_hash(str(folder / 'Pipfile'))}*", "")
+    return _newest(expanded(root), f"*-{_hash(str(folder / 'Pipfile'))}*", "")
 
 
 def _of_conda(file: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -144,7 +145,7 @@ def _of_conda(file: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     if environ.get("MAMBA_ROOT_PREFIX"):
         roots.append(f"{environ['MAMBA_ROOT_PREFIX']}/envs")
     yield from (Path(root, name) for root in roots if root)
-    home = Path(environ.get("HOME") or "~").expanduser()
+    home = expanded(environ.get("HOME") or "~")
     recorded = _read(home / ".conda/environments.txt").splitlines()
     yield from (Path(line.strip()) for line in recorded if Path(line.strip()).name == name)
 
@@ -195,7 +196,7 @@ def _hash(text: str) -> str:
 
 def _user_folder(variable: str, linux: str, mac: str, environ: Mapping[str, str]) -> str:
     default = f"~/Library/{mac}" if sys.platform == "darwin" else f"~/{linux}"
-    return environ.get(variable) or str(Path(default).expanduser())
+    return environ.get(variable) or str(expanded(default))
 
 
 def _read(file: Path) -> str:

@@ -11,6 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from kdoctor.errors import UsageError
+from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
 from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
@@ -167,7 +168,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if not option.strip():
         raise TargetError("--python is empty: pass the path of an interpreter or of an environment's folder")
-    path = Path(option).expanduser() if option.startswith("~") else Path(option)
+    path = expanded(option)
     if os.path.isdir(path):  # noqa: PTH112 - it never raises
         python = environment_python(path)
         if python is None:

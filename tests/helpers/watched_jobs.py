@@ -65,8 +65,21 @@ class Plants:
         watch = kdoctor.Watch(every=10, report=folder / "report.json", tensorboard=str(folder / "board"))
         model.fit(watch.data(self.data()), verbose=0, epochs=2, validation_data=self.data(), callbacks=[watch])
         return {**results(watch), "json": json.loads((folder / "report.json").read_text())["checklist"]["name"]} | {
-            "board": sorted(path.name.split(".")[0] for path in (folder / "board").iterdir())
+            "board": sorted(
+                {
+                    value.tag
+                    for path in (folder / "board").iterdir()
+                    for event in tf.compat.v1.train.summary_iterator(str(path))
+                    for value in event.summary.value
+                }
+            )
         }
+
+    def single(self) -> Any:
+        """A model outside of every strategy, and a NaN in step 37."""
+        plants = Plants(self.keras)
+        plants.strategy, plants.found = tf.distribute.get_strategy(), self.found
+        return results(plants.fit([], self.data(bad_step=37)))
 
     def planted(self) -> Any:
         """The lowest bit of one value of one replica changes before step 24, and step 37 has a NaN."""

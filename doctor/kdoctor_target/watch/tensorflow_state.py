@@ -199,21 +199,25 @@ def is_dataset(data: Any) -> bool:
 
 
 class Summaries:
-    """Writes to TensorBoard."""
+    """Writes for TensorBoard, whose package need not be installed: ``tf.summary.scalar`` and ``text`` are in it."""
 
     def __init__(self, folder: str) -> None:
         self._writer = tf.summary.create_file_writer(folder, filename_suffix=".kdoctor")
 
     def scalar(self, name: str, value: float, step: int) -> None:
         """A number at a step."""
-        with self._writer.as_default():
-            tf.summary.scalar(name, value, step=step)
+        self._write("scalars", name, tf.constant(value, tf.float32), step)
 
     def text(self, name: str, value: str, step: int) -> None:
         """A text at a step."""
-        with self._writer.as_default():
-            tf.summary.text(name, value, step=step)
+        self._write("text", name, tf.constant(value), step)
         self._writer.flush()
+
+    def _write(self, plugin: str, name: str, value: Any, step: int) -> None:
+        metadata = tf.compat.v1.SummaryMetadata()
+        metadata.plugin_data.plugin_name = plugin
+        with self._writer.as_default():
+            tf.summary.write(name, value, step=step, metadata=metadata)
 
     def close(self) -> None:
         """Write what is left."""

@@ -253,11 +253,21 @@ def _describe(strategy: Any, *, is_jax: bool) -> tuple[tuple[str, ...], tuple[st
     elif strategy is None:
         return (), (), "no distribution strategy"
     else:
-        devices = tuple(str(device) for device in strategy.extended.worker_devices)
-        name = f"{type(strategy).__name__} over {counted(int(strategy.num_replicas_in_sync), 'replica')}"
+        devices, name = _placed(strategy)
     numbers = [device.rpartition(":")[2] for device in devices if "GPU:" in device]
     if not numbers:
         return devices, (), name
     addresses = importlib.import_module("kdoctor_target.inspect.cuda").gpu_addresses()
     known = [addresses[int(number)] for number in numbers if number.isdigit() and int(number) < len(addresses)]
     return devices, tuple(address for address in known if address), name
+
+
+def _placed(strategy: Any) -> tuple[tuple[str, ...], str]:
+    """The devices of a strategy of TensorFlow, and a description of it."""
+    try:
+        devices = tuple(str(device) for device in strategy.extended.worker_devices)
+    except RuntimeError:
+        # TensorFlow's default strategy, outside of every scope, names none. Operations go to the first GPU.
+        gpus = sys.modules["tensorflow"].config.list_logical_devices("GPU")
+        return tuple(str(gpu.name) for gpu in gpus[:1]), "no distribution strategy"
+    return devices, f"{type(strategy).__name__} over {counted(int(strategy.num_replicas_in_sync), 'replica')}"

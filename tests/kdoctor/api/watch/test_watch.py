@@ -17,7 +17,7 @@ import kdoctor
 from helpers.command import environ
 
 ROOT = Path(__file__).parents[4]
-QUICK = ("healthy", "planted")
+QUICK = ("healthy", "planted", "single")
 OTHERS = ("stall", "starved", "stop", "loop", "broken")
 NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.kernel-log": "skip"}
 
@@ -51,7 +51,7 @@ def judge(found: dict[str, Any]) -> None:
     """The planted faults are found, by name and step, and nothing else."""
     assert failed(found["healthy"]) == set()
     assert found["healthy"]["json"] == "watch"
-    assert found["healthy"]["board"] == ["events"]
+    assert found["healthy"]["board"] == ["kdoctor/findings", "kdoctor/step_ms"]
     passed = dict.fromkeys(("watch.replicas-equal", "watch.finite", "watch.input", "watch.stall"), "pass")
     assert found["healthy"]["statuses"].items() >= {**NOT_ON_CPU, **passed}.items()
 
@@ -64,6 +64,9 @@ def judge(found: dict[str, Any]) -> None:
     assert int(numbers[2]) < 24 <= int(numbers[1]) <= int(numbers[2]) + 10
     assert "after step 37 (last finite after step 36)" in planted["findings"]["watch.finite loss"]
     assert [one.split()[0] for one in planted["live"][:2]] == ["watch.replicas-equal", "watch.finite"]
+
+    assert failed(found["single"]) == {"watch.finite"}
+    assert "step 37 (last finite after step 36)" in found["single"]["findings"]["watch.finite loss"]
 
 
 def judge_others(found: dict[str, Any]) -> None:

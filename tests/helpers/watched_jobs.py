@@ -34,6 +34,7 @@ class Plants:
 
     def model(self, kind: str = "adam") -> Any:
         keras = self.keras
+        keras.utils.set_random_seed(1)  # a weight that grows past a power of two can round the planted bit away
         with self.strategy.scope():
             model = keras.Sequential(
                 [

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices, Unavailable, missing_group
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost, lost_addresses, subjects
+from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
@@ -49,8 +49,17 @@ def visible_to_driver(
     for gpu in unnamed:
         yield Unjudged(subject=gpu.subject, reason=f"its bus id was not read ({gpu.errors.get('bus_id', 'no reason')})")
     listed = {device.bus_id for device in pci.gpus}
+    yield from _lost_without_device(gpus, listed, may_be_missing=bool(missing or reported & listed))
     for bus_id in sorted(set(known) - listed - reported):
         yield Unjudged(subject=known[bus_id].subject, reason="in NVML, but missing from the list of PCI devices")
+
+
+def _lost_without_device(gpus: Gpus, listed: Collection[str], *, may_be_missing: bool) -> Iterator[Outcome]:
+    """The GPUs that NVML counts as lost, and that the bus does not show either."""
+    for gpu in filter(lost, gpus.devices):
+        if gpu.bus_id not in listed if gpu.bus_id else not may_be_missing:
+            reason = "does not respond, and is missing from the list of PCI devices"
+            yield Unjudged(subject=gpu.subject, reason=reason, explained_by=(RESPONDING,))
 
 
 def _judge_missing(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,15 @@ def test_lost_gpu_is_reported_by_gpu_responding() -> None:
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == [f"GPU {i} ({bus_id(i)})" for i in range(4)]
     assert "gpu.responding" in result.evidence[1].observed
+
+
+@pytest.mark.parametrize("address", [None, bus_id(1)])
+def test_lost_gpu_that_the_bus_does_not_show_is_unknown(address: str | None) -> None:
+    on_bus = replace(pci(4), devices=tuple(device for device in pci(4).devices if device.bus_id != bus_id(1)))
+    result = judged(gpus(4, gpu(0), replace(lost_gpu(1), bus_id=address), gpu(2), gpu(3)), on_bus)
+    assert result.status is Status.UNKNOWN
+    (unjudged,) = result.unjudged
+    assert (unjudged.subject.split(" (")[0], unjudged.explained_by) == ("GPU 1", ("gpu.responding",))
 
 
 def test_one_lost_gpu_does_not_explain_two_missing_ones() -> None:

@@ -147,7 +147,7 @@ def _stream(path: str | None, folder: Path) -> int:
     return os.open(path.replace("{folder}", str(folder)), os.O_WRONLY | os.O_CREAT, 0o600)
 
 
-_OF_OTHERS = re.compile(r".*test|tmp|git-|kdoctor-")
+_OF_OTHERS = re.compile(r".*test|tmp|git-|kdoctor-|__autograph_generated_file")
 """Files of programs whose temporary folder is /dev/shm: the runs here have another."""
 
 

@@ -1,7 +1,8 @@
-"""A small version matrix, of which every answer can be worked out by hand."""
+"""A small version matrix, of which every answer can be worked out by hand, and a machine to judge."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from kdoctor.matrix.gpus import NamedGpu
@@ -80,3 +81,15 @@ def small_matrix(*releases: Release, **changes: Any) -> VersionMatrix:
         "known_bad": (),
     }
     return VersionMatrix(**{**values, **changes})
+
+
+def with_driver(root: Path, *models: str) -> Path:
+    """A root folder with the files of a loaded driver and these GPUs."""
+    driver = root / "proc/driver/nvidia"
+    driver.mkdir(parents=True)
+    (driver / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat\n")
+    for at, model in enumerate(models):
+        folder = driver / f"gpus/0000:{at}b:00.0"
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(model)
+    return root

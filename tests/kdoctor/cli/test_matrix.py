@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from helpers.matrices import with_driver
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, Found, describe
 from kdoctor.matrix.render import render
@@ -42,17 +43,6 @@ def answer(*arguments: str) -> dict[str, Any]:
     assert done.stderr == ""
     read: dict[str, Any] = json.loads(done.stdout)
     return read
-
-
-def fake_machine(root: Path, *models: str) -> Path:
-    driver = root / "proc/driver/nvidia"
-    driver.mkdir(parents=True)
-    (driver / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat\n")
-    for at, model in enumerate(models):
-        folder = driver / f"gpus/0000:{at}b:00.0"
-        folder.mkdir(parents=True)
-        (folder / "information").write_text(model)
-    return root
 
 
 def test_table_shows_best_release_and_install_command() -> None:
@@ -228,7 +218,7 @@ def here(root: Path) -> Found:
 
 
 def test_machine_is_read_from_files(tmp_path: Path) -> None:
-    found = here(fake_machine(tmp_path, H100, H100))
+    found = here(with_driver(tmp_path, H100, H100))
     assert found.machine.driver == "535.161.08"
     assert [gpu.capability for gpu in found.machine.gpus or ()] == ["9.0", "9.0"]
     assert found.machine.python == sys.version.split()[0]
@@ -237,13 +227,13 @@ def test_machine_is_read_from_files(tmp_path: Path) -> None:
 
 
 def test_gpu_missing_in_matrix_is_undecided(tmp_path: Path) -> None:
-    found = here(fake_machine(tmp_path, H100, "Model: NVIDIA X9000\n"))
+    found = here(with_driver(tmp_path, H100, "Model: NVIDIA X9000\n"))
     assert found.machine.unnamed_gpus == ("NVIDIA X9000",)
     assert not found.machine.for_cpu
 
 
 def test_driver_without_listed_gpu_leaves_gpus_unknown(tmp_path: Path) -> None:
-    found = here(fake_machine(tmp_path))
+    found = here(with_driver(tmp_path))
     assert found.machine.gpus is None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus
+from helpers.matrices import with_driver
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.matrix import machine as module
@@ -26,18 +27,6 @@ H100 = "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 93\n"
 @pytest.fixture(autouse=True)
 def _platform_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_platform", lambda: "linux-x86_64")
-
-
-def with_driver(root: Path, *models: str) -> Path:
-    """A root folder with the files of a loaded driver and these GPUs."""
-    driver = root / "proc/driver/nvidia"
-    driver.mkdir(parents=True)
-    (driver / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat\n")
-    for at, model in enumerate(models):
-        folder = driver / f"gpus/0000:{at}b:00.0"
-        folder.mkdir(parents=True)
-        (folder / "information").write_text(model)
-    return root
 
 
 def asked(root: Path, **options: Any) -> Found:

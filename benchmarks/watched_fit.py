@@ -45,7 +45,8 @@ from kdoctor.api.watch.companion import Companion
 from kdoctor.facts import GpuSampling
 
 LIMIT = 1.0
-BLOCK, WARM_UP, WIDTH, LAYERS = 8, 48, 256, 4
+BLOCK_S, WARM_UP, WIDTH, LAYERS = 0.3, 48, 256, 4
+"""A block of steps takes several times as long as the Watch's own, so that it contains its share of what they cost."""
 SAMPLES, INTERVAL = 2000, (2.5, 97.5)
 TESTS = Path(__file__).parents[1] / "tests"
 
@@ -54,6 +55,8 @@ TESTS = Path(__file__).parents[1] / "tests"
 class Steps:
     """The steps after the warm-up."""
 
+    block: int
+    """Steps of a block with the hooks or without them."""
     elapsed: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
     """Of the thread that trains."""
@@ -66,10 +69,11 @@ class Steps:
 
     def differences(self, values: list[float]) -> Any:
         """Seconds of a step with the hooks, less those of one without, for each two neighbouring blocks."""
+        block = self.block
         # The first step of a block may still contain the end of the block before.
-        blocks = [range(first + 1, first + BLOCK) for first in range(0, len(values) - BLOCK + 1, BLOCK)]
+        blocks = [range(first + 1, first + block) for first in range(0, len(values) - block + 1, block)]
         means = [np.mean([values[step] for step in block if not self.looked[step]]) for block in blocks]
-        signs = [1 if self.on[BLOCK * place] else -1 for place in range(len(means))]
+        signs = [1 if self.on[block * place] else -1 for place in range(len(means))]
         return np.array([signs[place] * (means[place] - means[place + 1]) for place in range(0, len(means) - 1, 2)])
 
 
@@ -100,7 +104,7 @@ class Alternating(kdoctor.Watch):
     @property
     def active(self) -> bool:
         """Whether the hooks act in the current step."""
-        return self.number < WARM_UP or (self.number - WARM_UP) // BLOCK % 4 in {0, 3}
+        return self.number < WARM_UP or (self.number - WARM_UP) // self.steps.block % 4 in {0, 3}
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Measure the step before, and act in every other block."""
@@ -177,8 +181,9 @@ def measure(package: str, replicas: int, step_ms: float, pairs: int) -> dict[str
     first = step_s(small)
     more = (step_ms / 1000 - first) / max(step_s(large) - first, 1e-6) * (large - small)
     batch = max(small, round((small + more) / replicas) * replicas)
-    watch = Alternating(steps := Steps())
-    model.fit(watch.data(data(batch, WARM_UP + 1 + 2 * pairs * BLOCK)), verbose=0, callbacks=[watch])
+    block = max(8, round(BLOCK_S / step_s(batch)))
+    watch = Alternating(steps := Steps(block))
+    model.fit(watch.data(data(batch, WARM_UP + 1 + 2 * pairs * block)), verbose=0, callbacks=[watch])
     return summary(steps, watch)
 
 

@@ -15,8 +15,10 @@ from kdoctor.facts.watch import NotFinite, Stall, WatchedSteps
 
 SKIPPED_STEPS = 5
 """Steps at the beginning that trace, compile and fill buffers."""
+BLOCK_S = 0.05
+"""Shorter steps are timed together, since a clock and a list for each of them would cost a share of it."""
 WINDOW_STEPS = 100
-"""The least number of steps whose median is compared."""
+"""The least number of steps whose median is compared. A block of short steps counts once."""
 WINDOW_S = 10.0
 """The least time of these steps: a load of a second does not count."""
 _MOST_STEPS = 10_000
@@ -42,10 +44,14 @@ class Recorder:
         self._stall_s = stall_s
         self._window_s = window_s
         self._began: float | None = None
-        self._ended: float | None = None
-        """When the newest step reported numbers. What other callbacks do at the end of an epoch comes later."""
+        self._first = 0
+        """The first step of the block that began last."""
+        self._ended: tuple[float, int] | None = None
+        """When the newest step reported numbers, and its number. What other callbacks do at the end of an epoch comes
+        later."""
         self._thread = threading.get_ident()
         self._skip = SKIPPED_STEPS
+        self._timed = 0
         self._baseline: list[float] = []
         self._baseline_s = 0.0
         self._recent: deque[float] = deque(maxlen=_MOST_STEPS)
@@ -53,19 +59,31 @@ class Recorder:
         self._pending: list[tuple[int, dict[str, Any]]] = []
         self._median: float | None = None
 
+    def goes_on(self, step: int) -> bool:
+        """Whether a step that begins now belongs to the same block of short steps as the step before."""
+        if self._began is None or time.perf_counter() - self._began >= BLOCK_S:
+            return False
+        self.step, self._ended = step, None
+        return True
+
     def end(self, upcoming: int | None = None) -> None:
-        """The current step, if any, has ended. What follows is not a step: validation, or the end of an epoch.
+        """The current block of steps, if any, has ended. What follows may be validation, or the end of an epoch.
 
         Keras may run several steps at once: they end before step ``upcoming``.
         """
         if self._began is not None:
-            ended = self._ended if upcoming is None and self._ended is not None else time.perf_counter()
-            self._add(ended - self._began, max(1, (upcoming or 0) - self.step))
+            ended, last = time.perf_counter(), self.step
+            if upcoming is not None:
+                last = upcoming - 1
+            elif self._ended is not None:
+                ended, last = self._ended
+            self._add(ended - self._began, max(1, last - self._first + 1))
         self._began = None
 
     def begin(self, step: int) -> None:
-        """A step begins."""
-        self._thread, self.step, self._ended, self._began = threading.get_ident(), step, None, time.perf_counter()
+        """A step begins, and a block with it."""
+        self._thread, self.step, self._first, self._ended = threading.get_ident(), step, step, None
+        self._began = time.perf_counter()
 
     def cancel(self) -> None:
         """The current step did not take place."""
@@ -77,7 +95,9 @@ class Recorder:
             self._stall(seconds, ended=True)
         if self._skip:
             self._skip -= 1
-        elif self._median is None:
+            return
+        self._timed += steps
+        if self._median is None:
             self._baseline.append(seconds / steps)
             self._baseline_s += seconds
             if self._is_window(len(self._baseline), self._baseline_s):
@@ -137,7 +157,7 @@ class Recorder:
         elif logs:
             self.steps_read += 1
             if step >= self.step:
-                self._ended = time.perf_counter()
+                self._ended = (time.perf_counter(), step)
 
     def pending(self) -> Iterator[tuple[str, list[int], list[Any]]]:
         """The tensors that were not read yet: name, steps and values. They are forgotten."""
@@ -173,7 +193,7 @@ class Recorder:
             self._slowest = (median, self.step)
         return WatchedSteps(
             steps=self.step + 1,
-            timed=len(self._baseline) + len(self._recent),
+            timed=self._timed,
             baseline_s=self._median,
             recent_s=median,
             slowest_s=self._slowest[0] if self._slowest else None,

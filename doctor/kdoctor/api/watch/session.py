@@ -82,7 +82,9 @@ class Session:
         tag_run(self._tags())
 
     def begin(self, step: int) -> None:
-        """Before a step."""
+        """Before a step. Short steps are timed in blocks."""
+        if not self._variables.is_due(step) and self._recorder.goes_on(step):
+            return
         self._recorder.end(step)
         self._input.before(step)
         if self._variables.is_due(step):

@@ -156,6 +156,7 @@ class Input:
     """How long a training waits for its data."""
 
     _EVERY = 4
+    """Steps between two looks, at least."""
     _BUFFER = 2
     _SHARE = 0.001
     """Looks at the counter may take at most this share of the time, after the first ones."""
@@ -165,6 +166,7 @@ class Input:
         self._counter: Any = None
         self._before = 0
         self._looks = self._empty = 0
+        self._look_from = self._EVERY - 1
         self._look_after = 0.0
         self._waited_s = 0.0
         self._began: float | None = None
@@ -195,14 +197,16 @@ class Input:
     def start(self) -> None:
         """A training begins: batches that an earlier one left behind are gone."""
         self._before = self._counter.produced if self._counter else 0
+        self._look_from = self._EVERY - 1
 
     def before(self, step: int) -> None:
         """Look whether a batch is waiting, before some of the steps. As many batches as steps were used so far."""
-        if self._counter is None or step % self._EVERY != self._EVERY - 1:
+        if self._counter is None or step < self._look_from:
             return
         began = time.perf_counter()
         if began < self._look_after:
             return
+        self._look_from = step + self._EVERY
         self._looks += 1
         self._empty += self._counter.produced - self._before <= step
         if self._looks >= self._FIRST_LOOKS:

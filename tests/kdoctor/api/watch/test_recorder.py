@@ -66,6 +66,60 @@ def test_several_steps_at_once_share_their_time(clock: Clock) -> None:
     assert recorder.step_s == pytest.approx(0.1)
 
 
+def begin(recorder: Recorder, step: int) -> None:
+    """As the session begins a step."""
+    if not recorder.goes_on(step):
+        recorder.end(step)
+        recorder.begin(step)
+
+
+def test_short_steps_are_timed_together_and_counted_each(clock: Clock) -> None:
+    recorder = Recorder(stall_s=100)
+    for step in range(3000):
+        begin(recorder, step)
+        clock.now += 0.004
+    begin(recorder, 3000)
+    facts = recorder.facts()
+    assert facts.steps == 3001
+    assert facts.baseline_s == pytest.approx(0.004)
+    # A block of 13 steps is the shortest of 50 ms. The first five do not count, and the last one has not ended.
+    assert facts.timed == 13 * (3000 // 13 - SKIPPED_STEPS)
+
+
+def test_last_short_steps_of_an_epoch_are_counted_each(clock: Clock) -> None:
+    recorder = Recorder(stall_s=100)
+    run(recorder, clock, *[0.1] * SKIPPED_STEPS)
+    for step in range(SKIPPED_STEPS, SKIPPED_STEPS + 3):
+        begin(recorder, step)
+        clock.now += 0.01
+        recorder.take_logs(step, {"loss": 1.0})
+    clock.now += 1000
+    recorder.end()
+    assert recorder.facts().timed == 3
+    assert recorder.step_s == pytest.approx(0.01)
+
+
+def test_last_execution_of_several_steps_counts_each(clock: Clock) -> None:
+    recorder = Recorder(stall_s=100)
+    run(recorder, clock, *[0.1] * SKIPPED_STEPS)
+    recorder.begin(SKIPPED_STEPS)
+    clock.now += 0.8
+    recorder.take_logs(SKIPPED_STEPS + 7, {"loss": 1.0})
+    recorder.end()
+    assert recorder.step_s == pytest.approx(0.1)
+
+
+def test_stall_among_short_steps_has_its_own_number(clock: Clock) -> None:
+    recorder = Recorder(stall_s=10)
+    run(recorder, clock, *[0.01] * 50)
+    begin(recorder, 50)
+    clock.now += 0.01
+    begin(recorder, 51)
+    clock.now += 11
+    recorder.look_for_stall()
+    assert [stall.step for stall in recorder.facts().stalls] == [51]
+
+
 def test_time_between_epochs_does_not_count(clock: Clock) -> None:
     recorder = Recorder(stall_s=10)
     run(recorder, clock, *[0.1] * 50)
@@ -130,7 +184,8 @@ def test_memory_of_a_recorder_has_a_limit(clock: Clock) -> None:
     recorder = Recorder(stall_s=1000)
     run(recorder, clock, *[0.0001] * 25_000)
     facts = recorder.facts()
-    assert facts.timed == 20_000
+    assert len(recorder._baseline) + len(recorder._recent) == 20_000  # what it keeps
+    assert facts.timed == 25_000 - SKIPPED_STEPS
     assert facts.recent_s == pytest.approx(statistics.median([0.0001]))
 
 

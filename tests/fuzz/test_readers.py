@@ -182,7 +182,8 @@ LONG = b"9" * 5000
             "pods",
             (
                 b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""},'
-                b' "spec": {"containers": [{"name": "a"}]}, "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 1e999}}}]}}]}'
+                b' "spec": {"containers": [{"name": "a"}]},'
+                b' "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 1e999}}}]}}]}'
             ),
         ),
         ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),

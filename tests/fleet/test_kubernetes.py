@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 from helpers.command import KDOCTOR, environ, kdoctor
 from helpers.faulty_nodes import NODES, assert_judged, write_nodes
 from helpers.fleets import healthy
-from helpers.integrations import FOLDER, needs, tool
-from helpers.kubernetes_api import KubernetesApi, pod
+from helpers.integrations import FOLDER, needs
+from helpers.kubernetes_api import CLIENTS, KubernetesApi, engine_options, pod
 from kdoctor.cli.fleet import app
 
 os.environ["PATH"] += f":{Path(sys.executable).parent}"
@@ -48,14 +48,6 @@ def test_manifest_is_valid(kind: str, version: str, tmp_path: Path) -> None:
     command = ["kubernetes-validate", "--strict", "--kubernetes-version", version, str(file)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-NO_KUBECTL = pytest.mark.skipif(tool("kubectl") is None, reason="not installed: kubectl")
-CLIENTS = [
-    pytest.param("--cache-dir=cache", marks=NO_KUBECTL),
-    pytest.param("", marks=pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")),
-]
-"""An option that only kubectl has, and none, with which the API's client is used."""
 
 
 def ago(seconds: int) -> str:
@@ -85,7 +77,7 @@ def test_every_fault_is_named_and_nothing_else(option: str, tmp_path: Path) -> N
     logs = logs_of(write_nodes(tmp_path, kinds), kinds)
     pods = [pod(kind, kind, "Running" if kind == "hanging" else "Succeeded", created=created) for kind in kinds]
     api = KubernetesApi(tmp_path, pods, logs, hangs=["hanging"])
-    options = [f"--engine-option=--kubeconfig={api.config}", *([f"--engine-option={option}"] if option else [])]
+    options = engine_options(api.config, option)
     try:
         done = kdoctor(
             "fleet", "run", "--engine", "kubernetes", *options, "-f", "json", "--node-timeout", "15", cwd=tmp_path
@@ -115,7 +107,7 @@ def test_pods_that_end_while_they_are_followed_are_told_apart(option: str, tmp_p
     }
     later = {name: state for name, (state, _) in ends.items()}
     api = KubernetesApi(tmp_path, [pod(name, name, "Running") for name in ends], dict.fromkeys(ends, b"{"), later=later)
-    options = [f"--engine-option=--kubeconfig={api.config}", *([f"--engine-option={option}"] if option else [])]
+    options = engine_options(api.config, option)
     try:
         done = kdoctor("fleet", "run", "--engine", "kubernetes", *options, "-f", "json", cwd=tmp_path)
     finally:
@@ -130,7 +122,7 @@ def test_interrupted_controller_resumes(option: str, tmp_path: Path) -> None:
     report = json.dumps(healthy("node") | {"started_at": ago(0)}, indent=2).encode()
     pods = [pod("one", "one", created=ago(1)), pod("two", "two", created=ago(1)), pod("late", "late", "Running")]
     api = KubernetesApi(tmp_path, pods, {"one": report, "two": report, "late": b"{"}, hangs=["late"])
-    options = [f"--engine-option=--kubeconfig={api.config}", *([f"--engine-option={option}"] if option else [])]
+    options = engine_options(api.config, option)
     command = ["fleet", "run", "--engine", "kubernetes", *options, "--reports", "r"]
     process = subprocess.Popen([*KDOCTOR, *command], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE)
     while len(list(tmp_path.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
@@ -168,10 +160,7 @@ def test_reports_are_collected_from_the_logs_of_pods(option: str, tmp_path: Path
         "kdoctor-5": b"x" * 40_000_000, "kdoctor-6": b"sh: kdoctor: not found\n",
     }  # fmt: skip
     api = KubernetesApi(tmp_path, pods, logs)
-    more = (f"--engine-option={option}",) if option else ()
-    common = (
-        "fleet", "run", "--engine", "kubernetes", f"--engine-option=--kubeconfig={api.config}", *more, "-f", "json"
-    )  # fmt: skip
+    common = ("fleet", "run", "--engine", "kubernetes", *engine_options(api.config, option), "-f", "json")
     try:
         done = kdoctor(*common, cwd=tmp_path)
         assert done.stdout, done.stderr

@@ -6,10 +6,20 @@ import json
 import threading
 from collections.abc import Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
+from helpers.integrations import needs
+
+CLIENTS = [
+    pytest.param("--cache-dir=cache", marks=needs("kubectl")),
+    pytest.param("", marks=pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")),
+]
+"""An option that only kubectl has, and none, with which the API's client is used."""
 _VERBS = ["get", "list"]
 _PODS = {
     "name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": _VERBS, "shortNames": ["po"]
@@ -20,6 +30,11 @@ _DISCOVERY: Mapping[str, Any] = {
     "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [_PODS]},
 }
 _GONE = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+
+
+def engine_options(config: Path, option: str) -> list[str]:
+    """The options for a configuration, and one of ``CLIENTS``."""
+    return [f"--engine-option={one}" for one in (f"--kubeconfig={config}", option) if one]
 
 
 def pod(

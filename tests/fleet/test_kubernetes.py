@@ -5,20 +5,24 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from helpers.command import kdoctor
+from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.faulty_nodes import NODES, assert_judged, write_nodes
 from helpers.fleets import healthy
-from helpers.integrations import FOLDER, needs, tool
-from helpers.kubernetes_api import KubernetesApi, pod
+from helpers.integrations import FOLDER, needs
+from helpers.kubernetes_api import CLIENTS, KubernetesApi, engine_options, pod
 from kdoctor.cli.fleet import app
 
 os.environ["PATH"] += f":{Path(sys.executable).parent}"
@@ -46,24 +50,105 @@ def test_manifest_is_valid(kind: str, version: str, tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-NO_KUBECTL = pytest.mark.skipif(tool("kubectl") is None, reason="not installed: kubectl")
-CLIENTS = [
-    pytest.param("--cache-dir=cache", marks=NO_KUBECTL),
-    pytest.param("", marks=pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")),
-]
-"""An option that only kubectl has, and none, with which the API's client is used."""
+def ago(seconds: int) -> str:
+    """A time in the past, as Kubernetes writes it."""
+    then = dt.datetime.now(dt.timezone.utc) - dt.timedelta(seconds=seconds)
+    return then.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def logs_of(program: Path, kinds: Iterable[str]) -> dict[str, bytes]:
+    """What the manifest's command writes on the nodes of these kinds. A log that does not end is cut."""
+    printed = CliRunner().invoke(app, ["manifest", "--image", "x:1", "--kdoctor", str(program)]).stdout
+    command = yaml.safe_load(printed)["spec"]["template"]["spec"]["containers"][0]["command"]
+    logs = {}
+    for kind in kinds:
+        variables = {**os.environ, "KDOCTOR_NODE": kind}
+        words = ["timeout", "1", *command] if kind == "hanging" else command
+        done = subprocess.run(words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        assert done.returncode == (124 if kind == "hanging" else 0)
+        logs[kind] = done.stdout
+    return logs
+
+
+@pytest.mark.parametrize("option", CLIENTS)
+def test_every_fault_is_named_and_nothing_else(option: str, tmp_path: Path) -> None:
+    kinds = {kind: kind for kind in NODES} | {"good2": "healthy", "good3": "healthy", "good4": "healthy"}
+    created = ago(1)
+    logs = logs_of(write_nodes(tmp_path, kinds), kinds)
+    pods = [pod(kind, kind, "Running" if kind == "hanging" else "Succeeded", created=created) for kind in kinds]
+    api = KubernetesApi(tmp_path, pods, logs, hangs=["hanging"])
+    options = engine_options(api.config, option)
+    try:
+        done = kdoctor(
+            "fleet", "run", "--engine", "kubernetes", *options, "-f", "json", "--node-timeout", "15", cwd=tmp_path
+        )
+    finally:
+        api.stop()
+    assert done.stdout, done.stderr
+    assert_judged(json.loads(done.stdout), kinds)
+
+
+def ended(code: int, reason: str = "Error", **more: str) -> dict[str, Any]:
+    """The state of a container that has ended."""
+    state = {"terminated": {"exitCode": code, "reason": reason, **more}}
+    return {"containerStatuses": [{"name": "kdoctor", "state": state}]}
+
+
+@pytest.mark.parametrize("option", CLIENTS)
+def test_pods_that_end_while_they_are_followed_are_told_apart(option: str, tmp_path: Path) -> None:
+    absent = ended(128, "StartError", message='exec: "kdoctor": executable file not found')
+    ends: dict[str, tuple[dict[str, Any] | None, str]] = {
+        "evicted": ({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."}, "Evicted"),
+        "memory": ({"phase": "Failed", **ended(137, "OOMKilled")}, "OOMKilled"),
+        "killed": ({"phase": "Failed", **ended(137)}, "killed there (SIGKILL)"),
+        "absent": ({"phase": "Failed", **absent}, "executable file not found"),
+        "gone": (None, "404"),
+        "open": ({"phase": "Running"}, "its log ended before its container did"),
+    }
+    later = {name: state for name, (state, _) in ends.items()}
+    api = KubernetesApi(tmp_path, [pod(name, name, "Running") for name in ends], dict.fromkeys(ends, b"{"), later=later)
+    options = engine_options(api.config, option)
+    try:
+        done = kdoctor("fleet", "run", "--engine", "kubernetes", *options, "-f", "json", cwd=tmp_path)
+    finally:
+        api.stop()
+    found = {node["name"]: node["reason"] for node in json.loads(done.stdout)["nodes"]}
+    for name, (_, part) in ends.items():
+        assert part in found[name] or (name == "gone" and "NotFound" in found[name]), found
+
+
+@pytest.mark.parametrize("option", CLIENTS)
+def test_interrupted_controller_resumes(option: str, tmp_path: Path) -> None:
+    report = json.dumps(healthy("node") | {"started_at": ago(0)}, indent=2).encode()
+    pods = [pod("one", "one", created=ago(1)), pod("two", "two", created=ago(1)), pod("late", "late", "Running")]
+    api = KubernetesApi(tmp_path, pods, {"one": report, "two": report, "late": b"{"}, hangs=["late"])
+    options = engine_options(api.config, option)
+    command = ["fleet", "run", "--engine", "kubernetes", *options, "--reports", "r"]
+    process = subprocess.Popen([*KDOCTOR, *command], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE)
+    while len(list(tmp_path.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    api.stop()
+    assert process.returncode == 130, stderr
+    done_since = KubernetesApi(tmp_path, [pod("late", "late", created=ago(1))], {"late": report})
+    try:
+        done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path)
+    finally:
+        done_since.stop()
+    assert json.loads(done.stdout)["passing"] == ["late", "one", "two"], done.stderr  # two were not asked again
 
 
 @pytest.mark.parametrize("option", CLIENTS)
 def test_reports_are_collected_from_the_logs_of_pods(option: str, tmp_path: Path) -> None:
-    now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
-    reports = {name: json.dumps(healthy(name) | {"started_at": now}, indent=2).encode() for name in ("gpu-1", "gpu-2")}
+    started = {"started_at": ago(540)}
+    reports = {name: json.dumps(healthy(name) | started, indent=2).encode() for name in ("gpu-1", "gpu-2")}
     waiting = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/4 nodes have GPUs"}]
     pulling = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]
     killed = [{"state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]
     pods = [
-        pod("kdoctor-0", "gpu-1"),
-        pod("kdoctor-1", "gpu-2"),
+        pod("kdoctor-0", "gpu-1", created=ago(600)),
+        pod("kdoctor-1", "gpu-2", created=ago(600)),
         pod("kdoctor-2", None, "Pending", conditions=waiting),
         pod("kdoctor-3", "gpu-4", "Pending", containerStatuses=pulling),
         pod("kdoctor-4", "gpu-5", "Failed", containerStatuses=killed),
@@ -75,16 +160,17 @@ def test_reports_are_collected_from_the_logs_of_pods(option: str, tmp_path: Path
         "kdoctor-5": b"x" * 40_000_000, "kdoctor-6": b"sh: kdoctor: not found\n",
     }  # fmt: skip
     api = KubernetesApi(tmp_path, pods, logs)
-    more = (f"--engine-option={option}",) if option else ()
-    common = (
-        "fleet", "run", "--engine", "kubernetes", f"--engine-option=--kubeconfig={api.config}", *more, "-f", "json"
-    )  # fmt: skip
+    common = ("fleet", "run", "--engine", "kubernetes", *engine_options(api.config, option), "-f", "json")
     try:
         done = kdoctor(*common, cwd=tmp_path)
         assert done.stdout, done.stderr
         document = json.loads(done.stdout)
         reasons = {node["name"]: node["reason"] for node in document["nodes"] if node["state"] == "silent"}
         assert document["passing"] == ["gpu-1", "gpu-2"], reasons
+        # The pods ran before they were asked for their reports, which says nothing about their clocks.
+        assert not [
+            node for node in document["nodes"] for problem in node["problems"] if "clock" in problem["headline"]
+        ]
         for name, part in {
             "kdoctor-2": "Unschedulable 0/4 nodes", "gpu-4": "ImagePullBackOff", "gpu-5": "OOMKilled",
             "gpu-6": "more than 32 MiB", "gpu-7": "its output is not a report",
@@ -99,7 +185,7 @@ def test_reports_are_collected_from_the_logs_of_pods(option: str, tmp_path: Path
 
 @pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")
 def test_log_that_never_ends_is_closed_at_the_deadline(tmp_path: Path) -> None:
-    api = KubernetesApi(tmp_path, [pod("kdoctor-0", "gpu-1", "Running")], {"kdoctor-0": b"{"}, hangs=True)
+    api = KubernetesApi(tmp_path, [pod("kdoctor-0", "gpu-1", "Running")], {"kdoctor-0": b"{"}, hangs=["kdoctor-0"])
     try:
         started = time.monotonic()
         done = kdoctor(

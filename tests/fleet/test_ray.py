@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from helpers.command import kdoctor
+from helpers.command import KDOCTOR, environ, kdoctor
 from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import NODES, assert_judged, write_nodes
+from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, write_nodes
 
 pytestmark = [pytest.mark.fleet, pytest.mark.skipif(find_spec("ray") is None, reason="not installed: ray")]
 
@@ -81,7 +83,16 @@ def run(cluster: Cluster, program: Path, *arguments: str) -> dict[str, object]:
     return document
 
 
-@pytest.mark.parametrize("kinds", [("healthy", "hanging", "dying", "flood"), ("healthy", "garbage", "absent", "older")])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("healthy", "hanging", "dying", "flood"),
+        ("healthy", "garbage", "absent", "older"),
+        ("healthy", "healthy", "keras", "clock"),
+        ("healthy", "full", "usage", "noisy"),
+        ("healthy", "impostor", "healthy", "lines"),
+    ],
+)
 def test_faults_are_named(kinds: tuple[str, ...], cluster: Cluster, tmp_path: Path) -> None:
     names = dict(zip(cluster.nodes, kinds, strict=True))
     assert set(kinds) <= set(NODES)
@@ -108,11 +119,32 @@ def test_pairs_over_ray_name_the_node_that_hangs(cluster: Cluster, tmp_path: Pat
     assert {problem["check"] for problem in nodes[cluster.nodes[2]]["problems"]} == {"cluster.pairs"}
 
 
-def test_lost_node_differs_from_a_hang(cluster: Cluster, tmp_path: Path) -> None:
-    names = dict.fromkeys(cluster.nodes, "healthy")
+def test_interrupted_controller_leaves_no_task_and_resumes(cluster: Cluster, tmp_path: Path) -> None:
+    names = dict(zip(cluster.nodes, ("healthy", "hanging", "healthy", "hanging"), strict=True))
     program = write_nodes(tmp_path, names)
-    cluster.lose_the_last_node()
-    document = run(cluster, program, "--nodes", ",".join(cluster.nodes), "--node-timeout", "30")
+    common = ("--engine", "ray", f"--engine-option=address={cluster.address}", "--kdoctor", program, "--reports", "r")
+    process = subprocess.Popen(
+        [*KDOCTOR, "fleet", "run", *map(str, common)], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE
+    )
+    while len(list(tmp_path.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert_nothing_runs(program)
+    write_nodes(tmp_path, dict.fromkeys(cluster.nodes, "healthy") | {cluster.nodes[0]: "absent"})
+    done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path, timeout_s=300)
+    assert json.loads(done.stdout)["passing"] == sorted(cluster.nodes), done.stderr  # the first was not asked again
+
+
+def test_lost_node_differs_from_a_hang(tmp_path: Path) -> None:
+    cluster = Cluster()  # the other tests need all of theirs
+    try:
+        program = write_nodes(tmp_path, dict.fromkeys(cluster.nodes, "healthy"))
+        cluster.lose_the_last_node()
+        document = run(cluster, program, "--nodes", ",".join(cluster.nodes), "--node-timeout", "30")
+    finally:
+        cluster.stop()
     nodes = {node["name"]: node for node in document["nodes"]}  # type: ignore[attr-defined]
     assert [nodes[name]["state"] for name in cluster.nodes] == ["passed", "passed", "passed", "silent"]
     assert "no such node" in nodes[cluster.nodes[-1]]["reason"] or "left the Ray" in nodes[cluster.nodes[-1]]["reason"]

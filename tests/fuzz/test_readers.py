@@ -178,6 +178,14 @@ LONG = b"9" * 5000
         ("pods", b'{"items": [{"metadata": {"creationTimestamp": ""}, "spec": {"nodeName": "a"}}]}'),
         ("pods", b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""}, "status": "x"}]}'),
         ("pods", b"[" * 100_000),
+        (
+            "pods",
+            (
+                b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""},'
+                b' "spec": {"containers": [{"name": "a"}]},'
+                b' "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 1e999}}}]}}]}'
+            ),
+        ),
         ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),
         ("events of trainings", b'{"gpu": 0, "once": {"x": 1, "name": []}, "errors": {}}'),
         ("InfiniBand in /sys", b'{"sys/class/infiniband/mlx5_0/ports": "x"}'),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,3 +111,13 @@ def assert_judged(document: Document, names: Mapping[str, str]) -> None:
         assert node["state"] == expected.state, (name, kind, texts)
         assert any(part in text for part in expected.says.split("|") for text in texts), (name, kind, texts)
     assert document["passing"] == sorted(name for name, kind in names.items() if NODES[kind].state == "passed")
+
+
+def assert_nothing_runs(program: Path) -> None:
+    """Neither here nor on the nodes, which are this machine, is a process of the program left after 30 s."""
+    for _ in range(300):
+        left = subprocess.run(("pgrep", "-f", str(program)), capture_output=True, text=True, check=False).stdout
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"processes of {program.name} still run: {left.split()}")

@@ -22,7 +22,8 @@ def clock(fleet: Fleet, *, most_seconds: float = 1.0, most_ahead_seconds: float 
 
     Why: tickets of Kerberos and tokens of object stores are refused where the clock is wrong, and logs of several nodes
     cannot be put in order. A report from the future proves a wrong clock, and so does one from before
-    ``kdoctor fleet run`` asked for it. Otherwise, a clock that is behind is known from the node's own time service.
+    ``kdoctor fleet run`` asked for it, or from before its pod was created. Otherwise, a clock that is behind is known
+    from the node's own time service.
     Remedy: let chrony or systemd-timesyncd set the clock of these nodes.
     Source: https://slurm.schedmd.com/quickstart_admin.html
     """

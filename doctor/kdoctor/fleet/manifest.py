@@ -14,8 +14,11 @@ from kdoctor.fleet.exclusion import TAINT
 Kind = Literal["job", "cronjob", "daemonset", "init-container"]
 KINDS: tuple[Kind, ...] = ("job", "cronjob", "daemonset", "init-container")
 
+ENDED = "kdoctor ended with exit code"
+"""Begins the last line in the log of a pod whose check did not pass. The container itself ends with 0."""
 NAME = "app.kubernetes.io/name"
 _HOST = "kubernetes.io/hostname"
+_OR_SAY = f"|| echo {ENDED} $? >&2"
 _KEPT_S = 86_400
 """How long a finished job and its logs are kept."""
 _PENDING_S = 600
@@ -152,9 +155,9 @@ def _init(wanted: Wanted) -> Object:
 
 
 def _reporting(wanted: Wanted, *more: str) -> list[str]:
-    """The check, which writes its report to the log. The exit code is in the report."""
+    """The check, which writes its report to the log."""
     fixed = ("check", "--format", "json", "--quiet", "--no-history")
-    return [*_SHELL, f"{quoted(*wanted.program, *fixed, *_limit(wanted), *more, *wanted.options)} || true"]
+    return [*_SHELL, f"{quoted(*wanted.program, *fixed, *_limit(wanted), *more, *wanted.options)} {_OR_SAY}"]
 
 
 def _limit(wanted: Wanted) -> tuple[str, ...]:

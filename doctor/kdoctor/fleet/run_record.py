@@ -28,7 +28,7 @@ class NodeOutcome(Part):
 
     reported: bool
     reason: Annotated[str, Field(description="Why it sent no report; empty if it did.")] = ""
-    asked_at: Annotated[str, Field(description="By the clock of this machine: UTC, ISO 8601.")] = ""
+    asked_at: Annotated[str, Field(description="By the clock of this machine or of Kubernetes: UTC, ISO 8601.")] = ""
     seconds: float
 
 

@@ -193,11 +193,14 @@ PAIRS = {
 PODS = {
     "items": [
         {"metadata": {"name": "kdoctor-0", "creationTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": [{"kind": "DaemonSet"}]},
-         "spec": {"nodeName": "node1"},
+         "spec": {"nodeName": "node1", "containers": [{"name": "proxy"}, {"name": "kdoctor"}]},
          "status": {"phase": "Pending", "reason": "", "conditions": [{"status": "False", "reason": "Unschedulable", "message": "x"}],
                     "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "x"}}}]}},
-        {"metadata": {"name": "kdoctor-1", "creationTimestamp": "2026-01-02T00:00:00Z"}, "spec": {},
+        {"metadata": {"name": "kdoctor-1", "creationTimestamp": "2026-01-02T00:00:00Z"}, "spec": {"containers": [{"name": "main"}]},
          "status": {"phase": "Failed", "reason": "Evicted", "message": "x", "containerStatuses": [{"state": {"terminated": {"reason": "OOMKilled"}}}]}},
+        {"metadata": {"name": "kdoctor-2", "creationTimestamp": "2026-01-02T00:00:00Z"}, "spec": {"nodeName": "node2", "containers": [{"name": "main"}]},
+         "status": {"phase": "Failed", "initContainerStatuses": [],
+                    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 137, "reason": "Error"}}}]}},
     ]
 }  # fmt: skip
 

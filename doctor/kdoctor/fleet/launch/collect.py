@@ -51,7 +51,7 @@ class Answer:
     reason: str
     """Why it sent no report; empty if it did."""
     asked_at: str
-    """UTC, ISO 8601."""
+    """When its report was asked for: UTC, ISO 8601."""
     seconds: float
 
 
@@ -113,13 +113,12 @@ class Collection:
             if self._stopped.is_set():
                 return
             if left <= 0:
-                verdict, reason = (
-                    "",
-                    f"not started within the {self._limits.total_s:.0f} s of the whole run (--timeout)",
-                )
+                verdict = earlier = ""
+                reason = f"not started within the {self._limits.total_s:.0f} s of the whole run (--timeout)"
             else:
                 self.running[node] = None
-                verdict, reason = self._answer(node, left)
+                verdict, reason, earlier = self._answer(node, left)
+            asked_at = earlier or asked_at
         except InterruptedRunError:
             return
         except Exception as error:  # noqa: BLE001 - the other nodes are asked in spite of it
@@ -131,21 +130,21 @@ class Collection:
             Answer(node=node, verdict=verdict, reason=shown, asked_at=asked_at, seconds=time.monotonic() - begun)
         )
 
-    def _answer(self, node: str, deadline_s: float) -> tuple[str, str]:
-        """The verdict of its report, or why it sent none."""
+    def _answer(self, node: str, deadline_s: float) -> tuple[str, str, str]:
+        """The verdict of its report or why it sent none, and when it was asked for if that was earlier."""
         with contextlib.closing(_Output()) as output:
             ended = self._engine.run(node, self._command(node, deadline_s), output.take, deadline_s)
             if output.problem:
-                return "", output.problem
+                return "", output.problem, ""
             try:
                 sent, content = find_report(output.read())
             except UnusableError as error:
-                return "", _why(ended, str(error) if output.size else "", deadline_s)
+                return "", _why(ended, str(error) if output.size else "", deadline_s), ""
         try:
             self._keep(node, content)
         except UsageError as error:
-            return "", f"its report cannot be kept: {error.message}"
-        return sent.verdict.value, ""
+            return "", f"its report cannot be kept: {error.message}", ""
+        return sent.verdict.value, "", ended.asked_at
 
 
 class _Output:

@@ -35,6 +35,8 @@ class Ended:
     problem: str
     """Why it did not, or what it or the engine wrote to stderr, in one line."""
     timed_out: bool = False
+    asked_at: str = ""
+    """When it was asked for, if that was before this run: UTC, ISO 8601."""
 
 
 class Engine(Protocol):

@@ -23,9 +23,13 @@ class Kubectl(Pods, ProgramEngine):
         """``kubectl get pods``."""
         return self.ask(self.program, "get", "pods", *self.options, f"--selector={self.selector}", "--output=json")
 
-    def read_log(self, pod: str, *, follow: bool, take: Take, deadline_s: float) -> Ended:
+    def read_pod(self, pod: str) -> bytes:
+        """``kubectl get pod``."""
+        return self.ask(self.program, "get", "pod", pod, *self.options, "--output=json")
+
+    def read_log(self, pod: str, container: str, *, follow: bool, take: Take, deadline_s: float) -> Ended:
         """``kubectl logs``."""
-        words = ["--follow"] if follow else []
+        words = [f"--container={container}", *(["--follow"] if follow else [])]
         return ProgramEngine.run(self, pod, words, take, deadline_s)
 
     def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:  # noqa: ARG002

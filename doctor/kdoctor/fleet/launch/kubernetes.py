@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 import time
 from collections.abc import Sequence
@@ -61,7 +63,18 @@ class KubernetesApi(Pods):
         content: bytes = answer.data
         return content
 
-    def read_log(self, pod: str, *, follow: bool, take: Take, deadline_s: float) -> Ended:
+    def read_pod(self, pod: str) -> bytes:
+        """The pod."""
+        try:
+            answer = self._core.read_namespaced_pod(
+                pod, self._namespace, _preload_content=False, _request_timeout=_ASK_S
+            )
+        except self._errors as error:
+            raise UsageError(f"the pod cannot be read: {_line(error)}") from error
+        content: bytes = answer.data
+        return content
+
+    def read_log(self, pod: str, container: str, *, follow: bool, take: Take, deadline_s: float) -> Ended:
         """Read the log of a pod. At the deadline, the connection is closed."""
         if self._stopped:
             raise InterruptedRunError
@@ -72,8 +85,9 @@ class KubernetesApi(Pods):
         timer.start()
         try:
             log = self._core.read_namespaced_pod_log(
-                pod, self._namespace, follow=follow, _preload_content=False, _request_timeout=(_CONNECT_S, deadline_s)
-            )
+                pod, self._namespace, container=container, follow=follow,
+                _preload_content=False, _request_timeout=(_CONNECT_S, deadline_s),
+            )  # fmt: skip
             self._open[id(log)] = log
             goes_on = all(take(piece) for piece in log.stream(_PIECE))
         except self._errors as error:
@@ -128,6 +142,8 @@ def _http_errors() -> tuple[type[Exception], ...]:
 
 
 def _line(error: BaseException) -> str:
-    """Status and reason of an answer, or the error in one line."""
-    status, reason = getattr(error, "status", None), getattr(error, "reason", None)
-    return f"{status} {reason}" if status else " ".join(str(error).split())
+    """Status and message of an answer, or the error in one line."""
+    status, said = getattr(error, "status", None), getattr(error, "reason", None)
+    with contextlib.suppress(ValueError, TypeError, LookupError):
+        said = json.loads(getattr(error, "body", None) or "")["message"]
+    return " ".join((f"{status} {said}" if status else str(error)).split())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
 import time
@@ -89,6 +90,15 @@ def test_report_is_kept_whatever_surrounds_it(content: bytes, code: int) -> None
     answers, kept, _ = collect(writing(content, Ended(exit_code=code, problem="noise")))
     assert answers["n1"].verdict == "pass"
     assert json.loads(kept["n1"]) == json.loads(REPORT)
+
+
+def test_report_may_have_been_asked_for_before_the_run() -> None:
+    earlier = "2026-01-02T03:04:05Z"
+    answers, _, _ = collect(writing(REPORT, Ended(exit_code=0, problem="", asked_at=earlier)))
+    assert answers["n1"].asked_at == earlier
+    before = dt.datetime.now(dt.timezone.utc) - dt.timedelta(minutes=1)
+    answers, _, _ = collect(writing(REPORT))
+    assert dt.datetime.fromisoformat(answers["n1"].asked_at) > before
 
 
 @pytest.mark.parametrize(

@@ -180,11 +180,12 @@ def test_interrupted_program_may_end_its_remote_part(tmp_path: Path, monkeypatch
 
 def test_pods_are_found_by_their_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = {"ownerReferences": [{"kind": "DaemonSet"}]}
+    own: dict[str, object] = {"containers": [{"name": "proxy"}, {"name": "kdoctor"}]}
     pods = [
-        {"metadata": {"name": "new", "creationTimestamp": "2026-01-02", **owner}, "spec": {"nodeName": "n1"}},
-        {"metadata": {"name": "old", "creationTimestamp": "2026-01-01"}, "spec": {"nodeName": "n1"}},
-        {"metadata": {"name": "p2", "creationTimestamp": "2026-01-01"}, "status": {"phase": "Pending"}},
-        {"metadata": {"name": "p3", "creationTimestamp": "2026-01-01"}, "spec": {"nodeName": "../n3"}},
+        {"metadata": {"name": "new", "creationTimestamp": "2026-01-02", **owner}, "spec": {"nodeName": "n1", **own}},
+        {"metadata": {"name": "old", "creationTimestamp": "2026-01-01"}, "spec": {"nodeName": "n1", **own}},
+        {"metadata": {"name": "p2", "creationTimestamp": "2026-01-01"}, "spec": own, "status": {"phase": "Pending"}},
+        {"metadata": {"name": "p3", "creationTimestamp": "2026-01-01"}, "spec": {"nodeName": "../n3", **own}},
     ]
     (tmp_path / "pods.json").write_text(json.dumps({"items": pods}))
     program(tmp_path, "kubectl", f'case $1 in get) cat {tmp_path}/pods.json;; *) echo "$@";; esac', monkeypatch)
@@ -192,7 +193,7 @@ def test_pods_are_found_by_their_nodes(tmp_path: Path, monkeypatch: pytest.Monke
     assert engine.nodes({}) == "n1,p2"
     written: list[bytes] = []
     assert engine.run("n1", COMMAND, lambda piece: not written.append(piece), 60).exit_code == 0  # type: ignore[func-returns-value]
-    assert b"".join(written).split() == [b"logs", b"--namespace=ml", b"pod/new"]
+    assert b"".join(written).split() == [b"logs", b"--namespace=ml", b"--container=kdoctor", b"pod/new"]
     assert "pending" in engine.run("p2", COMMAND, lambda _: True, 60).problem
     assert "a=b" in engine.run("n9", COMMAND, lambda _: True, 60).problem
 

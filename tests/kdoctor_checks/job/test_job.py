@@ -98,6 +98,8 @@ def evaluated(*found: tuple[int, float]) -> dict[str, Any]:
     return {"evaluations": tuple(evaluations)}
 
 
+AVERAGED = {"options": {"use_ema": "use_ema=True"}}
+SEVERAL_STEPS = {"steps_per_execution": 2, "keras": "keras 3.99"}
 CLIPS = {"clipping": ("clipnorm=1",)}
 WRONG = {"effect": 0.4, "deviation": 0.3, "without": 1e-6}
 RIGHT = {"effect": 0.4, "deviation": 1e-6}
@@ -194,7 +196,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "job.options",
-        {"model": {"options": {"use_ema": "use_ema=True"}}, "training": option("use_ema", "use_ema=True", **WRONG)},
+        {"model": AVERAGED, "training": option("use_ema", "use_ema=True", **WRONG)},
         "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
     ),
     ("job.options", {"training": option("optimizer built late", "late", problem="ValueError: no")}, "ValueError: no"),
@@ -258,8 +260,8 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.random-layers", {"model": OWN_RANDOM, "training": {"steps": 0, "not_run": "no copy"}}),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {**UNDRAWN, "stilled": ("drop",)}}),
     ("job.options", {"model": {"options": None}}),
-    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": {"own": None}}),
-    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": own(rounded_share=0.9)}),
+    ("job.options", {"model": AVERAGED, "training": {"own": None}}),
+    ("job.options", {"model": AVERAGED, "training": own(rounded_share=0.9)}),
     ("job.metrics", {"training": {"own": None}}),
     ("job.metrics", {"training": own(deviation=0.5)}),
     ("job.evaluate", {"training": {"evaluations": ()}}),
@@ -298,7 +300,7 @@ def test_missing_evidence_is_unknown(check_id: str, changes: dict[str, Any]) -> 
         ("job.steps-per-execution", {"model": {"steps_per_execution": 2}, "replicas": 1}),
         ("job.random-layers", {"model": {"random_layers": ("dropout",)}, "replicas": 1}),
         ("job.options", {"model": {"compiled": False}}),
-        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "replicas": 1}),
+        ("job.options", {"model": AVERAGED, "replicas": 1}),
         ("job.metrics", {"replicas": 1}),
         ("job.evaluate", {"replicas": 1}),
         ("job.evaluate", {"training": evaluated((64, 0.5))}),
@@ -326,7 +328,7 @@ def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) ->
         ("job.steps-per-execution", {"model": {"steps_per_execution": 8}}),
         ("job.random-layers", {"model": {"random_layers": ("a",)}, "training": {"different_draws": ("a",)}}),
         ("job.random-layers", {"model": OWN_RANDOM, "training": {"different_draws": ("mine",)}}),
-        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}}),
+        ("job.options", {"model": AVERAGED}),
         ("job.equals-one-device", {"training": SGD}),
         ("job.reported-loss", {"training": SGD}),
         # Another order of the examples on one device changes the accuracy as much.
@@ -425,6 +427,18 @@ def reference_trainings(deviation: float | None, noise: float | None) -> dict[st
         ("job.metrics", {"training": own(not_compared="no weight moves")}, Status.UNKNOWN),
         ("job.metrics", {"training": own(logs={})}, Status.UNKNOWN),
         ("job.model-and-data", {}, Status.PASS),
+        # A learning rate is the default if float32 cannot tell them apart, and kdoctor allows ten parts in a million.
+        ("job.learning-rate", {"model": {"learning_rate": 0.001 * (1 + 0.9e-5)}}, Status.FAIL),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001 * (1 + 1.5e-5)}}, Status.PASS),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001}, "replicas": 1}, Status.PASS),
+        ("job.options", {"model": AVERAGED}, Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": own(deviation=0.01)}, Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": own(deviation=0.0101)},
+         Status.UNKNOWN),
+        ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 2}},
+         Status.PASS),
+        ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 1}},
+         Status.UNKNOWN),
     ],
 )  # fmt: skip
 def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
@@ -466,6 +480,23 @@ def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
         ("job.equals-one-device", {"training": own(rounded=("a/bias",))}, "your model with Adam",
          "weights match one device's (relative difference 1e-06 after 3 steps; rounding decides a/bias)"),
         ("job.data-readable", {"data": {"unread": "used up"}}, "data", "used up"),
+        ("job.epoch-ends", {}, "data", "10 batches"),
+        ("job.epoch-ends", {"data": {"batches": None}}, "data", "many batches"),
+        ("job.epoch-ends", {"data": {"endless": True, "steps_per_epoch": 1}}, "data",
+         "infinite, with 1 step per epoch"),
+        ("job.learning-rate", {}, "learning rate", "0.004 on 4 replicas"),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001}}, "learning rate",
+         "0.001, the default of Adam, on 4 replicas"),
+        ("job.learning-rate", {"model": {"schedule": "CosineDecay"}}, "learning rate", "set by CosineDecay"),
+        ("job.learning-rate", {"model": {"learning_rate": None}}, "learning rate", "Adam does not report it"),
+        ("job.options", {}, "options",
+         "none of jit_compile, gradient_accumulation_steps, loss scaling, use_ema, weight_decay, run_eagerly"),
+        ("job.trains", {}, "training", "3 steps, losses 1, 0.9, 0.8"),
+        ("job.trains", {"training": option("use_ema", "use_ema=True", problem="it raised")}, "training",
+         "3 steps without use_ema=True, losses 1, 0.9, 0.8"),
+        ("job.trains", {"training": {"own_losses": (1.0, None), "nonfinite": ("a/bias",)}}, "your model",
+         "losses 1, not finite; NaN or infinity in a/bias"),
+        ("job.trains", {"training": {"own_losses": (1.0, None)}}, "your model", "losses 1, not finite"),
         ("job.equals-one-device", {"training": {"not_run": "not compiled"}}, "training", "not compiled"),
     ],
 )  # fmt: skip

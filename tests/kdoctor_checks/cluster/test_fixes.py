@@ -99,3 +99,9 @@ def test_report_may_start_a_minute_after_it_was_read(started: str, status: Statu
     """The fleet was merged at 00:10:00."""
     result = compute_check(clock, fleet(1, node0001={"started_at": f"2026-01-01T{started}+00:00"}))
     assert result.status is status
+
+
+@pytest.mark.parametrize(("asked", "status"), [("00:01:00", Status.PASS), ("00:01:01", Status.FAIL)])
+def test_report_may_start_a_minute_before_it_was_asked_for(asked: str, status: Status) -> None:
+    change = {"started_at": "2026-01-01T00:00:00Z", "asked_at": f"2026-01-01T{asked}Z"}
+    assert compute_check(clock, fleet(1, node0001=change)).status is status

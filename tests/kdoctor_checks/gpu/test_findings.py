@@ -14,10 +14,13 @@ from helpers.facts import (
     environment,
     gpu,
     gpus,
+    host,
+    kernel,
     log,
     logged,
     packages,
     pci,
+    pci_gpu,
     smoke_case,
     smoke_run,
     target,
@@ -25,17 +28,20 @@ from helpers.facts import (
 )
 from helpers.saying import briefs, said
 from kdoctor.check import Check
-from kdoctor.facts import FactGroup, Gpu, KernelLogEvent
-from kdoctor.model import Finding, Status
+from kdoctor.facts import Diagnostic, Diagnostics, FactGroup, Gpu, GpuProcess, Gpus, KernelLogEvent
+from kdoctor.model import Assumptions, Finding, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks import _xids
 from kdoctor_checks.gpu.application_xids import application_xids
 from kdoctor_checks.gpu.clocks import clocks
 from kdoctor_checks.gpu.clocks_limited import clocks_limited
 from kdoctor_checks.gpu.compute_mode import compute_mode
+from kdoctor_checks.gpu.count_expected import count_expected
+from kdoctor_checks.gpu.diagnostics import diagnostics
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.gpu.ecc_mode import ecc_mode
 from kdoctor_checks.gpu.fan import fan
+from kdoctor_checks.gpu.free import free
 from kdoctor_checks.gpu.kernel_log import kernel_log
 from kdoctor_checks.gpu.logged_remapping import logged_remapping
 from kdoctor_checks.gpu.mig_mode_pending import mig_mode_pending
@@ -46,6 +52,7 @@ from kdoctor_checks.gpu.repair_pending import repair_pending
 from kdoctor_checks.gpu.replicas_match import replicas_match
 from kdoctor_checks.gpu.resizable_bar import resizable_bar
 from kdoctor_checks.gpu.responding import responding
+from kdoctor_checks.gpu.response_time import response_time
 from kdoctor_checks.gpu.retired_pages import retired_pages
 from kdoctor_checks.gpu.retired_pages_pending import retired_pages_pending
 from kdoctor_checks.gpu.row_remapping import row_remapping
@@ -54,6 +61,7 @@ from kdoctor_checks.gpu.sram_errors import sram_errors
 from kdoctor_checks.gpu.temperature import temperature
 from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
 from kdoctor_checks.gpu.unrepairable_memory import unrepairable_memory
+from kdoctor_checks.gpu.visible_to_driver import visible_to_driver
 
 HEAT = {"clock_event_reasons": (0x20,) * 3}
 FAULTS: list[tuple[Check, Callable[..., Gpu], dict[str, Any], str, str]] = [
@@ -280,3 +288,233 @@ def test_fan_may_stand_below_a_temperature(degrees: int, status: Status) -> None
     result = compute_check(fan, gpus(1, v100(0, fan_speed_percent=0, temperature_c=degrees)), may_stand_below_c=50)
     assert result.status is status
     assert briefs(result)[0] == ("fan stopped at 50 C" if status is Status.FAIL else "")
+
+
+NO_ADDRESS = "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED] (0x62) @ kernel_channel.c:2874"
+OWNED = "NVRM: The NVIDIA probe routine was not called for 3 device(s)."
+
+
+def failures(*lines: str) -> dict[str, str]:
+    return said(compute_check(kernel_log, logged(*lines), gpus(4), pci(4)))
+
+
+def test_failure_without_an_address_belongs_to_the_only_gpu_with_an_xid() -> None:
+    one = failures(xid(79, index=1), NO_ADDRESS)
+    assert list(one) == [gpu(1).subject]
+    assert "calls fail until the GPU is reset" in one[gpu(1).subject]
+    two = failures(xid(79, index=1), xid(79, index=2), NO_ADDRESS)
+    assert list(two) == [gpu(1).subject, gpu(2).subject, "kernel log"]
+    owned = failures(xid(79, index=1), OWNED, NO_ADDRESS)
+    assert list(owned) == [gpu(1).subject, "kernel log"]
+    assert "another driver owns the GPU" in owned["kernel log"]
+
+
+def test_events_of_the_driver_are_explained_by_its_checks() -> None:
+    def explained(*lines: str) -> tuple[str, ...]:
+        (found,) = compute_check(kernel_log, logged(*lines), gpus(1), pci(1)).findings
+        return found.finding.explained_by
+
+    assert explained(OWNED) == ("driver.loaded",)
+    assert explained(OWNED, NO_ADDRESS) == ()
+
+
+def test_unknown_events_are_stated() -> None:
+    assert "Xid 999 not explained in NVIDIA's catalog (Xid 999" in failures(xid(999))[gpu(0).subject]
+    message = "NVRM: an assertion failed somewhere"
+    assert failures(message, message)["kernel log"] == f"2 unknown messages of a driver, the last one {message!r}"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"architecture": None, "compute_capability": "8.0"}, Status.FAIL),
+        ({"architecture": None, "compute_capability": "7.5"}, Status.SKIP),
+        ({"architecture": None, "compute_capability": None, "name": None}, Status.SKIP),
+    ],
+)
+def test_bar_is_resizable_since_ampere(change: dict[str, Any], status: Status) -> None:
+    """Compute capability 8.0 is Ampere's."""
+    assert compute_check(resizable_bar, gpus(1, gpu(0, bar1_total_bytes=256 * MIB, **change))).status is status
+
+
+def test_free_gpus_are_shown_by_their_number() -> None:
+    assert briefs(compute_check(free, gpus(1))) == ["free"]
+    assert briefs(compute_check(free, gpus(2))) == ["all free"] * 2
+
+
+def held(*pids: int, **changes: Any) -> Gpu:
+    processes = tuple(GpuProcess(pid=pid, used_memory_bytes=None) for pid in pids)
+    return gpu(0, **{"memory_used_bytes": 2048 * MIB, "processes": processes, **changes})
+
+
+DESKTOP = (GpuProcess(pid=9, name="Xorg", used_memory_bytes=None),)
+
+
+@pytest.mark.parametrize(
+    ("taken", "observed", "brief"),
+    [
+        (held(1), "2048 MiB of 79.6 GiB used, in use by process 1", "in use by process 1 (2048 MiB used)"),
+        (held(1, 2), "2048 MiB of 79.6 GiB used, in use by processes 1, 2", "in use by 2 processes (2048 MiB used)"),
+        (
+            held(),
+            "2048 MiB of 79.6 GiB used, no compute process listed",
+            "memory in use, no compute process listed (2048 MiB used)",
+        ),
+        (held(processes=None), "2048 MiB of 79.6 GiB used, processes not read", "memory in use (2048 MiB used)"),
+        (held(1, memory_used_bytes=None), "used memory not read, in use by process 1", "in use by process 1"),
+        (
+            held(1, graphics_processes=DESKTOP),
+            "2048 MiB of 79.6 GiB used, in use by process 1",
+            "in use by process 1 (2048 MiB used)",
+        ),
+        (
+            held(graphics_processes=DESKTOP, memory_used_bytes=30 * 1024 * MIB),
+            "30.0 GiB of 79.6 GiB used, in use by a desktop: Xorg",
+            "in use by a desktop (30.0 GiB used)",
+        ),
+        (
+            held(memory_total_bytes=None),
+            "2048 MiB used, no compute process listed",
+            "memory in use, no compute process",
+        ),
+    ],
+)
+def test_user_of_a_gpu_is_stated(taken: Gpu, observed: str, brief: str) -> None:
+    result = compute_check(free, gpus(1, taken))
+    assert said(result)[taken.subject] == observed
+    assert briefs(result)[0].startswith(brief)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status"),
+    [((3.0,), Status.PASS), ((3.01,), Status.FAIL), ((0.25, 1.25), Status.PASS), ((0.25, 1.26), Status.FAIL)],
+)
+def test_answers_may_take_as_long_as_the_limit(seconds: tuple[float, ...], status: Status) -> None:
+    """3 s, and five times the median of the others, which are exact numbers here."""
+    found = gpus(len(seconds), *(gpu(index, answers_s=taken) for index, taken in enumerate(seconds)))
+    assert compute_check(response_time, found).status is status
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(0.5, Status.PASS), (0.51, Status.FAIL)])
+def test_answer_within_half_a_second_is_not_slow(seconds: float, status: Status) -> None:
+    assert compute_check(response_time, gpus(2, gpu(0), gpu(1, answers_s=seconds))).status is status
+
+
+def test_slow_answer_is_stated_with_those_of_the_others() -> None:
+    slow = compute_check(response_time, gpus(3, gpu(0, answers_s=4.0), gpu(1), gpu(2)))
+    stated = "the driver took 4 s to answer all calls; median of the others: 0.04 s"
+    assert said(slow)[gpu(0).subject] == stated
+    assert said(compute_check(response_time, gpus(1, gpu(0, answers_s=4.0))))[gpu(0).subject].endswith("all calls")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "number", "expected", "brief"),
+    [
+        ({"count": 4}, 2, "exactly 4", "2 usable, exactly 4 expected"),
+        ({"at_least": 4}, 2, "at least 4", "2 usable, at least 4 expected"),
+        ({"count": 1}, 2, "exactly 1", "2 usable, exactly 1 expected"),
+    ],
+)
+def test_number_of_gpus_is_stated(wanted: dict[str, int], number: int, expected: str, brief: str) -> None:
+    facts = gpus(number), pci(number), environment()
+    result = compute_check(count_expected, *facts, assumptions=Assumptions(gpus=GpuAssumption(**wanted)))
+    (found,) = result.findings
+    assert (found.finding.expected, found.finding.headline) == (expected, brief)
+    assert said(result) == {"GPUs": f"{number} usable GPUs"}
+
+
+def test_more_gpus_than_wanted_are_hidden_by_a_command() -> None:
+    facts = gpus(4), pci(4), environment()
+    result = compute_check(count_expected, *facts, assumptions=Assumptions(gpus=GpuAssumption(count=2)))
+    (found,) = result.findings
+    assert found.finding.remedy.commands == (
+        "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+        "export CUDA_VISIBLE_DEVICES=0,1",
+    )
+    assert found.finding.remedy.look == ("kdoctor topology --replicas 2",)
+
+
+def diagnosed(*statuses: str) -> Any:
+    results = tuple(
+        Diagnostic(tool="dcgmi diag", test=f"test{n}", subject="GPU 0", status=status)  # type: ignore[arg-type]
+        for n, status in enumerate(statuses)
+    )
+    return compute_check(diagnostics, Diagnostics(results=results))
+
+
+def test_failed_tests_are_named() -> None:
+    assert briefs(diagnosed("fail", "fail")) == ["test0, test1 failed"]
+    assert briefs(diagnosed("fail", "fail", "fail")) == ["test0, test1 and 1 more failed"]
+    assert said(diagnosed("fail", "pass", "fail")) == {"GPU 0": "dcgmi diag: test0, test2 failed"}
+    assert said(diagnosed("pass", "pass", "skip")) == {"GPU 0": "dcgmi diag: 2 tests passed"}
+    assert said(diagnosed("pass", "unknown")) == {"GPU 0": "dcgmi diag: no clear result of test1"}
+
+
+@pytest.mark.parametrize(("share", "stated"), [(0.5, "at least 350 W"), (0.8, "at least 560 W")])
+def test_least_power_limit_is_a_share_of_the_default(share: float, stated: str) -> None:
+    low = gpus(1, gpu(0, enforced_power_limit_w=100.0))
+    assert compute_check(power_limit, low, least_share=share).findings[0].finding.expected == stated
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (Gpus(state="failed", error="Unknown Error"), "the driver does not respond: Unknown Error"),
+        (Gpus(state="failed"), "the driver does not respond: failed"),
+    ],
+)
+def test_reason_of_unknown_replicas_is_stated(state: Gpus, reason: str) -> None:
+    assert [item.reason for item in matched(smoke_run(replicas=4), state).unjudged] == [reason]
+
+
+def missing_one(**changes: Any) -> dict[str, str]:
+    found = pci(2, pci_gpu(0), pci_gpu(1, **changes))
+    return said(compute_check(visible_to_driver, found, gpus(1), kernel(2), host()))
+
+
+@pytest.mark.parametrize(
+    ("bound", "subject", "stated"),
+    [
+        ("vfio-pci", bus_id(1), "assigned to a virtual machine (vfio-pci)"),
+        ("nouveau", f"GPU at {bus_id(1)}", "bound to the kernel driver nouveau"),
+        (None, f"GPU at {bus_id(1)}", "missing from NVML; the PCI device has no driver bound"),
+        ("nvidia", f"GPU at {bus_id(1)}", "missing from NVML; the PCI device is bound to the driver"),
+    ],
+)
+def test_gpu_that_nvml_does_not_list_is_stated(bound: str | None, subject: str, stated: str) -> None:
+    assert missing_one(driver=bound) == {
+        subject: stated,
+        gpu(0).subject: "on the PCI bus and in NVML (NVIDIA H100 80GB HBM3)",
+    }
+
+
+def test_listed_gpu_without_a_name_is_stated() -> None:
+    result = compute_check(visible_to_driver, pci(1), gpus(1, gpu(0, name=None)), kernel(1), host())
+    assert said(result) == {gpu(0).subject: "on the PCI bus and in NVML (name not read)"}
+
+
+@pytest.mark.parametrize(
+    ("errors", "lines", "headline"),
+    [
+        ({"power_draw_w": "no answer within 8 s"}, (), "hangs (power draw)"),
+        ({"handle": "Unknown Error"}, (), "cannot be opened (Unknown Error)"),
+        ({"handle": "Unknown Error"}, (xid(119),), "cannot be opened (Unknown Error) (Xid 119)"),
+        ({"name": "NVML_ERROR_GPU_IS_LOST"}, (xid(13),), "lost"),
+        ({"name": "NVML_ERROR_GPU_IS_LOST"}, (xid(79),), "lost, fell off the bus (Xid 79)"),
+        (
+            {"name": "NVML_ERROR_GPU_IS_LOST"},
+            (f"NVRM: GPU {bus_id(0)}: GPU has fallen off the bus.",),
+            "lost, fell off the bus",
+        ),
+        (
+            {"name": "NVML_ERROR_GPU_IS_LOST", "power_draw_w": "no answer within 8 s"},
+            (),
+            "lost",
+        ),
+    ],
+)
+def test_gpu_that_does_not_respond_has_a_short_form(
+    errors: dict[str, str], lines: tuple[str, ...], headline: str
+) -> None:
+    result = compute_check(responding, gpus(1, gpu(0, errors=errors)), pci(1), logged(*lines))
+    assert briefs(result)[0] == headline

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import DRIVER, gpu, gpus, h100_node, host, kernel, node, pci, pci_gpu
-from helpers.facts.libraries import libraries, library
-from helpers.saying import said
+from helpers.facts import DRIVER, gpu, gpus, h100_node, host, kernel, lost_gpu, node, pci, pci_gpu
+from helpers.facts.libraries import libraries, library, missing, no_libraries
+from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, KernelDriver, PciDevices
 from kdoctor.model import Finding
 from kdoctor.testing import compute_check
+from kdoctor_checks.driver.device_nodes import device_nodes
 from kdoctor_checks.driver.forward_compatibility import forward_compatibility
+from kdoctor_checks.driver.libcuda_found import libcuda_found
 from kdoctor_checks.driver.loaded import loaded
 
 ABSENT = Gpus(state="library-absent", error="libnvidia-ml.so.1: cannot open shared object file")
@@ -110,3 +112,72 @@ def test_working_driver_is_stated_with_its_nodes() -> None:
     assert any("4 device nodes" in text for text in said(result).values())
     closed = compute_check(loaded, kernel(nodes=(node("/dev/nvidia0", readable=False),)), gpus(1), pci(1), host())
     assert "/dev/nvidia0" in said(closed)
+
+
+def opened(*facts: FactGroup) -> Result:
+    return compute_check(device_nodes, kernel(2), gpus(2), *facts)
+
+
+def test_missing_nodes_of_gpus_are_created_by_one_command() -> None:
+    result = opened(kernel(nodes=(node("/dev/nvidiactl"),)))
+    assert {item.finding.remedy.commands for item in result.findings} == {("sudo nvidia-modprobe -c 0 -c 1 -u",)}
+    one = opened(kernel(nodes=(node("/dev/nvidiactl"), node("/dev/nvidia0")))).findings
+    assert [item.finding.subject for item in one] == [gpu(1).subject]
+    assert "-c 1" in one[0].finding.remedy.commands[0]
+    assert "-c 0" not in one[0].finding.remedy.commands[0]
+
+
+@pytest.mark.parametrize(
+    ("devices", "path", "explained"),
+    [
+        ((gpu(0), lost_gpu(1)), "/dev/nvidia1", ("gpu.responding",)),
+        ((gpu(0), lost_gpu(1)), "/dev/nvidia0", ()),
+        ((gpu(0), lost_gpu(1)), "/dev/nvidiactl", ()),
+        ((gpu(0), gpu(1, minor_number=None)), "/dev/nvidia1", ()),
+    ],
+)
+def test_closed_node_is_explained_only_if_it_may_be_of_a_lost_gpu(
+    devices: tuple[Any, ...], path: str, explained: tuple[str, ...]
+) -> None:
+    (found,) = opened(gpus(2, *devices, node_errors={path: "EIO"})).findings
+    assert (found.finding.subject, found.finding.explained_by) == (path, explained)
+    assert found.finding.observed == "cannot be opened: EIO"
+    assert found.finding.remedy.commands == ()
+
+
+def cuda(*facts: FactGroup) -> Result:
+    return compute_check(libcuda_found, *h100_node(1), *facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "subject", "stated"),
+    [
+        ((libraries(libraries=()),), "libcuda.so.1", "the libraries that TensorFlow needs were not read"),
+        ((libraries(missing("cuda", soname=None)),), "libcuda.so.1", "not found"),
+        ((libraries(missing("cuda", load_error="no file")),), "libcuda.so.1", "not found (no file)"),
+        (
+            (libraries(library("cuda", status="not loadable", load_error="truncated")),),
+            "libcuda.so.1",
+            "not loadable (truncated)",
+        ),
+        ((libraries(driver_version=None),), library("cuda").path, "its version was not read"),
+        ((kernel(1, version=None),), library("cuda").path, "the version of the kernel module was not read"),
+        ((), library("cuda").path, f"version {DRIVER}, like the kernel module"),
+    ],
+)
+def test_state_of_libcuda_is_stated(facts: tuple[FactGroup, ...], subject: str, stated: str) -> None:
+    assert said(cuda(*facts)) == {subject: stated}
+
+
+def test_short_form_says_whether_libcuda_was_found() -> None:
+    assert briefs(cuda(libraries(missing("cuda")))) == ["not found by the loader"]
+    assert briefs(cuda(libraries(library("cuda", status="not loadable")))) == ["found, but not loadable"]
+
+
+def test_build_without_cuda_needs_no_libcuda() -> None:
+    assert cuda(no_libraries()).reason == no_libraries().note
+
+
+def test_missing_libcuda_of_an_unknown_module_has_a_placeholder() -> None:
+    (found,) = cuda(libraries(missing("cuda")), kernel(1, version=None), host()).findings
+    assert found.finding.remedy.commands == ("sudo apt-get install 'libnvidia-compute-<branch>'",)

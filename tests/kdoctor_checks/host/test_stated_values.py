@@ -202,8 +202,7 @@ def event(kind: Any, times: int = 1) -> KernelLogEvent:
         (
             (event("crash"), event("hardware-error"), event("hardware-corrected", 11)),
             Status.FAIL,
-            "kernel panic, oops or lockup, uncorrected hardware error, corrected hardware error x11; last line: "
-            "'a line'",
+            "kernel panic, oops or lockup, uncorrected hardware error, corrected hardware error x11; last line: 'a line'",  # noqa: E501 - as it is
             "a crash and hardware errors",
         ),
     ],

@@ -58,7 +58,9 @@ def test_packages_are_installed_removed_and_restored() -> None:
         ("withheld, sha 12", "0", ("export A=0",), ()),
     ],
 )
-def test_variables_are_set_and_restored(value: str, others: str, commands: tuple[str], back: tuple[str]) -> None:
+def test_variables_are_set_and_restored(
+    value: str, others: str, commands: tuple[str, ...], back: tuple[str, ...]
+) -> None:
     remedy, rollback = set_variables("node0002", [differs("A", value, others), differs("no name", "1", "2")])
     assert remedy.commands == commands
     assert rollback.commands == back

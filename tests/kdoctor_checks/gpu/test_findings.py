@@ -415,7 +415,7 @@ def test_slow_answer_is_stated_with_those_of_the_others() -> None:
         ({"count": 1}, 2, "exactly 1", "2 usable, exactly 1 expected"),
     ],
 )
-def test_number_of_gpus_is_stated(wanted: dict[str, int], number: int, expected: str, brief: str) -> None:
+def test_number_of_gpus_is_stated(wanted: dict[str, Any], number: int, expected: str, brief: str) -> None:
     facts = gpus(number), pci(number), environment()
     result = compute_check(count_expected, *facts, assumptions=Assumptions(gpus=GpuAssumption(**wanted)))
     (found,) = result.findings

@@ -19,7 +19,7 @@ from helpers.facts import (
     smoke_run,
 )
 from helpers.saying import said
-from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, Weights
+from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
@@ -128,17 +128,22 @@ def test_gpu_that_reports_no_events_is_skipped_by_its_name() -> None:
     assert getattr(outcome, "reason", None) == "clock event reasons were not read (Unknown Error)"
 
 
+WORKERS = (SmokeWorker(name="worker 0", outcome="raised"),)
+
+
 @pytest.mark.parametrize(
     ("workers", "message", "summary"),
     [
-        (2, "UnavailableError: Connection reset", "one process stopped responding"),
-        (None, "UnavailableError: Connection reset", "are compatible"),
-        (2, "ValueError: shapes", "are compatible"),
+        (WORKERS, "UnavailableError: Connection reset", "one process stopped responding"),
+        ((), "UnavailableError: Connection reset", "are compatible"),
+        (WORKERS, "ValueError: shapes", "are compatible"),
     ],
 )
-def test_lost_peer_is_an_error_of_several_processes(workers: int | None, message: str, summary: str) -> None:
-    raised = {"outcome": "raised", "phase": "train", "error_type": "X", "error_message": message, "workers": workers}
-    found = did_not_finish(smoke_run("smoke.multi-worker", 2), smoke_case(replicas=2, **raised))
+def test_lost_peer_is_an_error_of_several_processes(
+    workers: tuple[SmokeWorker, ...], message: str, summary: str
+) -> None:
+    raised: dict[str, Any] = {"outcome": "raised", "phase": "train", "error_type": "X", "error_message": message}
+    found = did_not_finish(smoke_run("smoke.multi-worker", 2), smoke_case(replicas=2, workers=workers, **raised))
     assert isinstance(found, Finding)
     assert summary in found.remedy.summary
 

@@ -31,11 +31,10 @@ def clock(fleet: Fleet, *, most_seconds: float = 1.0, most_ahead_seconds: float 
     good: list[str] = []
     unread: list[str] = []
     for node in fleet.nodes:
-        problem, known = _judge(node, fleet.merged_at, most_seconds, most_ahead_seconds)
-        if problem:
+        if problem := _problem(node, fleet.merged_at, most_seconds, most_ahead_seconds):
             found.setdefault(problem, []).append(node.name)
         else:
-            (good if known else unread).append(node.name)
+            (good if node.sections.get("clock") else unread).append(node.name)
     for problem, names in found.items():
         yield Finding(
             subject=fleet.fold(names),
@@ -54,24 +53,22 @@ def clock(fleet: Fleet, *, most_seconds: float = 1.0, most_ahead_seconds: float 
         yield Evidence(subject=fleet.fold(unread), observed=observed)
 
 
-def _judge(node: FleetNode, merged_at: str, most_seconds: float, most_ahead_seconds: float) -> tuple[str, bool]:
-    """What is wrong with the clock, if anything, and whether the node's time service reported."""
+def _problem(node: FleetNode, merged_at: str, most_seconds: float, most_ahead_seconds: float) -> str:
+    """What is wrong with the clock; empty if nothing is known to be."""
     section = node.sections.get("clock", {})
     ahead = _seconds_after(node.started_at, merged_at)
     if ahead is not None and ahead > most_ahead_seconds:
-        return f"its clock is ahead: the report starts {ahead:.0f} s after it was read", True
+        return f"its clock is ahead: the report starts {ahead:.0f} s after it was read"
     behind = _seconds_after(node.asked_at, node.started_at)
     if behind is not None and behind > most_ahead_seconds:
-        return f"its clock is behind: the report starts {behind:.0f} s before it was asked for", True
+        return f"its clock is behind: the report starts {behind:.0f} s before it was asked for"
     try:
         offset = abs(float(section["offset-seconds"]))
     except (KeyError, ValueError):
         offset = 0.0
     if offset > most_seconds:
-        return f"its clock is off: by {offset:.1f} s", True
-    if section.get("synchronized") == "no":
-        return "its clock is not synchronized", True
-    return "", bool(section)
+        return f"its clock is off: by {offset:.1f} s"
+    return "its clock is not synchronized" if section.get("synchronized") == "no" else ""
 
 
 def _seconds_after(last_at: str, first_at: str) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import inspect, judge, readings, smi, span, unread
 
 
@@ -28,8 +28,9 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
         smi(stopped, "--query-gpu=fan.speed --format=csv", among=gpus),
     )
     for gpu in judged:
-        if gpu.temperature_c is None and not gpu.fan_speed_percent:
-            yield unread(gpu, "temperature_c") or Unjudged(subject=gpu.subject, reason="temperature not read")
+        problem = unread(gpu, "temperature_c")
+        if problem and not gpu.fan_speed_percent:
+            yield problem
             continue
         yield judge(
             gpu.subject,

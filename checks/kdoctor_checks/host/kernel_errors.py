@@ -8,6 +8,7 @@ from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import READ_ONLY, inspect
 from kdoctor_checks._kernel_log import LOG_UNREAD, summary
+from kdoctor_checks._versions import first_short
 
 _LOOK = ("sudo dmesg | grep -iE 'hardware error|edac|panic|BUG:'", "sudo ras-mc-ctl --summary")
 
@@ -51,7 +52,7 @@ def kernel_errors(log: KernelLog | Unavailable, *, most_corrected: int = 10) -> 
     yield Finding(
         subject="kernel log",
         observed=summary(severe + (corrected if times > most_corrected else [])),
-        brief=brief,
+        brief=first_short(brief, "a crash and hardware errors"),
         expected=f"no crash, no uncorrected and at most {most_corrected} corrected hardware errors",
         remedy=inspect("Read the record in the kernel log, and have the memory or the machine serviced.", *_LOOK),
         rollback=READ_ONLY,

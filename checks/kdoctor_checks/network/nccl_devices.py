@@ -35,7 +35,7 @@ def nccl_devices(environment: Environment, network: Network | Unavailable) -> It
         if not any(listed.names(entry, one.device.name, one.port.number) for one in every)
     ]
     if (missing and not listed.exclude) or not left:
-        yield _finding(value, listed, missing, [one.device.name for one in every], len(left))
+        yield _finding(value, listed, missing, [device.name for device in network.rdma], len(left))
     else:
         yield Evidence(subject=HCA, observed=f"{value!r} selects {counted(len(left), 'port')} of {len(every)}")
 

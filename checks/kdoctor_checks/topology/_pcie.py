@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kdoctor.commands.shell import quoted
-from kdoctor.facts import Gpu, Gpus, PciDevice, PciDevices, Unavailable, link_generation
+from kdoctor.facts import Gpu, PciDevice, PciDevices, Unavailable, link_generation
 
 
 def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[str, ...]:
@@ -49,11 +49,10 @@ class BusLink:
         return f"PCIe x{self.width} of x{self.width_max}, {generation}{slot}"
 
 
-def bus_links(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> list[BusLink]:
-    """The links of the GPUs on the bus, if the driver's view of them is missing."""
-    if isinstance(gpus, Gpus) or not isinstance(pci, PciDevices):
-        return []
-    return [link for device in pci.gpus if (link := _bus_link(device))]
+def bus_links(pci: PciDevices | Unavailable) -> list[BusLink]:
+    """The links of the GPUs on the bus."""
+    devices = pci.gpus if isinstance(pci, PciDevices) else ()
+    return [link for device in devices if (link := _bus_link(device))]
 
 
 def _bus_link(device: PciDevice) -> BusLink | None:

@@ -76,7 +76,7 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu], expected: int) -> Finding:
 
 def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The generations in a recording of the bus alone, which does not show whether a GPU is idle."""
-    links = [link for link in bus_links(gpus, pci) if link.generation and link.generation_max]
+    links = [link for link in bus_links(pci) if link.generation and link.generation_max]
     for link in links:
         if (link.generation or 0) >= (link.generation_max or 0):
             yield Evidence(subject=link.subject, observed=link.observed)

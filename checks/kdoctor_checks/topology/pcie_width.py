@@ -74,7 +74,7 @@ def _wide(gpu: Gpu, known: Sequence[Gpu], narrow: Sequence[Gpu], idle_from: int)
 
 def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: float) -> Iterator[Outcome]:
     """The widths in a recording of the bus alone."""
-    links = bus_links(gpus, pci)
+    links = bus_links(pci)
     for link in links:
         yield judge(
             link.subject,

@@ -52,7 +52,7 @@ def cudnn_for_build(
     elif mismatch := _mismatch(cudnn, built, cuda_of(tensorflow, matrix)):
         cuda = (tensorflow.cuda_version or "12").partition(".")[0]
         wheel = cudnn.package or f"nvidia-cudnn-cu{cuda}"
-        fallback = f"{cudnn.package or 'nvidia-cudnn-cu12'}>={built},<{least[0] + 1}"
+        fallback = f"{wheel}>={built},<{least[0] + 1}"
         pin = pinned(release, wheel) or fallback
         finding = _finding(cudnn, built, mismatch, pin, (packages, target, environment))
         yield replace(finding, after=after_a_gpu(pci))

@@ -129,13 +129,15 @@ def _judge_baseline(keras: KerasChoice, packages: Packages, target: Target, matr
     package = keras.package.replace("-", "_")
     baseline = matrix.keras_feature(_BASELINE, package, keras.version or "")
     if baseline.result is not None and baseline.result not in HARMLESS:
+        # Development releases were measured, too, but a package index does not have them under this name.
+        measured = (Version(row.release) for row in matrix.keras_releases if row.package == package)
         right = [
-            Version(row.release)
-            for row in matrix.keras_releases
-            if row.package == package and matrix.keras_feature(_BASELINE, package, row.release).result == "right"
+            release
+            for release in measured
+            if not release.is_prerelease and matrix.keras_feature(_BASELINE, package, str(release)).result == "right"
         ]
         wanted = f"{keras.package}=={max(right)}" if right else keras.package
-        return _finding(
+        finding = _finding(
             keras,
             f"does not train as one device on several replicas: {baseline.observed} ({baseline.basis})",
             "a release that trains as one device",
@@ -144,6 +146,7 @@ def _judge_baseline(keras: KerasChoice, packages: Packages, target: Target, matr
             (packages, target),
             (*_SAME_PACKAGE, *_TRAININGS),
         )
+        return replace(finding, brief="does not train as one device on several replicas")
     chosen = " (TF_USE_LEGACY_KERAS is set)" if keras.legacy else ""
     name = "Keras" if keras.package == "keras" else keras.package
     brief = f"{name} {keras.version}"

@@ -51,3 +51,15 @@ def test_other_trainings_are_not_compared() -> None:
         5, **{node.name: {"steps": node.steps} for node in four.nodes}, node0005={"steps": one.nodes[0].steps}
     )
     assert compute_check(training_speed, mixed).status is Status.PASS
+
+
+def test_slow_steps_are_stated_with_the_median() -> None:
+    (judged,) = compute_check(training_speed, nodes(10.0, 10.0, 10.0, 40.0)).findings
+    assert judged.finding.observed == f"{TRAINING}: a step takes 40.0 ms, 4.0 times the median (10.0 ms)"
+
+
+def test_node_at_the_limit_is_not_slow() -> None:
+    """Seconds that are sums of powers of two, whose products are exact."""
+    exact = (250.0, 250.0, 250.0, 500.0)
+    assert compute_check(training_speed, nodes(*exact), least_factor=2.0).status is Status.PASS
+    assert compute_check(training_speed, nodes(*exact), least_factor=1.9).status is Status.FAIL

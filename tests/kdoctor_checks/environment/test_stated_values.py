@@ -137,3 +137,14 @@ def test_container_has_as_many_gpus_as_were_requested(asked: str, status: Status
     found = environment(NVIDIA_VISIBLE_DEVICES=asked)
     result = compute_check(visible_devices, found, gpus(2), host(container="docker"), assumptions=Assumptions())
     assert result.status is status
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("--xla_gpu_deterministic_ops=***", "its value has a secret and is masked"),
+        ("flags.txt", "XLA_FLAGS names a file of flags, or is not valid: 'flags.txt'"),
+    ],
+)
+def test_reason_of_a_flag_that_cannot_be_compared_is_stated(value: str, reason: str) -> None:
+    assert said(flagged("true", value)) == {"xla_gpu_deterministic_ops": reason}

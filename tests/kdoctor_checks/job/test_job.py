@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.saying import said
+from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
     JobComparison,
@@ -98,6 +98,9 @@ def evaluated(*found: tuple[int, float]) -> dict[str, Any]:
     return {"evaluations": tuple(evaluations)}
 
 
+AVERAGED = {"options": {"use_ema": "use_ema=True"}}
+DIFFERS = {"effect": 0.4, "deviation": 0.5}
+SEVERAL_STEPS = {"steps_per_execution": 2, "keras": "keras 3.99"}
 CLIPS = {"clipping": ("clipnorm=1",)}
 WRONG = {"effect": 0.4, "deviation": 0.3, "without": 1e-6}
 RIGHT = {"effect": 0.4, "deviation": 1e-6}
@@ -194,7 +197,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "job.options",
-        {"model": {"options": {"use_ema": "use_ema=True"}}, "training": option("use_ema", "use_ema=True", **WRONG)},
+        {"model": AVERAGED, "training": option("use_ema", "use_ema=True", **WRONG)},
         "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
     ),
     ("job.options", {"training": option("optimizer built late", "late", problem="ValueError: no")}, "ValueError: no"),
@@ -258,8 +261,8 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.random-layers", {"model": OWN_RANDOM, "training": {"steps": 0, "not_run": "no copy"}}),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {**UNDRAWN, "stilled": ("drop",)}}),
     ("job.options", {"model": {"options": None}}),
-    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": {"own": None}}),
-    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": own(rounded_share=0.9)}),
+    ("job.options", {"model": AVERAGED, "training": {"own": None}}),
+    ("job.options", {"model": AVERAGED, "training": own(rounded_share=0.9)}),
     ("job.metrics", {"training": {"own": None}}),
     ("job.metrics", {"training": own(deviation=0.5)}),
     ("job.evaluate", {"training": {"evaluations": ()}}),
@@ -298,7 +301,7 @@ def test_missing_evidence_is_unknown(check_id: str, changes: dict[str, Any]) -> 
         ("job.steps-per-execution", {"model": {"steps_per_execution": 2}, "replicas": 1}),
         ("job.random-layers", {"model": {"random_layers": ("dropout",)}, "replicas": 1}),
         ("job.options", {"model": {"compiled": False}}),
-        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "replicas": 1}),
+        ("job.options", {"model": AVERAGED, "replicas": 1}),
         ("job.metrics", {"replicas": 1}),
         ("job.evaluate", {"replicas": 1}),
         ("job.evaluate", {"training": evaluated((64, 0.5))}),
@@ -326,7 +329,7 @@ def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) ->
         ("job.steps-per-execution", {"model": {"steps_per_execution": 8}}),
         ("job.random-layers", {"model": {"random_layers": ("a",)}, "training": {"different_draws": ("a",)}}),
         ("job.random-layers", {"model": OWN_RANDOM, "training": {"different_draws": ("mine",)}}),
-        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}}),
+        ("job.options", {"model": AVERAGED}),
         ("job.equals-one-device", {"training": SGD}),
         ("job.reported-loss", {"training": SGD}),
         # Another order of the examples on one device changes the accuracy as much.
@@ -425,6 +428,36 @@ def reference_trainings(deviation: float | None, noise: float | None) -> dict[st
         ("job.metrics", {"training": own(not_compared="no weight moves")}, Status.UNKNOWN),
         ("job.metrics", {"training": own(logs={})}, Status.UNKNOWN),
         ("job.model-and-data", {}, Status.PASS),
+        # A learning rate is the default if float32 cannot tell them apart, and kdoctor allows ten parts in a million.
+        ("job.learning-rate", {"model": {"learning_rate": 0.001 * (1 + 0.9e-5)}}, Status.FAIL),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001 * (1 + 1.5e-5)}}, Status.PASS),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001}, "replicas": 1}, Status.PASS),
+        ("job.options", {"model": AVERAGED}, Status.PASS),
+        ("job.batch-divides", {"data": {"batch": None}}, Status.UNKNOWN),
+        ("job.steps-per-execution", {"model": {"compiled": False}}, Status.SKIP),
+        ("job.learning-rate", {"model": {"optimizer": None}}, Status.SKIP),
+        ("job.learning-rate", {"replicas": None}, Status.UNKNOWN),
+        # An option counts as right up to a tenth of what it changes, and of a tenth.
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", effect=0.05, deviation=0.005)},
+         Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", effect=0.05, deviation=0.0051)},
+         Status.UNKNOWN),
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", effect=0.4, deviation=0.01)},
+         Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", effect=0.4, deviation=0.0101)},
+         Status.UNKNOWN),
+        # It is the cause if the replicas differ by at most a tenth of that without it.
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", **DIFFERS, without=0.05)},
+         Status.FAIL),
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", **DIFFERS, without=0.06)},
+         Status.UNKNOWN),
+        ("job.options", {"model": AVERAGED, "training": own(deviation=0.01)}, Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": own(deviation=0.0101)},
+         Status.UNKNOWN),
+        ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 2}},
+         Status.PASS),
+        ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 1}},
+         Status.UNKNOWN),
     ],
 )  # fmt: skip
 def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
@@ -466,6 +499,58 @@ def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
         ("job.equals-one-device", {"training": own(rounded=("a/bias",))}, "your model with Adam",
          "weights match one device's (relative difference 1e-06 after 3 steps; rounding decides a/bias)"),
         ("job.data-readable", {"data": {"unread": "used up"}}, "data", "used up"),
+        ("job.epoch-ends", {}, "data", "10 batches"),
+        ("job.batch-divides", {"data": {"batch": 64}}, "batch", "64 examples, 16 per replica"),
+        ("job.batch-divides", {"data": {"batch": 62}}, "batch",
+         "62 examples cannot be split evenly over 4 replicas"),
+        ("job.batch-is-global", {"data": {"batch": 31}}, "batch",
+         "31 examples for 4 replicas, 7 for each; this looks like a per-replica batch size"),
+        ("job.final-batch", {"model": {"normalisations": ()}, "data": {"final_batch": 3}}, "final batch",
+         "3 examples; no layer is affected by an empty replica"),
+        ("job.final-batch", {"model": {"normalisations": ()}, "data": {"final_batch": None}}, "final batch",
+         "unknown size; no layer is affected by an empty replica"),
+        ("job.final-batch", {"data": {"final_batch": 61}}, "final batch", "61 examples feed all of 4 replicas"),
+        ("job.final-batch", {"data": {"endless": True}}, "final batch", "none, because the dataset is infinite"),
+        ("job.evaluate", {"replicas": None}, "evaluate", "the number of replicas is not known"),
+        ("job.evaluate", {}, "evaluate",
+         "loss, accuracy, as on one device with a final batch of 61 examples over 4 replicas"),
+        ("job.evaluate", {"training": {"evaluations": ()}}, "evaluate",
+         "not compared with one device: evaluate was not run"),
+        ("job.evaluate", {"training": {"evaluations": (), "not_compared": "no copy"}}, "evaluate",
+         "not compared with one device: no copy"),
+        ("job.reported-loss", {}, "loss", "1, 0.95, 0.9, as on one device"),
+        ("job.reported-loss", {"training": SGD}, "loss", "0.9, as on one device"),
+        ("job.reported-loss", {"training": {**SGD, **own(not_compared="no copy")}}, "loss",
+         "it was not compared with one device"),
+        ("job.reported-loss", {"training": {**SGD, **own(logs={"accuracy": 0.5})}}, "loss",
+         "it was not compared with one device"),
+        ("job.reported-loss", {"training": {**SGD, **own(reference_logs={"accuracy": 0.5})}}, "loss",
+         "it was not compared with one device"),
+        ("job.reported-loss", {"training": {"losses": (4.0, 3.8, 3.6)}}, "loss", "4, 3.8, 3.6 instead of 1, 0.95, 0.9"),
+        ("job.random-layers", {}, "random layers", "none"),
+        ("job.random-layers", {"model": {"random_layers": None}, "training": {"stilled": ()}}, "random layers", "none"),
+        ("job.steps-per-execution", {}, "steps_per_execution", "1"),
+        ("job.steps-per-execution", {"model": {"steps_per_execution": 0}}, "steps_per_execution", "1"),
+        ("job.steps-per-execution", {"model": {"steps_per_execution": None}}, "steps_per_execution",
+         "the model does not report it"),
+        ("job.equals-one-device", {"training": own(rounded_share=0.5)}, "your model with Adam",
+         "weights match one device's (relative difference 1e-06 after 3 steps)"),
+        ("job.epoch-ends", {"data": {"batches": None}}, "data", "many batches"),
+        ("job.epoch-ends", {"data": {"endless": True, "steps_per_epoch": 1}}, "data",
+         "infinite, with 1 step per epoch"),
+        ("job.learning-rate", {}, "learning rate", "0.004 on 4 replicas"),
+        ("job.learning-rate", {"model": {"learning_rate": 0.001}}, "learning rate",
+         "0.001, the default of Adam, on 4 replicas"),
+        ("job.learning-rate", {"model": {"schedule": "CosineDecay"}}, "learning rate", "set by CosineDecay"),
+        ("job.learning-rate", {"model": {"learning_rate": None}}, "learning rate", "Adam does not report it"),
+        ("job.options", {}, "options",
+         "none of jit_compile, gradient_accumulation_steps, loss scaling, use_ema, weight_decay, run_eagerly"),
+        ("job.trains", {}, "training", "3 steps, losses 1, 0.9, 0.8"),
+        ("job.trains", {"training": option("use_ema", "use_ema=True", problem="it raised")}, "training",
+         "3 steps without use_ema=True, losses 1, 0.9, 0.8"),
+        ("job.trains", {"training": {"own_losses": (1.0, None), "nonfinite": ("a/bias",)}}, "your model",
+         "losses 1, not finite; NaN or infinity in a/bias"),
+        ("job.trains", {"training": {"own_losses": (1.0, None)}}, "your model", "losses 1, not finite"),
         ("job.equals-one-device", {"training": {"not_run": "not compiled"}}, "training", "not compiled"),
     ],
 )  # fmt: skip
@@ -476,6 +561,8 @@ def test_outcome_names_what_was_measured(check_id: str, changes: dict[str, Any],
 def test_another_order_that_changes_the_weights_is_measured() -> None:
     reason = said(judge("job.equals-one-device", run(training=own(rounded_share=0.9, noise=0.25))))
     assert "by 0.25 as well" in reason["your model with Adam"]
+    unknown = said(judge("job.equals-one-device", run(training=own(rounded_share=0.51, noise=None))))
+    assert "by 0 as well" in unknown["your model with Adam"]
 
 
 def test_job_without_a_case_says_why() -> None:
@@ -510,3 +597,35 @@ def test_defect_of_one_of_several_features_counts() -> None:
     assert result.status is Status.FAIL
     right = judge("job.clipping", run(model={**model, "keras": "tf_keras 2.21.0"}, training={"own": None}))
     assert right.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("check_id", "model"),
+    [
+        ("job.batch-is-global", {}),
+        ("job.evaluate", {}),
+        ("job.metrics", {}),
+        ("job.reported-loss", {}),
+        ("job.equals-one-device", {}),
+        ("job.options", AVERAGED),
+        ("job.steps-per-execution", SEVERAL_STEPS),
+        ("job.clipping", CLIPS),
+        ("job.random-layers", {"random_layers": ("drop",)}),
+    ],
+)
+def test_what_goes_wrong_on_several_replicas_only_is_skipped_with_one(check_id: str, model: dict[str, Any]) -> None:
+    one = judge(check_id, run(model=model, replicas=1))
+    assert (one.status, one.reason) == (Status.SKIP, "the job has only one replica")
+    assert judge(check_id, run(model=model, replicas=2)).status is not Status.SKIP
+
+
+def test_memory_that_was_not_reported_is_skipped_only_on_the_cpu() -> None:
+    silent = run(training={"memory": ()})
+    assert judge("job.memory-headroom", silent).status is Status.UNKNOWN
+    assert judge("job.memory-headroom", replace(silent, devices_kind="cpu")).status is Status.SKIP
+
+
+def test_short_form_counts_the_examples_of_a_replica() -> None:
+    assert briefs(judge("job.batch-is-global", run(data={"batch": 31}))) == ["only 7 examples for each of 4 replicas"]
+    found = judge("job.batch-is-global", run(data={"batch": 31})).findings[0].finding
+    assert found.remedy.summary.endswith("31 * strategy.num_replicas_in_sync = 124.")

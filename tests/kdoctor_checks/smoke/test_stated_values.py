@@ -1,0 +1,232 @@
+"""The GPUs, numbers and reasons that the checks of trainings state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import (
+    bus_id,
+    environment,
+    gpu,
+    gpus,
+    pair,
+    pairs_run,
+    sampled_gpu,
+    sampling,
+    smoke_case,
+    smoke_run,
+)
+from helpers.saying import said
+from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Weights
+from kdoctor.model import Action, Finding, Status
+from kdoctor.testing import compute_check
+from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
+from kdoctor_checks.smoke._judging import did_not_finish
+from kdoctor_checks.smoke.baseline import baseline
+from kdoctor_checks.smoke.determinism import determinism
+from kdoctor_checks.smoke.gpus_unslowed import judge_slowdowns
+from kdoctor_checks.smoke.pairs import pairs
+from kdoctor_checks.smoke.speed import speed
+from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
+
+TWO = 2
+
+
+def used(*cases: SmokeCase, **changes: Any) -> UsedGpus:
+    """The GPUs of these cases on a machine with two."""
+    run = smoke_run("smoke.baseline", TWO, *cases, **changes)
+    return used_gpus(sampling(TWO), SmokeRuns(runs={run.scenario: run}), gpus(TWO), environment())
+
+
+def names(*devices: str) -> tuple[str, ...]:
+    return tuple(f"/job:localhost/replica:0/task:0/device:{device}" for device in devices)
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "reason"),
+    [
+        ({"devices": names("GPU:one", "GPU:two")}, {}, "contain no GPU numbers (/job:localhost/"),
+        ({"devices": names("GPU:0", "GPU:2")}, {}, "contain no GPU numbers (/job:localhost/"),
+        ({"devices": names("GPU:0")}, {}, "1 device of 2 replicas were reported"),
+        ({}, {"gpus_seen": 1}, "TensorFlow lists 1 GPU, but 2 are visible"),
+    ],
+)
+def test_reason_of_unknown_gpus_is_stated(case: dict[str, Any], changes: dict[str, Any], reason: str) -> None:
+    found = used(smoke_case(replicas=TWO, **case), **changes)
+    assert found.uses == {}
+    (stated,) = found.unknown_reasons
+    assert reason in stated
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by address", "by number"])
+def test_gpus_of_a_training_are_found(known: bool) -> None:  # noqa: FBT001 - a table
+    addresses = (bus_id(1),) if known else ()
+    case = smoke_case(replicas=1, devices=names("GPU:1"), bus_ids=addresses)
+    found = used(case)
+    assert set(found.uses) == {1}
+    assert (found.unknown_reasons, found.unsampled) == ((), ())
+
+
+def test_gpu_that_was_not_sampled_is_named() -> None:
+    case = smoke_case(replicas=TWO, bus_ids=(bus_id(0), bus_id(1)))
+    runs = SmokeRuns(runs={"smoke.baseline": smoke_run("smoke.baseline", TWO, case)})
+    found = used_gpus(sampling(1), runs, gpus(TWO), environment())
+    assert (set(found.uses), found.unsampled) == ({0}, (gpu(1).subject,))
+    unlisted = used_gpus(sampling(1), runs, gpus(1), environment())
+    assert unlisted.unsampled == (f"GPU {bus_id(1)}",)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "variables", "mirrored", "shared"),
+    [(2, 6, 6, True), (1, 6, 6, False), (2, 1, 1, True), (2, 6, 5, False), (2, 0, 0, False)],
+)
+def test_work_is_shared_if_all_variables_are_mirrored(
+    replicas: int, variables: int, mirrored: int, *, shared: bool
+) -> None:
+    weights = Weights(variables=variables, mirrored=mirrored, nonfinite=(), replicas_agree=True)
+    case = smoke_case(replicas=replicas, weights=weights)
+    assert Use(case=case, sampled=sampled_gpu(0).cases[0]).shared is shared
+    assert not Use(case=smoke_case(replicas=2, weights=None), sampled=sampled_gpu(0).cases[0]).shared
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"state": "not-started"}, "no training ran on GPUs"),
+        ({"state": "not-started", "error": "no NVML"}, "no NVML"),
+        ({"state": "failed"}, "NVML could not be queried (failed)"),
+        ({"state": "failed", "error": "it hung"}, "NVML could not be queried (it hung)"),
+        ({"gpus": ()}, "no GPU was sampled"),
+        ({"gpus": (), "error": "it died"}, "it died"),
+    ],
+)
+def test_reason_of_missing_samples_is_stated(changes: dict[str, Any], reason: str) -> None:
+    nothing = why_nothing_sampled(sampling(1, **changes))
+    assert nothing is not None
+    assert nothing.reason == reason
+
+
+def test_gpu_without_samples_has_a_reason() -> None:
+    silent = sampled_gpu(0, during=type(sampled_gpu(0).during)(samples=0), errors={})
+    ended = "it was not sampled (the trainings ended before the first sample)"
+    assert why_not_sampled(sampling(1), silent) == ended
+    assert why_not_sampled(sampling(1, error="NVML died"), silent) == "it was not sampled (NVML died)"
+    assert why_not_sampled(sampling(1), sampled_gpu(0)) is None
+
+
+def test_gpu_that_reports_no_events_is_skipped_by_its_name() -> None:
+    bare = type(sampled_gpu(0).during)(samples=3)
+    unread = {"clock_event_reasons": "NVML_ERROR_NOT_SUPPORTED"}
+    for name, stated in (("Tesla K80", "Tesla K80"), (None, sampled_gpu(0).subject)):
+        silent = sampled_gpu(0, name=name, during=bare, errors=unread)
+        outcome = judge_slowdowns(sampling(1, silent), silent)
+        assert getattr(outcome, "reason", None) == f"{stated} does not report clock event reasons"
+    broken = sampled_gpu(0, during=bare, errors={"clock_event_reasons": "Unknown Error"})
+    outcome = judge_slowdowns(sampling(1, broken), broken)
+    assert getattr(outcome, "reason", None) == "clock event reasons were not read (Unknown Error)"
+
+
+WORKERS = (SmokeWorker(name="worker 0", outcome="raised"),)
+
+
+@pytest.mark.parametrize(
+    ("workers", "message", "summary"),
+    [
+        (WORKERS, "UnavailableError: Connection reset", "one process stopped responding"),
+        ((), "UnavailableError: Connection reset", "are compatible"),
+        (WORKERS, "ValueError: shapes", "are compatible"),
+    ],
+)
+def test_lost_peer_is_an_error_of_several_processes(
+    workers: tuple[SmokeWorker, ...], message: str, summary: str
+) -> None:
+    raised: dict[str, Any] = {"outcome": "raised", "phase": "train", "error_type": "X", "error_message": message}
+    found = did_not_finish(smoke_run("smoke.multi-worker", 2), smoke_case(replicas=2, workers=workers, **raised))
+    assert isinstance(found, Finding)
+    assert summary in found.remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("changes", "action"),
+    [
+        ({"outcome": "died", "signal": "SIGKILL"}, Action.CONFIGURE),
+        ({"outcome": "died", "signal": "SIGSEGV"}, Action.REINSTALL),
+        ({"outcome": "timed-out"}, Action.CONFIGURE),
+    ],
+)
+def test_way_a_training_ended_decides_the_fix(changes: dict[str, Any], action: Action) -> None:
+    found = did_not_finish(smoke_run("smoke.baseline", 2), smoke_case(replicas=2, phase="train", **changes))
+    assert found.remedy.action is action
+
+
+@pytest.mark.parametrize(
+    ("replicas", "stated"),
+    [
+        (1, "1 replica (gpu), 6 variables; losses 1, 0.5; "),
+        (2, "2 replicas (gpu), 6 variables mirrored on each; losses"),
+    ],
+)
+def test_baseline_counts_replicas_and_variables(replicas: int, stated: str) -> None:
+    case = smoke_case(replicas=replicas, measures={"numpy": 1.0} if replicas == 1 else {})
+    result = compute_check(baseline, smoke_run("smoke.baseline", replicas, case))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed.startswith(stated)
+
+
+def operations(**measures: float) -> dict[str, str]:
+    found = {f"sum: {name.replace('_', ' ')}": value for name, value in measures.items()}
+    cases = (
+        smoke_case("seed", 2, measures={"difference": 0.0}),
+        smoke_case("op-determinism", 2, measures={"difference": 0.0, "cost": 1.25}),
+        smoke_case("operations", 2, measures={"sum: difference": 0.0, "sum: difference insisting": 0.0, **found}),
+    )
+    return said(compute_check(determinism, smoke_run("smoke.determinism", 2, *cases)))
+
+
+def test_expensive_or_refused_operation_is_named() -> None:
+    assert operations(cost=1.4)["1 operation"].endswith("sum; with enable_op_determinism at most 1.4 times the time")
+    assert operations()["1 operation"] == "equal when repeated: sum"
+    assert operations(cost=1.5)["sum"].endswith("equal, 1.5 times the time")
+    assert operations(refused=1.0)["sum"].endswith("TensorFlow refuses it")
+
+
+def test_agreement_of_a_pair_that_was_not_read_is_a_problem() -> None:
+    unread = {"weights": Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=None)}
+    joints: tuple[GpuPair, ...] = (pair(0, 1),)
+    result = compute_check(pairs, pairs_run(2, {(0, 1): unread}), gpus(2, pairs=joints))
+    assert result.status is Status.FAIL
+    assert "whether the replicas hold equal weights was not read" in result.findings[0].finding.observed
+
+
+def test_speed_of_one_replica_is_stated() -> None:
+    case = smoke_case("throughput", 1, measures={"per_s 1": 1000.0, "step 1": 0.064, "input_per_s": 10_000.0})
+    result = compute_check(speed, smoke_run("smoke.speed", 1, case))
+    assert said(result) == {
+        "1 replica (gpu)": "1,000 examples/s, 64 ms per step",
+        "input pipeline": "10,000 examples/s alone, 10 times the rate of the steps: not input-bound",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rate", "stated"),
+    [
+        (99.94, "99.9 examples/s alone, 0.1 times"),
+        (100.0, "100 examples/s alone, 0.1 times"),
+        (1000.0, "1,000 examples/s alone, 1 times the rate of the steps: not input-bound"),
+        (9900.0, "9,900 examples/s alone, 9.9 times"),
+        (15_000.0, "15,000 examples/s alone, 15 times"),
+    ],
+)
+def test_rate_of_the_input_is_compared(rate: float, stated: str) -> None:
+    case = smoke_case("throughput", 1, measures={"per_s 1": 1000.0, "input_per_s": rate})
+    result = compute_check(speed, smoke_run("smoke.speed", 1, case))
+    assert said(result)["input pipeline"].startswith(stated)
+
+
+def test_error_counts_although_fewer_replicas_were_made() -> None:
+    raised = {"outcome": "raised", "phase": "train", "error_type": "ValueError", "error_message": "no"}
+    run = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1, **raised), smoke_case("guarded", 2))
+    result = compute_check(uneven_final_batch, run)
+    assert [item.finding.subject for item in result.findings] == ["training fed-tail"]

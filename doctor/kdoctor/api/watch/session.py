@@ -83,11 +83,12 @@ class Session:
 
     def begin(self, step: int) -> None:
         """Before a step. Short steps are timed in blocks."""
-        if not self._variables.is_due(step) and self._recorder.goes_on(step):
+        self._input.before(step)
+        due = self._variables.is_due(step)
+        if not due and self._recorder.goes_on(step):
             return
         self._recorder.end(step)
-        self._input.before(step)
-        if self._variables.is_due(step):
+        if due:
             self.look(step - 1)
         self._recorder.begin(step)
 

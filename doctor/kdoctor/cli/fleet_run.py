@@ -170,7 +170,7 @@ def _judge(
     """Judge the reports that are there, and end with the exit code."""
     again = replace(delivery.plan, command=_again(plan, min_healthy))
     expectation = Expectation(
-        names=plan.nodes, engine=engine.words, details=quoted("kdoctor", "fleet", "merge", str(folder), "-v")
+        names=plan.nodes, engine=engine.words, again=quoted("kdoctor", "fleet", "merge", str(folder))
     )
     found = replace(delivery, plan=again).judge(
         [str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun

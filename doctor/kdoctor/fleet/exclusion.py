@@ -34,19 +34,19 @@ class Exclusion:
 
 
 def exclusions(
-    passing: Sequence[str],
     failing: Sequence[str],
     broken: Sequence[str],
     reason: str,
+    lists: str,
     fold: Callable[[Iterable[str]], str],
 ) -> tuple[Exclusion, ...]:
     """The commands of every engine; none if all nodes passed.
 
     Args:
-        passing: the nodes to use.
-        failing: the other nodes.
+        failing: the nodes not to use.
         broken: those of them with a problem of the node.
         reason: what is wrong with them, in a few words.
+        lists: the command that writes the other nodes to ``passing.txt``; empty if there are none.
         fold: writes a set of nodes in short.
     """
     if not failing:
@@ -66,7 +66,7 @@ def exclusions(
         ),
         Exclusion(
             engine="hosts",
-            leave_out=(f"printf '%s\\n' {quoted(*passing)} > passing.txt",) if passing else (),
+            leave_out=(lists,) if lists else (),
             drain=(),
         ),
     )

@@ -38,8 +38,8 @@ class Expectation:
     min_healthy: str | None = None
     engine: Engine | None = None
     """The engine whose words to use; that of the nodes' launcher if None."""
-    details: str = ""
-    """The command that shows every check without asking the nodes again; empty if that of the plan does."""
+    again: str = ""
+    """The command that judges the reports again without asking the nodes; empty if that of the plan does."""
 
 
 def merge(  # noqa: PLR0913 - what is known about the fleet
@@ -95,7 +95,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
             categories=tuple(_categories(categories(results, causes), records)),
             causes=causes,
             command=plan.command,
-            details=expectation.details,
+            details=expectation.again and f"{expectation.again} -v",
             unused_waivers=unused_waivers(results, plan.rules.waivers),
             duration_s=duration_s,
             started_at=merged_at,
@@ -106,7 +106,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         fleet=fleet,
         engine=expectation.engine or _engine(records),
     )
-    return _with_plan(shown, plan.command, explicit=expectation.min_healthy is not None)
+    return _with_plan(shown, plan.command, expectation)
 
 
 def _describe(nodes: Sequence[NodeNote], folded: Callable[[Iterable[str]], str]) -> str:
@@ -267,14 +267,15 @@ def _engine(records: Iterable[NodeRecord]) -> Engine:
     return _LAUNCHED.get(launcher or "", "hosts")
 
 
-def _with_plan(shown: FleetReport, command: str, *, explicit: bool) -> FleetReport:
+def _with_plan(shown: FleetReport, command: str, expectation: Expectation) -> FleetReport:
     """The report with the fixes, and how to start without the nodes that did not pass."""
     report = shown.report
     passing, failing = shown.passing, shown.failing
     broken = tuple(node.name for node in shown.nodes if node.name in set(failing) and node.broken)
     reason = next((cause.problems[0].headline for cause in report.causes if cause.scope == "node"), "failed")
-    found = exclusions(passing, failing, broken, reason, shown.fleet.fold)
-    enough = bool(passing) and (len(passing) >= shown.needed or not explicit)
+    lists = f"{expectation.again or command} --lists ." if passing else ""
+    found = exclusions(failing, broken, reason, lists, shown.fleet.fold)
+    enough = bool(passing) and (len(passing) >= shown.needed or expectation.min_healthy is None)
     steps = [*_leave_out(shown, found, enough=enough), *plan_fixes(relevant(report.causes), command)]
     return replace(shown, report=replace(report, plan=tuple(steps)), exclusions=found)
 
@@ -285,10 +286,11 @@ def _leave_out(shown: FleetReport, found: Iterable[Exclusion], *, enough: bool) 
         if exclusion.engine != shown.engine:
             continue
         if enough and exclusion.leave_out and errors:
-            nodes = f"{counted(len(shown.passing), 'node')} that passed, without {shown.fleet.fold(shown.failing)}"
+            passed = f"{counted(len(shown.passing), 'node')} that passed"
+            listed = " (passing.txt)" if exclusion.engine == "hosts" else ""
             yield FixStep(
                 kind="workaround",
-                summary=f"Train on the {nodes}.",
+                summary=f"Train on the {passed}{listed}, without {shown.fleet.fold(shown.failing)}.",
                 commands=exclusion.leave_out,
                 solves=errors[0].checks,
             )

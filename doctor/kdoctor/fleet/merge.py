@@ -273,8 +273,9 @@ def _with_plan(shown: FleetReport, command: str, expectation: Expectation) -> Fl
     passing, failing = shown.passing, shown.failing
     broken = tuple(node.name for node in shown.nodes if node.name in set(failing) and node.broken)
     reason = next((cause.problems[0].headline for cause in report.causes if cause.scope == "node"), "failed")
-    lists = f"{expectation.again or command} --lists ." if passing else ""
-    found = exclusions(failing, broken, reason, lists, shown.fleet.fold)
+    again = expectation.again or command
+    lists = again if "--lists" in again else f"{again} --lists ."
+    found = exclusions(failing, broken, reason, lists if passing else "", shown.fleet.fold)
     enough = bool(passing) and (len(passing) >= shown.needed or expectation.min_healthy is None)
     steps = [*_leave_out(shown, found, enough=enough), *plan_fixes(relevant(report.causes), command)]
     return replace(shown, report=replace(report, plan=tuple(steps)), exclusions=found)

@@ -27,6 +27,7 @@ _REPORT, _SNAPSHOT = "report", "snapshot"
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"kdoctor/(?P<kind>[a-z-]{1,40})/v(?P<version>\d{1,6})"')
 _BEGIN = re.compile(rb'^\{\s{1,8}"schema"\s{0,8}:\s{0,8}"kdoctor/report/', re.MULTILINE)
 _DOCUMENT = re.compile(r"^\{", re.MULTILINE)
+_NEXT_TO = re.compile(r"\s*\{")
 LONGEST_REASON = 200
 
 JudgeSnapshot = Callable[[bytes], SentReport]
@@ -157,21 +158,22 @@ def _content(file: Path) -> bytes | UnusableError:
 
 
 def _documents(stdin: BinaryIO) -> Iterator[_Found]:
-    """The reports in a stream. Each begins in the first column of a line, and other text is ignored."""
+    """The reports in a stream. Each begins in the first column of a line or after another; other text is ignored."""
     content = stdin.read(MOST_STDIN_BYTES)
     text = content.decode("utf-8", "replace")
     decoder, end, number = json.JSONDecoder(), 0, 0
-    for begin in _DOCUMENT.finditer(text):
-        if begin.start() < end:
-            continue
-        number += 1
+    complete = False
+    while begin := (complete and _NEXT_TO.match(text, end)) or _DOCUMENT.search(text, end):
+        start, number = begin.end() - 1, number + 1
         source = f"standard input, document {number}"
         try:
-            _, end = decoder.raw_decode(text, begin.start())
+            _, end = decoder.raw_decode(text, start)
+            complete = True
         except (ValueError, RecursionError) as error:
+            end, complete = begin.end(), False
             yield _Found(source=source, content=UnusableError(f"invalid JSON: {error}"))
             continue
-        document = text[begin.start() : end].encode()
+        document = text[start:end].encode()
         yield _Found(source=source, content=UnusableError("too large") if len(document) > MOST_BYTES else document)
 
 

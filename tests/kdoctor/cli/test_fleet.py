@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,21 @@ def test_every_format_is_written(reports: Path, tmp_path: Path) -> None:
     run("merge", reports, *outputs, code=1)
     for name in FORMATS:
         assert "node0002" in (tmp_path / name).read_text() or name == "prometheus"
+
+
+@pytest.mark.parametrize("more", [[], ["--lists", "here"]])
+def test_command_that_writes_the_lists_names_one_folder(
+    more: list[str], reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").mkdir()
+    document = json.loads(run("merge", reports, "-f", "json", "--engine", "hosts", *more, code=1))
+    (command,) = next(found["leave_out"] for found in document["exclusions"] if found["engine"] == "hosts")
+    words = shlex.split(command)
+    assert words.count("--lists") == 1
+    run(*words[2:], code=1)
+    listed = Path("here" if more else ".", "passing.txt").read_text().split()
+    assert listed == document["passing"]
 
 
 def test_stream_is_read() -> None:

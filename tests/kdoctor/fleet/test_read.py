@@ -25,6 +25,14 @@ def unusable(gathered: Gathered) -> dict[str, str]:
     return {Path(item.source).name: item.reason for item in gathered.unread}
 
 
+@pytest.mark.parametrize("between", ["", " ", "\n", "\n\n  ", "\nlogout\n", " motd\n"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_reports_in_a_stream_need_no_separator(between: str, indent: int | None) -> None:
+    names = [f"node{index}" for index in range(1, 5)]
+    stream = between.join(json.dumps(healthy(name), indent=indent) for name in names)
+    assert sorted(read("-", stdin=stream.encode()).records) == names
+
+
 def test_files_folders_and_stdin_are_read(tmp_path: Path) -> None:
     one, two, three, four = fleet_of(4)
     folder = write([one, two], tmp_path / "reports")

@@ -57,18 +57,16 @@ def test_every_format_is_written(reports: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--lists", "here"]])
-def test_command_that_writes_the_lists_names_one_folder(
-    more: list[str], reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("here").mkdir()
-    document = json.loads(run("merge", reports, "-f", "json", "--engine", "hosts", *more, code=1))
+def test_command_that_writes_the_lists_names_one_folder(more: list[str], reports: Path, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    done = kdoctor("fleet", "merge", "reports", "-f", "json", "--engine", "hosts", *more, cwd=tmp_path)
+    document = json.loads(done.stdout)
     (command,) = next(found["leave_out"] for found in document["exclusions"] if found["engine"] == "hosts")
     words = shlex.split(command)
-    assert words.count("--lists") == 1
-    run(*words[2:], code=1)
-    listed = Path("here" if more else ".", "passing.txt").read_text().split()
-    assert listed == document["passing"]
+    assert (words[0], words.count("--lists")) == ("kdoctor", 1)
+    (tmp_path / "here" / "passing.txt").unlink(missing_ok=True)
+    kdoctor(*words[1:], cwd=tmp_path)
+    assert (tmp_path / ("here" if more else "") / "passing.txt").read_text().split() == document["passing"]
 
 
 def test_stream_is_read() -> None:

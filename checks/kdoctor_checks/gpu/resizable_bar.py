@@ -31,7 +31,7 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     fixed = [gpu for gpu in judged if (gpu.bar1_total_bytes or 0) < (gpu.memory_total_bytes or 0) and not _resizes(gpu)]
     judged = [gpu for gpu in judged if gpu not in fixed]
-    if fixed and not judged and not others:
+    if fixed and not judged:
         names = ", ".join(sorted({gpu.name or "this model" for gpu in fixed}))
         yield NotApplicable(reason=f"no resizable BAR is known for {names}")
     small = [gpu for gpu in judged if (gpu.bar1_total_bytes or 0) < (gpu.memory_total_bytes or 0)]

@@ -148,3 +148,24 @@ def test_container_has_as_many_gpus_as_were_requested(asked: str, status: Status
 )
 def test_reason_of_a_flag_that_cannot_be_compared_is_stated(value: str, reason: str) -> None:
     assert said(flagged("true", value)) == {"xla_gpu_deterministic_ops": reason}
+
+
+@pytest.mark.parametrize(("asked", "number"), [("all", 2), ("GPU-a,GPU-b", 2), ("GPU-a", 2), ("", 1)])
+def test_gpus_of_a_container_are_counted(asked: str, number: int) -> None:
+    variables = environment(NVIDIA_VISIBLE_DEVICES=asked)
+    result = compute_check(visible_devices, variables, gpus(number), host(container="docker"))
+    stated = f"{asked!r}; the container has {number} GPU{'' if number == 1 else 's'}"
+    assert said(result)["NVIDIA_VISIBLE_DEVICES"] == stated
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "stated"),
+    [("1", {"A": "2"}, "'2'"), ("unset", {"A": "2"}, "'2'"), ("1", {}, "unset")],
+)
+def test_other_value_of_a_variable_is_stated(wanted: str, found: dict[str, str], stated: str) -> None:
+    known = Environment(variables=found, allow_list=("A",))
+    result = compute_check(variables_expected, known, assumptions=Assumptions(environment={"A": wanted}))
+    (judged,) = result.findings
+    assert stated in judged.finding.observed
+    expected = "unset" if wanted == "unset" else f"'{wanted}'"
+    assert expected in judged.finding.expected

@@ -18,6 +18,7 @@ from helpers.facts import (
     kernel,
     log,
     logged,
+    lost_gpu,
     packages,
     pci,
     pci_gpu,
@@ -28,7 +29,7 @@ from helpers.facts import (
 )
 from helpers.saying import briefs, said
 from kdoctor.check import Check
-from kdoctor.facts import Diagnostic, Diagnostics, FactGroup, Gpu, GpuProcess, Gpus, KernelLogEvent
+from kdoctor.facts import Diagnostic, Diagnostics, FactGroup, Gpu, GpuProcess, Gpus, KernelLogEvent, PciDevices
 from kdoctor.model import Assumptions, Finding, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks import _xids
@@ -37,6 +38,7 @@ from kdoctor_checks.gpu.clocks import clocks
 from kdoctor_checks.gpu.clocks_limited import clocks_limited
 from kdoctor_checks.gpu.compute_mode import compute_mode
 from kdoctor_checks.gpu.count_expected import count_expected
+from kdoctor_checks.gpu.diagnostic_warnings import diagnostic_warnings
 from kdoctor_checks.gpu.diagnostics import diagnostics
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.gpu.ecc_mode import ecc_mode
@@ -45,8 +47,10 @@ from kdoctor_checks.gpu.free import free
 from kdoctor_checks.gpu.kernel_log import kernel_log
 from kdoctor_checks.gpu.logged_remapping import logged_remapping
 from kdoctor_checks.gpu.mig_mode_pending import mig_mode_pending
+from kdoctor_checks.gpu.model_expected import model_expected
 from kdoctor_checks.gpu.persistence_mode import persistence_mode
 from kdoctor_checks.gpu.power_limit import power_limit
+from kdoctor_checks.gpu.readings import readings
 from kdoctor_checks.gpu.recovery_action import recovery_action
 from kdoctor_checks.gpu.repair_pending import repair_pending
 from kdoctor_checks.gpu.replicas_match import replicas_match
@@ -57,6 +61,7 @@ from kdoctor_checks.gpu.retired_pages import retired_pages
 from kdoctor_checks.gpu.retired_pages_pending import retired_pages_pending
 from kdoctor_checks.gpu.row_remapping import row_remapping
 from kdoctor_checks.gpu.row_remapping_pending import row_remapping_pending
+from kdoctor_checks.gpu.same_model import same_model
 from kdoctor_checks.gpu.sram_errors import sram_errors
 from kdoctor_checks.gpu.temperature import temperature
 from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
@@ -107,7 +112,7 @@ def test_commands_choose_the_gpus_that_failed(
     for index, device in enumerate(devices):
         assert (faulty if index % 2 else healthy) in text[device.subject]
     addresses = set.union(*(named(item.finding) for item in result.findings))
-    assert addresses <= {bus_id(1), bus_id(3)}
+    assert addresses == (set() if check is ecc_errors else {bus_id(1), bus_id(3)})  # which needs a restart
     for item in result.findings:
         assert item.finding.headline != item.finding.expected
 
@@ -518,3 +523,65 @@ def test_gpu_that_does_not_respond_has_a_short_form(
 ) -> None:
     result = compute_check(responding, gpus(1, gpu(0, errors=errors)), pci(1), logged(*lines))
     assert briefs(result)[0] == headline
+
+
+def test_range_of_the_used_memory_is_stated() -> None:
+    """In order of size, not of the GPUs."""
+    taken = (gpu(index, memory_used_bytes=size * MIB) for index, size in enumerate((4096, 2048, 3072)))
+    result = compute_check(free, gpus(3, *taken))
+    assert briefs(result)[0] == "memory in use, no compute process listed (2048 MiB to 4096 MiB used)"
+
+
+@pytest.mark.parametrize(("tolerance", "status"), [(0.5, Status.PASS), (0.49, Status.FAIL)])
+def test_memory_may_differ_by_the_tolerance(tolerance: float, status: Status) -> None:
+    full = 2**36
+    found = gpus(3, *(gpu(index, memory_total_bytes=full // (2 if index == 2 else 1)) for index in range(3)))
+    assert compute_check(same_model, found, memory_tolerance=tolerance).status is status
+
+
+def test_gpu_with_a_name_or_an_error_was_read() -> None:
+    assert said(compute_check(readings, gpus(1, gpu(0, errors={})))) == {gpu(0).subject: "all readings succeeded"}
+    unread = gpu(0, name=None, errors={"name": "Unknown Error"})
+    assert said(compute_check(readings, gpus(1, unread))) == {gpu(0).subject: "not read: name (Unknown Error)"}
+    assert said(compute_check(readings, gpus(1, gpu(0, name=None, errors={})))) == {
+        gpu(0).subject: "nothing about it was read"
+    }
+
+
+def test_lost_gpu_has_no_model() -> None:
+    wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
+    result = compute_check(model_expected, gpus(2, gpu(0), lost_gpu(1)), assumptions=wanted)
+    assert [item.explained_by for item in result.unjudged] == [("gpu.responding",)]
+    assert said(result)[gpu(0).subject] == "model is NVIDIA H100 80GB HBM3"
+
+
+def test_tests_with_a_warning_are_named() -> None:
+    results = tuple(Diagnostic(tool="dcgmi diag", test=f"t{n}", subject="GPU 0", status="warn") for n in range(3))
+    result = compute_check(diagnostic_warnings, Diagnostics(results=results))
+    assert briefs(result) == ["dcgmi diag: t0, t1 and 1 more"]
+    assert said(result) == {"GPU 0": "dcgmi diag: t0, t1, t2: a warning"}
+
+
+@pytest.mark.parametrize(
+    ("number", "nodes", "subject", "stated"),
+    [
+        (1, 1, bus_id(1), "not assigned to this container (no device node)"),
+        (1, 2, f"GPU at {bus_id(1)}", "missing from NVML; the PCI device is bound to the driver"),
+        (1, 0, bus_id(1), "on the PCI bus, not in NVML; this may be a container"),
+    ],
+)
+def test_container_has_nodes_of_its_gpus_only(number: int, nodes: int, subject: str, stated: str) -> None:
+    facts = pci(2), gpus(number), kernel(nodes), host(container="docker")
+    assert said(compute_check(visible_to_driver, *facts))[subject] == stated
+
+
+def test_failure_of_a_gpu_that_is_not_known_has_no_other_cause() -> None:
+    alone = compute_check(kernel_log, logged(xid(79)), missing={Gpus: "not in the log", PciDevices: "not in the log"})
+    assert [item.finding.explained_by for item in alone.findings] == [()]
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_expected_persistence_mode_is_stated(expected: bool) -> None:  # noqa: FBT001 - a table
+    other = gpus(1, gpu(0, persistence_mode=not expected))
+    (found,) = compute_check(persistence_mode, other, expected=expected).findings
+    assert found.finding.expected == f"persistence mode {'on' if expected else 'off'}"

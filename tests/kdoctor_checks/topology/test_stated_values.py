@@ -12,6 +12,7 @@ from helpers.facts import (
     gpu,
     gpus,
     host,
+    kernel_settings,
     log,
     logged,
     near,
@@ -29,12 +30,19 @@ from kdoctor_checks.topology._sxids import classify, codes, summary
 from kdoctor_checks.topology.acs import acs
 from kdoctor_checks.topology.acs_settings import acs_settings
 from kdoctor_checks.topology.fabric import fabric
+from kdoctor_checks.topology.fabric_manager import fabric_manager
+from kdoctor_checks.topology.iommu_faults import iommu_faults
 from kdoctor_checks.topology.logged_pcie_errors import logged_pcie_errors
 from kdoctor_checks.topology.numa import numa
+from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
+from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
+from kdoctor_checks.topology.p2p import p2p
 from kdoctor_checks.topology.p2p_trusted import p2p_trusted
+from kdoctor_checks.topology.pairs import pairs
 from kdoctor_checks.topology.pcie_errors import pcie_errors
 from kdoctor_checks.topology.pcie_generation import pcie_generation
 from kdoctor_checks.topology.pcie_path import pcie_path
+from kdoctor_checks.topology.pcie_replays import pcie_replays
 from kdoctor_checks.topology.pcie_width import pcie_width
 
 FIRST, SECOND = gpu(0).subject, gpu(1).subject
@@ -354,3 +362,148 @@ def test_every_slow_gpu_is_in_the_command() -> None:
     several = gpus(3, gpu(0), gpu(1, pcie_generation=3), gpu(2, pcie_generation=3))
     for found in compute_check(pcie_generation, several, pci(3)).findings:
         assert found.finding.remedy.look[0] == "sudo lspci -vv -d 10de: | grep -E 'NVIDIA|LnkCap:|LnkSta:'"
+
+
+def logs(check: Any, *lines: str, facts: Any = None) -> Result:
+    return compute_check(check, logged("usb 1-1: new device", *lines), *(facts or (gpus(2), pci(2))))
+
+
+UNKNOWN_LINE = "NVRM: an assertion failed somewhere"
+
+
+@pytest.mark.parametrize("check", [iommu_faults, logged_pcie_errors])
+def test_unknown_line_of_the_driver_is_no_error_of_the_bus(check: Any) -> None:
+    assert logs(check, UNKNOWN_LINE).status is Status.PASS
+
+
+@pytest.mark.parametrize("check", [nvswitch_errors, nvswitch_warnings])
+def test_unknown_line_of_the_driver_may_be_of_a_switch(check: Any) -> None:
+    assert logs(check, UNKNOWN_LINE).status is Status.UNKNOWN
+
+
+def switch(number: int, code: int, text: str) -> str:
+    return f"nvidia-nvswitch{number}: SXid (PCI:0000:c{number}:00.0): {code}, {text}"
+
+
+FATAL_SXID, LESSER_SXID = "Fatal, Link 30 LTSSM Fault Up", "Non-fatal, Link 32 egress error"
+
+
+def test_each_switch_with_a_fatal_error_is_named() -> None:
+    lines = (switch(1, 12028, LESSER_SXID), switch(2, 20034, FATAL_SXID), switch(3, 12028, LESSER_SXID))
+    assert [item.finding.subject for item in logs(nvswitch_errors, *lines).findings] == ["NVSwitch at 0000:c2:00.0"]
+    assert [item.finding.subject for item in logs(nvswitch_warnings, *lines).findings] == [
+        "NVSwitch at 0000:c1:00.0",
+        "NVSwitch at 0000:c3:00.0",
+    ]
+
+
+def test_unknown_error_of_a_switch_is_unknown_in_both_checks() -> None:
+    unknown = switch(1, 99999, "Non-fatal, an error")
+    result = logs(nvswitch_errors, unknown)
+    assert [item.subject for item in result.unjudged] == ["NVSwitch at 0000:c1:00.0"]
+    lesser = logs(nvswitch_warnings, unknown)
+    assert [item.explained_by for item in lesser.unjudged] == [("topology.nvswitch-errors",)]
+    assert logs(nvswitch_warnings, unknown, switch(2, 12028, LESSER_SXID)).unjudged == ()
+
+
+def test_ports_that_are_not_known_leave_all_errors_to_be_judged() -> None:
+    lines = [CORRECTED.format("0000:99:00.0")] * 2
+    some_unread = gpus(2), pci(2, pci_gpu(0), pci_gpu(1, path=None))
+    assert len(logs(logged_pcie_errors, *lines, facts=some_unread).findings) == 1
+    assert logs(logged_pcie_errors, *lines).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "commands"),
+    [
+        (
+            "570.158.01",
+            (
+                "sudo apt-get install nvidia-fabricmanager-570",
+                "sudo systemctl enable --now nvidia-fabricmanager",
+            ),
+        ),
+        (None, ("sudo systemctl enable --now nvidia-fabricmanager",)),
+    ],
+)
+def test_fabric_manager_of_the_drivers_branch_is_installed(version: str | None, commands: tuple[str, ...]) -> None:
+    unread: dict[str, Any] = {"fabric_state": None, "errors": {"fabric_state": "NVML_ERROR_NOT_SUPPORTED"}}
+    old = gpus(2, gpu(0, **unread), gpu(1, **unread), driver_version=version)
+    result = compute_check(fabric_manager, old, pci(2), kernel_settings(daemons=()), host())
+    (found,) = result.findings
+    assert found.finding.remedy.commands == commands
+    assert said(result) == {"nv-fabricmanager": "not running, on a machine with 1 NVSwitch"}
+    running = compute_check(fabric_manager, old, pci(2), kernel_settings(), host())
+    assert said(running) == {"nv-fabricmanager": "running (1 NVSwitch)"}
+
+
+def far(number: int, *near_pairs: tuple[int, int]) -> tuple[str, ...]:
+    """The commands of the fix on GPUs of which these pairs are near each other."""
+    ends = [(one, two) for one in range(number) for two in range(one + 1, number)]
+    found = tuple(pair(*two, level="PIX" if two in near_pairs else "SYS", nvlinks=0) for two in ends)
+    return compute_check(pairs, gpus(number, pairs=found)).findings[0].finding.remedy.commands
+
+
+ORDER = "export CUDA_DEVICE_ORDER=PCI_BUS_ID"
+
+
+@pytest.mark.parametrize(
+    ("number", "near_pairs", "commands"),
+    [
+        (2, (), ()),
+        (3, ((0, 1),), (ORDER, "export CUDA_VISIBLE_DEVICES=0,1")),
+        (4, ((0, 1), (1, 2), (0, 2)), (ORDER, "export CUDA_VISIBLE_DEVICES=0,1,2")),
+        (4, ((0, 1), (1, 2), (2, 3)), (ORDER, "export CUDA_VISIBLE_DEVICES=0,1")),  # 0 and 2 are far
+        (4, ((0, 3), (1, 2), (1, 3), (2, 3)), (ORDER, "export CUDA_VISIBLE_DEVICES=1,2,3")),
+    ],
+)
+def test_largest_set_of_near_gpus_is_chosen(
+    number: int, near_pairs: tuple[tuple[int, int], ...], commands: tuple[str, ...]
+) -> None:
+    assert far(number, *near_pairs) == commands
+
+
+@pytest.mark.parametrize(
+    ("statuses", "judged"),
+    [(("CNS", "TNS"), False), (("NS", "NS"), False), (("CNS", "OK"), True), (("GNS", "GNS"), True)],
+)
+def test_missing_peer_access_across_sockets_is_judged_by_the_pairs(statuses: tuple[Any, Any], judged: bool) -> None:  # noqa: FBT001 - a table
+    apart = pair(level="SYS", nvlinks=0, p2p_read=statuses[0], p2p_write=statuses[1])
+    assert bool(compute_check(p2p, gpus(2, pairs=(apart,))).findings) is judged
+
+
+def test_only_gpu_of_several_that_were_counted_is_not_alone() -> None:
+    assert compute_check(p2p, gpus(1, pairs=())).reason == "only one GPU"
+    assert compute_check(p2p, gpus(1, count=2, pairs=())).reason != "only one GPU"
+
+
+@pytest.mark.parametrize(
+    ("problems", "name", "status"),
+    [
+        ((), "NVIDIA H100 80GB HBM3", Status.UNKNOWN),  # its equal reports it
+        ((), "NVIDIA H200", Status.PASS),  # another model does
+        (None, "NVIDIA H100 80GB HBM3", Status.PASS),  # nobody does
+    ],
+)
+def test_health_is_needed_where_an_equal_gpu_reports_it(problems: Any, name: str, status: Status) -> None:
+    silent = {"fabric_problems": None, "errors": {"fabric_problems": "NVML_ERROR_NOT_SUPPORTED"}}
+    devices = gpu(0, **silent), gpu(1, name=name, fabric_problems=problems), gpu(2, **silent)
+    assert compute_check(fabric, gpus(3, *devices)).status is status
+
+
+@pytest.mark.parametrize(("count", "status"), [(0, Status.PASS), (1, Status.FAIL)])
+def test_replays_are_counted_from_the_limit(count: int, status: Status) -> None:
+    result = compute_check(pcie_replays, gpus(1, gpu(0, pcie_replay_counter=count)), most=0)
+    assert result.status is status
+    assert said(result) == {FIRST: f"{count} PCIe replay{'' if count == 1 else 's'}"}
+
+
+def test_driver_that_lists_no_gpu_skips_the_paths() -> None:
+    assert compute_check(pcie_path, pci(1), gpus(0)).reason == "the driver lists no GPU"
+
+
+def test_link_without_a_width_in_use_is_unknown_next_to_others() -> None:
+    devices = gpu(0), gpu(1, pcie_width=0), gpu(2, pcie_width=0)
+    result = widths(*devices)
+    assert [item.subject for item in result.unjudged] == [SECOND, gpu(2).subject]
+    assert result.findings == ()

@@ -193,3 +193,32 @@ def test_training_on_the_cpu_has_no_gpus_to_judge() -> None:
 )
 def test_input_that_is_empty_at_a_fifth_of_the_looks_passes(seen: WatchedInput, status: Status) -> None:
     assert compute_check(input_pipeline, watched(input=seen)).status is status
+
+
+def test_steps_and_stalls_are_stated_in_their_units() -> None:
+    timed = WatchedSteps(steps=9, timed=9, baseline_s=10.0, recent_s=20.0, slowest_s=40.0, slowest_at=4)
+    stated = said(compute_check(step_time, watched(steps=timed)))["steps"]
+    assert stated.startswith("4e+04 ms per step around step 4, 1e+04 ms at the beginning (4.00 times)")
+    for after, expected in ((120.0, "less than 120 s"), (None, "steps of usual length")):
+        stalled = replace(timed, stalls=(Stall(step=3, seconds=130.0, ended=True),), stall_after_s=after)
+        assert compute_check(stall, watched(steps=stalled)).findings[0].finding.expected == expected
+
+
+def test_reason_of_missing_samples_is_stated() -> None:
+    for error, reason in (("it hung", "NVML: it hung"), (None, "NVML: failed")):
+        silent = GpuSampling(state="failed", error=error, interval_s=1.0, seconds=0.0)
+        assert [item.reason for item in compute_check(gpus_busy, watched(), silent).unjudged] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("waited", "seconds", "stated"),
+    [
+        (2.0, 10.0, "2 of 10 s were spent waiting for batches (20%)"),
+        (2.0, 0.0, "no batch was ready before 5 of 100 steps (5%)"),
+        (None, 10.0, "no batch was ready before 5 of 100 steps (5%)"),
+        (0.0, 10.0, "0 of 10 s were spent waiting for batches (0%)"),
+    ],
+)
+def test_waiting_is_measured_in_seconds_if_they_are_known(waited: float | None, seconds: float, stated: str) -> None:
+    seen = WatchedInput(looks=100, empty=5, waited_s=waited, seconds=seconds)
+    assert said(compute_check(input_pipeline, watched(input=seen))) == {"input": stated}

@@ -75,7 +75,9 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     own, tallies = merge_results(records, folded)
     results = (*_of_equal_nodes(judge(plan.checks, {Fleet: fleet}, plan.rules)), *own)
     reported = folded(gathered.records)
-    causes = tuple(_with_scope(cause, tallies, reported) for cause in find_causes(results, _related(gathered.records)))
+    alike = not any(result.findings for result in results if result.id == "cluster.tf-config")
+    found = find_causes(results, _related(gathered.records))
+    causes = tuple(_with_scope(cause, tallies, reported, alike=alike) for cause in found)
     nodes = tuple(_notes(records, fleet, results, causes))
     needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(records))
     may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
@@ -149,12 +151,12 @@ def _related(known: Mapping[str, object]) -> AboutOneThing:
     return lambda cause, effect: named(cause) >= named(effect)
 
 
-def _with_scope(cause: Cause, tallies: Mapping[str, Tally], reported: str) -> Cause:
+def _with_scope(cause: Cause, tallies: Mapping[str, Tally], reported: str, *, alike: bool) -> Cause:
     """The cause with whose problem it is. If a comparison names all nodes, no node is at fault and none is drained."""
     if cause.checks[0].startswith("cluster.") and any(reported in problem.subjects for problem in cause.problems):
         return replace(cause, scope="job")
     tally = tallies.get(cause.checks[0], _NONE)
-    return replace(cause, scope=scope_of(cause.checks[0], passed=tally.passed, failed=tally.failed))
+    return replace(cause, scope=scope_of(cause.checks[0], passed=tally.passed, failed=tally.failed, alike=alike))
 
 
 def _notes(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from helpers.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
+from helpers.rdma import two_hosts
 from kdoctor.engine.report import Conclusion
-from kdoctor.facts import Facts, Gpu, Gpus
+from kdoctor.facts import Facts, Gpu, Gpus, JobHosts
 from kdoctor.fleet.report import FleetReport, NodeState
 from kdoctor.model import Severity
 
@@ -111,6 +113,36 @@ def test_problem_of_the_job_drains_nothing() -> None:
     assert [cause.scope for cause in shown.report.causes] == ["job"]
     assert [item.drain for item in shown.exclusions] == [(), (), ()]
     assert shown.failing == ("node0002",)
+
+
+@cache
+def with_host(*, resolved: bool) -> Document:
+    """The report of a node that found a host of its TF_CONFIG, or did not."""
+    return report_of(lambda facts: {**facts, JobHosts: two_hosts(other={"resolved": resolved})})
+
+
+def naming(*hosts: str) -> Plant:
+    """A TF_CONFIG with other workers; the node's place among them is that of its name."""
+
+    def plant(document: Document) -> None:
+        workers = [f"{host}:2222" for host in hosts]
+        place = {"type": "worker", "index": int(document["node"]["name"][-1]) - 1}
+        document["node"] |= {"tf_config": json.dumps({"cluster": {"worker": workers}, "task": place})}
+
+    return plant
+
+
+@pytest.mark.parametrize(("odd", "scope"), [("n4", "node"), ("typo", "job")])
+def test_wrong_name_in_one_tf_config_drains_no_node(odd: str, scope: str) -> None:
+    planted = {
+        index: [replaced(with_host(resolved=index < 4)), naming("n1", "n2", "n3", odd if index == 4 else "n4")]
+        for index in (1, 2, 3, 4)
+    }
+    shown = merged(fleet_of(4, planted))
+    (cause,) = (cause for cause in shown.report.causes if "network.hosts-resolve" in cause.checks)
+    assert cause.scope == scope
+    slurm = next(item for item in shown.exclusions if item.engine == "slurm")
+    assert bool(slurm.drain) == (scope == "node")
 
 
 def test_silent_nodes_are_unknown() -> None:

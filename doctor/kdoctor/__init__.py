@@ -15,8 +15,17 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import the API on first use, so that ``import kdoctor`` is cheap."""
+    """Import the API on first use, so that ``import kdoctor`` is cheap.
+
+    Python's random numbers stay as they are: rich draws one when it is imported.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "watch.callback" if name.startswith("Watch") else "preflight"
-    return getattr(importlib.import_module(f"kdoctor.api.{module}"), name)
+    import random  # noqa: PLC0415 - importing kdoctor is cheap
+
+    state = random.getstate()
+    try:
+        return getattr(importlib.import_module(f"kdoctor.api.{module}"), name)
+    finally:
+        random.setstate(state)

@@ -63,12 +63,16 @@ class Switched(keras.Model):  # type: ignore[misc]  # Keras has no types
 
 
 class LogsStep(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its compiled step has a side effect."""
+    """Its compiled step has a side effect, in a function that it calls."""
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
     def train_step(self, data: Any) -> Any:
-        LOG.append(len(LOG))
+        _log_step()
         return super().train_step(data)
+
+
+def _log_step() -> None:
+    LOG.append(len(LOG))
 
 
 class WritesFile(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -76,6 +80,30 @@ class WritesFile(keras.Model):  # type: ignore[misc]  # Keras has no types
         with open("step.txt", "w") as file:  # noqa: PTH123 - the most common way
             file.write("step")
         return super().train_step(data)
+
+
+class SavesArray(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """A function that its compiled step calls writes a file."""
+
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
+    def train_step(self, data: Any) -> Any:
+        tf.py_function(_save_array, [], [])
+        return super().train_step(data)
+
+
+def _save_array() -> None:
+    np.save("step.npy", np.zeros(1))
+
+
+class LossOverStrategy(keras.losses.Loss):  # type: ignore[misc]  # Keras has no types
+    """Divides by the number of replicas of a strategy that it keeps."""
+
+    def __init__(self, strategy: Any = None, **named: Any) -> None:
+        super().__init__(**named)
+        self.strategy = strategy
+
+    def call(self, targets: Any, outputs: Any) -> Any:
+        return _each(targets, outputs) / self.strategy.num_replicas_in_sync
 
 
 class ClipsInStep(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -179,6 +207,13 @@ def _closes_over(strategy: Any) -> Callable[[Any, Any], Any]:
     return lambda targets, outputs: _each(targets, outputs) / strategy.num_replicas_in_sync
 
 
+def _takes(strategy: Any) -> Callable[[Any, Any], Any]:
+    def loss(targets: Any, outputs: Any, used: Any = strategy) -> Any:
+        return _each(targets, outputs) / used.num_replicas_in_sync
+
+    return loss
+
+
 def _counts(counter: Any) -> Callable[[Any, Any], Any]:
     def loss(targets: Any, outputs: Any) -> Any:
         counter.assign_add(1.0)
@@ -228,7 +263,10 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "train_step set on the object": _replaced,
         "compiled step with side effect": lambda: _compiled(_model(LogsStep)),
         "step that writes a file": lambda: _compiled(_model(WritesFile)),
+        "step whose function saves an array": lambda: _compiled(_model(SavesArray)),
         "loss over a strategy": lambda: _compiled(_model(), loss=_closes_over(strategy)),
+        "loss object over a strategy": lambda: _compiled(_model(), loss=LossOverStrategy(strategy)),
+        "loss with a strategy as default": lambda: _compiled(_model(), loss=_takes(strategy)),
         "loss with a counter": lambda: _compiled(_model(), loss=_counts(counter)),
         "loss over the model": _names_itself,
         "no step changes a weight": lambda: _compiled(_model(), keras.optimizers.SGD(0.0)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 import functools
+import inspect
 import types
-from typing import Any, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 _DEEPEST = 8
 
@@ -39,6 +41,17 @@ def codes(code: Any) -> Iterator[Any]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from codes(constant)
+
+
+def defaults(function: Any) -> Dict[str, Any]:
+    """The default values of the arguments, by name."""
+    given = inspect.signature(function).parameters.values()
+    return {item.name: item.default for item in given if item.default is not item.empty}
+
+
+def global_names(code: Any) -> Set[str]:
+    """The names of variables of the module that the code uses, without those of attributes."""
+    return {step.argval for step in dis.get_instructions(code) if "GLOBAL" in step.opname or step.opname == "LOAD_NAME"}
 
 
 def one_shot(dataset_steps: Any, *, is_new: bool) -> Optional[str]:

@@ -17,17 +17,24 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.job.cloning import flat
-from kdoctor_target.job.functions import cells, codes, plain_function
+from kdoctor_target.job.functions import cells, codes, defaults, global_names, plain_function
 from kdoctor_target.job.model import layers_of, raw_compile
 from kdoctor_target.job.parts import INSTALLED, is_model, is_own_class
 
-_WRITERS = ("write_file", "makedirs", "mkdir", "unlink", "rmtree", "write_text", "write_bytes", "savez", "savetxt")
+_WRITERS = (
+    "write_file", "makedirs", "mkdir", "unlink", "rmtree", "write_text", "write_bytes", "GFile", "TFRecordWriter",
+    "save", "savez", "savetxt", "save_weights", "savefig", "system",
+)  # fmt: skip
 """Names of functions that write or delete files."""
+_EFFECTS = ("subprocess", "shutil", "socket", "urllib", "requests", "wandb", "mlflow", "comet_ml", "neptune")
+"""Modules whose functions reach files, other programs or the network."""
 _ENTRIES = (
     "call", "train_step", "test_step", "compute_loss", "compute_metrics",  # models and layers
     "__call__", "update_state", "result",  # losses, metrics and schedules
     "update_step", "apply_gradients", "apply", "get_gradients",  # optimizers
 )  # fmt: skip
+_SET_BY_COMPILE = "_allow_sum_over_batch_size"
+"""The attribute of a loss that ``compile`` of tf_keras sets."""
 _METHODS = (property, staticmethod, classmethod, types.FunctionType)
 _MOST = 2000
 """Objects to look at; a job that reaches more is not followed further."""
@@ -62,6 +69,9 @@ class Outside:
             if bound is not None and id(bound) in self._own:
                 self.unkept = f"{function.__qualname__} is a method of the model, so copies would share it"
             self._follow(function, owner)
+        for loss in flat(raw_compile(model) or {}):
+            if any(base.__name__ == "Loss" for base in type(loss).__mro__):
+                self._look(type(loss).__name__, loss)  # copies use the same object
 
     def restore(self) -> List[str]:
         """Restore what changed, and return its names."""
@@ -72,35 +82,47 @@ class Outside:
 
     def _follow(self, function: Any, owner: Any) -> None:
         """Look at everything that a function names."""
+        if isinstance(function, functools.partial):
+            for value in (*function.args, *function.keywords.values()):
+                self._look("functools.partial", value)
         function = plain_function(function)
         if function is None or not self._is_new(function):
             return
         for name, value, cell in cells(function):
             self._keep_cell(name, cell)
             self._look(name, value)
-        for code in codes(function.__code__):
-            for name in code.co_names:
-                self._name(name, function, owner)
-            if "open" in code.co_names and function.__globals__.get("open", builtins.open) is builtins.open:
-                self.unkept = self.unkept or f"{function.__qualname__} opens a file"
-
-    def _name(self, name: str, function: Any, owner: Any) -> None:
-        if name in _WRITERS:
-            self.unkept = self.unkept or f"{function.__qualname__} writes files ({name})"
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
-                self._keep_global(name, function.__globals__)
+        for name, value in defaults(function).items():
             self._look(name, value)
+        for code in codes(function.__code__):
+            for name in sorted(global_names(code) & set(function.__globals__)):
+                self._global(name, function)
+            for name in code.co_names:
+                self._name(name, owner)
+            writes = _why_writes(code, function.__globals__)
+            self.unkept = self.unkept or (f"{function.__qualname__} {writes}" if writes else None)
+
+    def _global(self, name: str, function: Any) -> None:
+        value = function.__globals__[name]
+        if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in _EFFECTS:
+            self.unkept = self.unkept or f"{function.__qualname__} uses {value.__name__}"
+        if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
+            self._keep_global(name, function.__globals__)
+        self._look(name, value)
+
+    def _name(self, name: str, owner: Any) -> None:
         method = getattr(type(owner), name, None) if owner is not None else None
         if method is not None:
             self._follow(getattr(method, "fget", None) or method, owner)
 
     def _look(self, name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch for each kind of value
         """Keep the state of one value, and look further."""
-        if not self._is_new(value):
+        function = plain_function(value)
+        if function is not None:
+            if self._is_users(function):
+                self._follow(value, getattr(value, "__self__", None))
+        elif not self._is_new(value):
             return
-        if id(value) in self._own:
+        elif id(value) in self._own:
             self.unkept = self.unkept or f"{name} is the model itself or a layer of it, and a copy would use it"
         elif isinstance(value, tf.distribute.Strategy):
             self.strategies.append(name)
@@ -118,9 +140,6 @@ class Outside:
             self.unkept = self.unkept or f"{name} is {_kind(value)}"
         elif isinstance(value, (list, dict, set, np.ndarray)):
             self._keep_container(name, value)
-        elif plain_function(value) is not None:
-            if self._is_users(plain_function(value)):
-                self._follow(value, getattr(value, "__self__", None))
         elif isinstance(value, type):
             if self._is_users(value):
                 self._keep_attributes(name, value)
@@ -177,9 +196,7 @@ class Outside:
 
     def _keep_attributes(self, name: str, value: Any) -> None:
         for attribute, part in list(vars(value).items()):
-            if attribute.startswith("__") or isinstance(
-                part, (property, staticmethod, classmethod, types.FunctionType)
-            ):
+            if attribute.startswith("__") or attribute == _SET_BY_COMPILE or isinstance(part, _METHODS):
                 continue
             place = f"{name}.{attribute}"
             undo = functools.partial(setattr, value, attribute, part)
@@ -209,6 +226,18 @@ def _entries(model: Any) -> Iterator[Tuple[Any, Any]]:
         for kind in type(one).__mro__:
             if is_own_class(kind):
                 yield from ((vars(kind)[name], one) for name in _ENTRIES if name in vars(kind))
+
+
+def _why_writes(code: Any, scope: Dict[str, Any]) -> Optional[str]:
+    """What code does that may write a file; None if nothing does."""
+    writers = [name for name in code.co_names if name in _WRITERS]
+    if writers:
+        return f"writes files ({writers[0]})"
+    if any(isinstance(text, str) and text.startswith("file://") for text in code.co_consts):
+        return "writes a file"  # with tf.print
+    if "open" in code.co_names and scope.get("open", builtins.open) is builtins.open:
+        return "opens a file"
+    return None
 
 
 def _package(kind: Any) -> str:

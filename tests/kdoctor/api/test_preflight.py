@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import random
 import re
 import subprocess
 import sys
@@ -229,6 +230,12 @@ def test_import_kdoctor_is_light() -> None:
     loaded = done.stdout.split()
     assert [name for name in loaded if name.startswith("kdoctor")] == ["kdoctor"]
     assert {"tensorflow", "keras", "numpy", "pydantic", "typer", "rich", "yaml"}.isdisjoint(loaded)
+
+
+def test_first_use_keeps_pythons_random_numbers() -> None:
+    program = "import random; random.seed(3); import kdoctor; kdoctor.guard, kdoctor.Watch; print(random.random())"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert float(done.stdout) == random.Random(3).random()  # noqa: S311 - not for security
 
 
 def test_kdoctor_exports_its_names_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -50,18 +51,19 @@ def workers(*deviations: float | None, losses: tuple[float, ...] = (1.0, 0.5), r
 
 
 @pytest.mark.parametrize(
-    ("outcome", "kind", "stated"),
+    ("make", "kind", "stated"),
     [
-        (workers(0.0, HALF), Evidence, "2 workers agree: judged"),
-        (workers(0.0, 0.0, 0.0, replicas=3), Evidence, "3 workers agree: judged"),
-        (workers(0.0, 0.51), Finding, "on worker 1, weights differ"),
-        (workers(0.0, None), Finding, "losses or weights of worker 1 are not those of worker 0"),
-        (workers(0.0, 0.0, losses=(1.0,)), Finding, "losses or weights of worker 0 are not those of worker 0"),
-        (workers(0.0), Unjudged, "fewer than two workers trained together"),
-        (workers(0.0, 0.0, replicas=1), Unjudged, "fewer than two workers trained together"),
+        (lambda: workers(0.0, HALF), Evidence, "2 workers agree: judged"),
+        (lambda: workers(0.0, 0.0, 0.0, replicas=3), Evidence, "3 workers agree: judged"),
+        (lambda: workers(0.0, 0.51), Finding, "on worker 1, weights differ"),
+        (lambda: workers(0.0, None), Finding, "losses or weights of worker 1 are not those of worker 0"),
+        (lambda: workers(0.0, 0.0, losses=(1.0,)), Finding, "losses or weights of worker 0 are not those of worker 0"),
+        (lambda: workers(0.0), Unjudged, "fewer than two workers trained together"),
+        (lambda: workers(0.0, 0.0, replicas=1), Unjudged, "fewer than two workers trained together"),
     ],
 )
-def test_workers_must_agree(outcome: Outcome, kind: type[Outcome], stated: str) -> None:
+def test_workers_must_agree(make: Callable[[], Outcome], kind: type[Outcome], stated: str) -> None:
+    outcome = make()
     assert isinstance(outcome, kind)
     assert said_of(outcome).startswith(stated)
 
@@ -84,19 +86,22 @@ def precision(name: str = "float16", **measures: float | None) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "kind", "stated"),
+    ("make", "kind", "stated"),
     [
-        (precision(loss_scale=1.0, variables_float32=6), Evidence, "loss scale 1; "),
-        (precision(loss_scale=1024.0, variables_float32=6), Evidence, "loss scale 1024; "),
-        (precision(loss_scale=0.5, variables_float32=6), Finding, "loss scale fell to 0.5"),
-        (precision(loss_scale=None, variables_float32=6), Finding, "the optimizer has no loss scale"),
-        (precision(loss_scale=1.0, variables_float32=5), Finding, "5 of 6 variables are float32"),
-        (precision("bfloat16", loss_scale=None, variables_float32=6), Evidence, ""),
-        (precision(variables_float32=6), Unjudged, "the precision of its variables was not read"),
-        (precision(loss_scale=1.0), Unjudged, "the precision of its variables was not read"),
+        (lambda: precision(loss_scale=1.0, variables_float32=6), Evidence, "loss scale 1; "),
+        (lambda: precision(loss_scale=1024.0, variables_float32=6), Evidence, "loss scale 1024; "),
+        (lambda: precision(loss_scale=0.5, variables_float32=6), Finding, "loss scale fell to 0.5"),
+        (lambda: precision(loss_scale=None, variables_float32=6), Finding, "the optimizer has no loss scale"),
+        (lambda: precision(loss_scale=1.0, variables_float32=5), Finding, "5 of 6 variables are float32"),
+        (lambda: precision("bfloat16", loss_scale=None, variables_float32=6), Evidence, ""),
+        (lambda: precision(variables_float32=6), Unjudged, "the precision of its variables was not read"),
+        (lambda: precision(loss_scale=1.0), Unjudged, "the precision of its variables was not read"),
     ],
 )
-def test_precision_is_judged_by_the_scale_and_the_variables(outcome: Outcome, kind: type[Outcome], stated: str) -> None:
+def test_precision_is_judged_by_the_scale_and_the_variables(
+    make: Callable[[], Outcome], kind: type[Outcome], stated: str
+) -> None:
+    outcome = make()
     assert isinstance(outcome, kind)
     assert said_of(outcome).startswith(stated)
 
@@ -107,18 +112,35 @@ def masks(**measures: float | None) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "kind", "stated"),
+    ("make", "kind", "stated"),
     [
-        (masks(masks=4.0, equal_masks=0.0), Evidence, "equal masks on 2 replicas in 0 of 4 steps"),
-        (masks(masks=4.0, equal_masks=1.0), Finding, "equal masks on 2 replicas in 1 of 4 steps (keras 3.15.1)"),
-        (masks(masks=4.0, equal_masks=0.0, repeated_masks=4.0), Evidence, "equal masks on 2 replicas in 0 of 4"),
-        (masks(masks=4.0, equal_masks=0.0, repeated_masks=3.0), Finding, "with the same seed, 3 of 4 steps drew"),
-        (masks(masks=4.0, equal_masks=0.0, repeated_masks=None), Finding, "with the same seed, 0 of 4 steps drew"),
-        (masks(masks=0.0, equal_masks=0.0), Unjudged, "its masks were not compared"),
-        (masks(masks=4.0), Unjudged, "its masks were not compared"),
+        (lambda: masks(masks=4.0, equal_masks=0.0), Evidence, "equal masks on 2 replicas in 0 of 4 steps"),
+        (
+            lambda: masks(masks=4.0, equal_masks=1.0),
+            Finding,
+            "equal masks on 2 replicas in 1 of 4 steps (keras 3.15.1)",
+        ),
+        (
+            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=4.0),
+            Evidence,
+            "equal masks on 2 replicas in 0 of 4",
+        ),
+        (
+            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=3.0),
+            Finding,
+            "with the same seed, 3 of 4 steps drew",
+        ),
+        (
+            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=None),
+            Finding,
+            "with the same seed, 0 of 4 steps drew",
+        ),
+        (lambda: masks(masks=0.0, equal_masks=0.0), Unjudged, "its masks were not compared"),
+        (lambda: masks(masks=4.0), Unjudged, "its masks were not compared"),
     ],
 )
-def test_masks_differ_and_are_reproduced(outcome: Outcome, kind: type[Outcome], stated: str) -> None:
+def test_masks_differ_and_are_reproduced(make: Callable[[], Outcome], kind: type[Outcome], stated: str) -> None:
+    outcome = make()
     assert isinstance(outcome, kind)
     assert said_of(outcome).startswith(stated)
 
@@ -209,20 +231,23 @@ def worker(outcome: Any, **facts: Any) -> SmokeWorker:
 
 
 @pytest.mark.parametrize(
-    ("stated", "expected"),
+    ("make", "expected"),
     [
-        (lost(worker("raised", error_type="X"), patience_s=25.0, others_s=9.6), "worker 0 ended with X after 10 s"),
         (
-            lost(worker("died", signal="SIGABRT"), patience_s=25.0, others_s=3.0),
+            lambda: lost(worker("raised", error_type="X"), patience_s=25.0, others_s=9.6),
+            "worker 0 ended with X after 10 s",
+        ),
+        (
+            lambda: lost(worker("died", signal="SIGABRT"), patience_s=25.0, others_s=3.0),
             "worker 0 ended with SIGABRT after 3 s",
         ),
-        (lost(worker("died"), patience_s=25.0, others_s=3.0), "worker 0 ended with an exit after 3 s"),
-        (lost(worker("trained"), patience_s=25.0, others_s=3.0), "worker 0 continued training alone"),
-        (lost(worker("raised"), others_s=3.0), "the workers were not watched"),
+        (lambda: lost(worker("died"), patience_s=25.0, others_s=3.0), "worker 0 ended with an exit after 3 s"),
+        (lambda: lost(worker("trained"), patience_s=25.0, others_s=3.0), "worker 0 continued training alone"),
+        (lambda: lost(worker("raised"), others_s=3.0), "the workers were not watched"),
     ],
 )
-def test_end_of_the_other_workers_is_stated(stated: str, expected: str) -> None:
-    assert stated == expected
+def test_end_of_the_other_workers_is_stated(make: Callable[[], str], expected: str) -> None:
+    assert make() == expected
 
 
 def test_patience_with_the_other_workers_is_stated() -> None:

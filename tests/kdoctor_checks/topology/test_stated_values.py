@@ -482,7 +482,7 @@ def test_only_gpu_of_several_that_were_counted_is_not_alone() -> None:
     [
         ((), "NVIDIA H100 80GB HBM3", Status.UNKNOWN),  # its equal reports it
         ((), "NVIDIA H200", Status.PASS),  # another model does
-        (None, "NVIDIA H100 80GB HBM3", Status.PASS),  # nobody does
+        (None, "NVIDIA H100 80GB HBM3", Status.PASS),  # no GPU does
     ],
 )
 def test_health_is_needed_where_an_equal_gpu_reports_it(problems: Any, name: str, status: Status) -> None:

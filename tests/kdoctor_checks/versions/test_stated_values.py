@@ -165,7 +165,7 @@ def only(*installed: Any, **build: Any) -> Result:
     return compute_check(one_tensorflow, packages(*installed), tensorflow(**build), target())
 
 
-def test_the_only_distribution_is_named() -> None:
+def test_single_distribution_is_named() -> None:
     assert said(only(package("tensorflow", "2.21.0"))) == {
         "tensorflow": "the only TensorFlow distribution (tensorflow 2.21.0)"
     }

@@ -186,3 +186,29 @@ def test_several_slow_trainings_of_a_node_are_counted() -> None:
         result = compute_check(training_speed, fleet(4, **{**steps, "node0004": {"steps": slow}}))
         assert said(result)["node0004"].endswith(f"(10.0 ms) {text}")
     assert briefs(result) == ["trains much slower than its peers"]
+
+
+def test_fix_of_a_division_follows_the_first_group() -> None:
+    """In order of the values, if the groups have the same size."""
+    (found,) = compared({"a": "1.0"}, {"a": "2.0"}, {"a": "3.0"})
+    assert found.remedy.commands == ("python -m pip install a==1.0",)
+    assert found.rollback.commands == ("python -m pip install a==3.0",)
+
+
+@pytest.mark.parametrize("length", [38, 39, 40])
+def test_long_difference_is_shortened_to_a_line(length: int) -> None:
+    """60 characters fit: ``a VALUE, others 1 (and 1 more)``."""
+    value = "x" * (length - 2)
+    facts = {"a": "1", "b": "1"}
+    (found,) = compared(facts, facts, {"a": value, "b": "2"})
+    assert (", others 1" in found.brief) is (len(f"a {value}, others 1 (and 1 more)") <= 60)
+    (cut,) = compared(facts, facts, {"a": "x" * 99, "b": "2"})
+    assert len(cut.brief) == 60
+    assert cut.brief.endswith("x ... (and 1 more)")
+
+
+def test_trained_nodes_are_counted_by_the_fewest() -> None:
+    steps = {f"node000{n}": {"steps": {"a": 0.01, **({"b": 0.01} if n > 1 else {})}} for n in range(1, 6)}
+    assert said(compute_check(training_speed, fleet(5, **steps))) == {
+        "all nodes": "2 trainings, each on 4 nodes or more"
+    }

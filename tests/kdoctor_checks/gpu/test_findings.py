@@ -585,3 +585,39 @@ def test_expected_persistence_mode_is_stated(expected: bool) -> None:  # noqa: F
     other = gpus(1, gpu(0, persistence_mode=not expected))
     (found,) = compute_check(persistence_mode, other, expected=expected).findings
     assert found.finding.expected == f"persistence mode {'on' if expected else 'off'}"
+
+
+def test_gpu_after_one_without_a_temperature_is_judged() -> None:
+    unread = v100(0, fan_speed_percent=0, temperature_c=None, errors={"temperature_c": "Unknown Error"})
+    result = compute_check(fan, gpus(2, unread, v100(1, fan_speed_percent=0, temperature_c=90)))
+    assert [item.subject for item in result.unjudged] == [unread.subject]
+    assert [item.finding.subject for item in result.findings] == [gpu(1).subject]
+
+
+def test_lost_gpus_of_an_exact_number_need_a_restart() -> None:
+    facts = gpus(3, gpu(0), gpu(1), lost_gpu(2)), pci(3), environment()
+    enough = compute_check(count_expected, *facts, assumptions=Assumptions(gpus=GpuAssumption(count=2)))
+    assert enough.status is Status.PASS
+    (found,) = compute_check(count_expected, *facts, assumptions=Assumptions(gpus=GpuAssumption(count=3))).findings
+    assert found.finding.remedy.commands == ("sudo reboot",)
+
+
+def test_xid_of_a_gpu_that_fell_off_the_bus_is_named_next_to_other_lines() -> None:
+    gone = gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
+    lines = (xid(79), f"NVRM: GPU {bus_id(0)}: GPU has fallen off the bus.")
+    result = compute_check(responding, gpus(1, gone), pci(1), logged(*lines))
+    assert briefs(result)[0] == "lost, fell off the bus (Xid 79)"
+
+
+def test_last_summary_of_the_log_counts() -> None:
+    """Xid 154 first asks for a reset, and then for a restart, or the other way round."""
+    reset, restart = (xid(154, RECOVERY.format(action)) for action in ("GPU Reset Required", "Node Reboot Required"))
+    for lines, command in (((reset, restart), "sudo reboot"), ((restart, reset), "sudo nvidia-smi --gpu-reset")):
+        (found,) = compute_check(kernel_log, logged(*lines), gpus(1), pci(1)).findings
+        assert found.finding.remedy.commands[0].startswith(command)
+
+
+def test_log_is_explained_only_by_checks_of_what_it_has() -> None:
+    worn = gpus(1, gpu(0, ecc_uncorrected_volatile=1, recovery_action="reset"))
+    (found,) = compute_check(kernel_log, logged(xid(48)), worn, pci(1)).findings
+    assert found.finding.explained_by == ("gpu.ecc-errors",)

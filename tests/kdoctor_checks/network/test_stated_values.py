@@ -420,3 +420,16 @@ def test_way_into_gpu_memory_is_stated(flavour: Any, version: str, stated: str) 
     driver = KernelDriver(loaded=True, version=version, flavour=flavour)
     facts = Kernel(modules=("nvidia",)), driver, host(kernel="6.8.0-60-generic"), environment()
     assert said(compute_check(gpudirect, network(device(0)), *facts)) == {"GPUDirect RDMA": stated}
+
+
+def test_ports_after_one_without_counters_are_judged() -> None:
+    silent = dict.fromkeys(("link_downed", *_ERRORS))
+    result = ports(port_errors, [port(**silent)], [port(link_downed=99)], [port()])
+    assert [item.subject for item in result.unjudged] == ["mlx5_0 port 1"]
+    assert [item.finding.subject for item in result.findings] == ["mlx5_1 port 1"]
+    assert [item.subject for item in result.evidence] == ["mlx5_2 port 1"]
+
+
+def test_job_whose_tasks_are_all_here_needs_no_other_host() -> None:
+    both = hosts(hosts_reachable, other={"own": True})
+    assert (both.status, both.reason) == (Status.SKIP, "TF_CONFIG names no other task")

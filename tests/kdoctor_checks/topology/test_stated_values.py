@@ -23,9 +23,10 @@ from helpers.facts import (
 )
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
-from kdoctor.facts import Gpus, KernelLogEvent, NvLink, PciDevices
+from kdoctor.facts import Gpus, KernelLogEvent, NumaNode, NvLink, PciDevices
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
+from kdoctor_checks._catalog import sxids
 from kdoctor_checks.topology._sxids import classify, codes, summary
 from kdoctor_checks.topology.acs import acs
 from kdoctor_checks.topology.acs_settings import acs_settings
@@ -34,6 +35,7 @@ from kdoctor_checks.topology.fabric_manager import fabric_manager
 from kdoctor_checks.topology.iommu_faults import iommu_faults
 from kdoctor_checks.topology.logged_pcie_errors import logged_pcie_errors
 from kdoctor_checks.topology.numa import numa
+from kdoctor_checks.topology.nvlink_direct import nvlink_direct
 from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
 from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
 from kdoctor_checks.topology.p2p import p2p
@@ -507,3 +509,44 @@ def test_link_without_a_width_in_use_is_unknown_next_to_others() -> None:
     result = widths(*devices)
     assert [item.subject for item in result.unjudged] == [SECOND, gpu(2).subject]
     assert result.findings == ()
+
+
+def test_meaning_and_recovery_of_an_sxid_are_stated() -> None:
+
+    known = next(row for row in sxids().values() if row.recovery)
+    stated = summary([sxid(known.code)])
+    assert f"; recovery: {known.recovery}; last line: " in stated
+    assert stated.startswith(f"SXid {known.code} ({known.meaning})")
+    assert classify(sxid(10003)) == "fatal"  # "always fatal" in the guide
+    assert classify(sxid(12028)) == "lesser"
+
+
+@pytest.mark.parametrize(("number", "more"), [(1, ""), (2, " and 1 more"), (3, " and 2 more")])
+def test_further_problems_of_the_fabric_are_counted(number: int, more: str) -> None:
+    result = compute_check(fabric, gpus(1, gpu(0, fabric_problems=("route",) * number)))
+    assert briefs(result) == [f"fabric health: route{more}"]
+
+
+def test_generation_is_shown_if_all_gpus_have_their_highest() -> None:
+    assert set(briefs(widths(gpu(0), gpu(1, pcie_generation=1), pairs=()))) == {"PCIe x16"}
+
+
+def test_idle_gpus_are_skipped_only_if_all_are_idle() -> None:
+    idle: dict[str, Any] = {"pcie_generation": 1, "performance_state": 8, "utilization_gpu_percent": 0}
+    assert compute_check(pcie_generation, gpus(2, gpu(0, **idle), gpu(1, **idle)), pci(2)).status is Status.SKIP
+    assert compute_check(pcie_generation, gpus(2, gpu(0), gpu(1, **idle)), pci(2)).status is Status.PASS
+
+
+def test_node_without_cpus_is_no_node_of_the_host() -> None:
+    nodes = (*(host().numa_nodes or ()), NumaNode(index=9, cpus=()))
+    assert compute_check(numa, gpus(1), host(numa_nodes=nodes), pci(1)).status is Status.PASS
+    only = (NumaNode(index=0, cpus=near(0)),)
+    assert compute_check(numa, gpus(1), host(numa_nodes=only), pci(1)).reason == "only one NUMA node"
+
+
+def test_links_that_lead_to_switches_are_named() -> None:
+    switched = compute_check(nvlink_direct, gpus(2), pci(2))
+    assert (switched.reason or "").startswith("all NVLinks lead to NVSwitches")
+    down = (NvLink(index=0, active=False),)
+    mixed = compute_check(nvlink_direct, gpus(2, gpu(0), gpu(1, nvlinks=down)), pci(2))
+    assert (mixed.reason or "").startswith("all NVLinks lead to NVSwitches")

@@ -1,4 +1,4 @@
-"""A small version matrix, of which every answer can be worked out by hand, and a machine to judge."""
+"""A small version matrix, of which every answer can be worked out manually, and a machine to judge."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The yardstick for a tier: the same trainings in sequence in one process.
 
-It has no child processes (but those that a training itself needs), no deadlines and no checks.
+It has no child processes (but those that a training itself needs, as the workers), no deadlines and no checks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ LAST = ("smoke.determinism",)
 
 def prepare(framework: str) -> None:
     """Set up the framework as a script does, with one strategy: two in one process break each other's collectives."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     if framework == "jax":
         os.environ.update(KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
         os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={2 * REPLICAS}"
@@ -62,16 +61,28 @@ def train(scenario: Scenario, name: str, folder: Path) -> str:
     return "trained"
 
 
+def train_cases(scenario: Scenario, folder: Path) -> None:
+    """Train every case, and print how it ended."""
+    for name in scenario.cases:
+        print(scenario.id, name, train(scenario, name, folder), flush=True)
+
+
 def main() -> None:
     """Train the tier and the quicker ones with one framework, and print how each case ended."""
     tier, framework = sys.argv[1:]
     tiers = TIERS[: [str(name) for name in TIERS].index(tier) + 1]
     chosen = [one for one in SCENARIOS if one.tier in tiers and one.framework == framework]
+    forking = [one for one in chosen if one.strategy == "multi-worker"]  # before TensorFlow uses a device
+    others = sorted((one for one in chosen if one not in forking), key=lambda one: one.id in LAST)
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
+        if forking:
+            _ = importlib.import_module("tensorflow").keras.Model  # imports Keras once, not in every worker
+        for scenario in forking:
+            train_cases(scenario, Path(folder))
         prepare(framework)
-        for scenario in sorted(chosen, key=lambda one: one.id in LAST):
-            for name in scenario.cases:
-                print(scenario.id, name, train(scenario, name, Path(folder)), flush=True)
+        for scenario in others:
+            train_cases(scenario, Path(folder))
 
 
 if __name__ == "__main__":

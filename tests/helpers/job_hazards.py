@@ -5,6 +5,7 @@ The module runs in a child process of the tests, with TensorFlow and two CPU rep
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,7 @@ class LogsStep(keras.Model):  # type: ignore[misc]  # Keras has no types
 
 def _log_step() -> None:
     LOG.append(len(LOG))
+    os.environ["STEPS"] = str(len(LOG))
 
 
 class WritesFile(keras.Model):  # type: ignore[misc]  # Keras has no types

@@ -193,6 +193,7 @@ def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
                 "weights and slots": _state(model),
                 "counter": float(counter.numpy()),
                 "log": list(job_hazards.LOG),
+                "environment": dict(os.environ),
                 "files": os.listdir(folder),  # noqa: PTH208 - names only
                 "learning rate": float(rate.numpy()) if hasattr(rate, "numpy") else rate,
             }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import io
+import os
 import sys
 import types
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
@@ -110,6 +111,8 @@ class Outside:
         self._look(name, value)
 
     def _name(self, name: str, owner: Any) -> None:
+        if name == "environ":
+            self._keep_environment()
         method = getattr(type(owner), name, None) if owner is not None else None
         if method is not None:
             self._follow(getattr(method, "fget", None) or method, owner)
@@ -202,6 +205,15 @@ class Outside:
             undo = functools.partial(setattr, value, attribute, part)
             self._kept.append((place, _differs(value, attribute, part), undo))
             self._look(place, part)
+
+    def _keep_environment(self) -> None:
+        before = dict(os.environ)
+
+        def undo() -> None:
+            os.environ.clear()
+            os.environ.update(before)
+
+        self._kept.append(("os.environ", lambda: dict(os.environ) != before, undo))
 
     def _keep_global(self, name: str, scope: Dict[str, Any]) -> None:
         before = scope[name]

@@ -14,7 +14,7 @@ UNKNOWN = {
     "metric without its argument": "get_config() of the metric Counting does not return weight",
     "attribute set later": "attribute doubled of Switched is True, and False in a copy",
     "train_step set on the object": "train_step was replaced on the model object",
-    "compiled step with side effect": "a step changes LOG outside",
+    "compiled step with side effect": "a step changes LOG, os.environ outside",
     "step that writes a file": "WritesFile.train_step opens a file",
     "step whose function saves an array": "_save_array writes files (save)",
     "loss over a strategy": "uses the strategy `strategy` directly",

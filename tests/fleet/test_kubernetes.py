@@ -95,7 +95,7 @@ def ended(code: int, reason: str = "Error", **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("option", CLIENTS)
-def test_pods_that_end_while_they_are_followed_are_told_apart(option: str, tmp_path: Path) -> None:
+def test_ends_of_pods_while_they_are_followed_differ(option: str, tmp_path: Path) -> None:
     absent = ended(128, "StartError", message='exec: "kdoctor": executable file not found')
     ends: dict[str, tuple[dict[str, Any] | None, str]] = {
         "evicted": ({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."}, "Evicted"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -18,8 +17,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from helpers.command import KDOCTOR, environ, kdoctor
-from helpers.faulty_nodes import NODES, assert_judged, write_nodes
+from helpers.command import kdoctor
+from helpers.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
 from helpers.fleets import healthy
 from helpers.integrations import FOLDER, needs
 from helpers.kubernetes_api import CLIENTS, KubernetesApi, engine_options, pod
@@ -123,14 +122,9 @@ def test_interrupted_controller_resumes(option: str, tmp_path: Path) -> None:
     pods = [pod("one", "one", created=ago(1)), pod("two", "two", created=ago(1)), pod("late", "late", "Running")]
     api = KubernetesApi(tmp_path, pods, {"one": report, "two": report, "late": b"{"}, hangs=["late"])
     options = engine_options(api.config, option)
-    command = ["fleet", "run", "--engine", "kubernetes", *options, "--reports", "r"]
-    process = subprocess.Popen([*KDOCTOR, *command], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE)
-    while len(list(tmp_path.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    interrupted = interrupt(tmp_path, "--engine", "kubernetes", *options)
     api.stop()
-    assert process.returncode == 130, stderr
+    assert interrupted.returncode == 130, interrupted.stderr
     done_since = KubernetesApi(tmp_path, [pod("late", "late", created=ago(1))], {"late": report})
     try:
         done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path)
@@ -197,6 +191,17 @@ def test_log_that_never_ends_is_closed_at_the_deadline(tmp_path: Path) -> None:
         assert (node["state"], node["reason"]) == ("silent", "no report within 3 s")
     finally:
         api.stop()
+
+
+@pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")
+@pytest.mark.parametrize(
+    "text", ["{", "", "hello", "[1]", "{}", "a: b", "contexts: 1", "contexts: [{}]", "\x00", "{a: !!x 1}"]
+)
+def test_configuration_that_cannot_be_used_is_a_usage_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(text)
+    done = kdoctor("fleet", "run", "--engine", "kubernetes", "--engine-option=--kubeconfig=config", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("kdoctor: the configuration of Kubernetes cannot be used: ")
 
 
 def test_pairs_are_refused(tmp_path: Path) -> None:

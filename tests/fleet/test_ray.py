@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.command import kdoctor
 from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, write_nodes
+from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
 
 pytestmark = [pytest.mark.fleet, pytest.mark.skipif(find_spec("ray") is None, reason="not installed: ray")]
 
@@ -122,15 +120,9 @@ def test_pairs_over_ray_name_the_node_that_hangs(cluster: Cluster, tmp_path: Pat
 def test_interrupted_controller_leaves_no_task_and_resumes(cluster: Cluster, tmp_path: Path) -> None:
     names = dict(zip(cluster.nodes, ("healthy", "hanging", "healthy", "hanging"), strict=True))
     program = write_nodes(tmp_path, names)
-    common = ("--engine", "ray", f"--engine-option=address={cluster.address}", "--kdoctor", program, "--reports", "r")
-    process = subprocess.Popen(
-        [*KDOCTOR, "fleet", "run", *map(str, common)], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE
-    )
-    while len(list(tmp_path.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    address = f"--engine-option=address={cluster.address}"
+    interrupted = interrupt(tmp_path, "--engine", "ray", address, "--kdoctor", program)
+    assert interrupted.returncode == 130, interrupted.stderr
     assert_nothing_runs(program)
     write_nodes(tmp_path, dict.fromkeys(cluster.nodes, "healthy") | {cluster.nodes[0]: "absent"})
     done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path, timeout_s=300)

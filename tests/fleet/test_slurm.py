@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.command import KDOCTOR, kdoctor
 from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import NODES, assert_judged, write_nodes
+from helpers.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
 from helpers.integrations import FOLDER, needs
 from helpers.slurm import PROGRAMS, Slurm, slurm_folder
 
@@ -94,19 +91,9 @@ def test_pairs_name_the_node_that_hangs_in_a_training(slurm: Slurm, tmp_path: Pa
 
 def test_interrupted_controller_leaves_no_job_and_resumes(slurm: Slurm, program: Path) -> None:
     folder = program.parent
-    command = ["--engine", "slurm", "--kdoctor", str(program), "--reports", "r", "-w", "node[1,3,16]"]
-    process = subprocess.Popen(
-        [*KDOCTOR, "fleet", "run", *command],
-        cwd=folder,
-        env=environ(**slurm.env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    while len(list(folder.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    command = ("--engine", "slurm", "--kdoctor", program, "-w", "node[1,3,16]")
+    interrupted = interrupt(folder, *command, variables=slurm.env)
+    assert interrupted.returncode == 130, interrupted.stderr
     idle(slurm)
     write_nodes(folder, {"node3": "healthy"})
     done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=folder, variables=slurm.env)

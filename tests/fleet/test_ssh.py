@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import resource
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from helpers.command import KDOCTOR, environ, kdoctor
-from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, write_nodes
+from helpers.command import KDOCTOR, kdoctor
+from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
 from helpers.integrations import needs
 from helpers.sshd import PROGRAMS, Sshd
 
@@ -75,17 +74,9 @@ def test_nodes_that_end_later_are_killed_at_the_deadline_of_the_run(servers: Ssh
 
 def test_interrupted_controller_resumes(servers: Sshd, program: Path) -> None:
     folder = program.parent
-    process = subprocess.Popen(
-        [*KDOCTOR, *command(servers, program, "-w", "healthy,good2,hanging")],
-        cwd=folder,
-        env=environ(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    while len(list(folder.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)  # not even the record is complete
-    process.communicate(timeout=30)
+    options = ("--engine", "ssh", f"--engine-option={servers.option}", "--kdoctor", program)
+    # After SIGKILL, not even the record is complete.
+    interrupt(folder, *options, "-w", "healthy,good2,hanging", number=signal.SIGKILL)
     assert_nothing_runs(program)
     write_nodes(folder, {"hanging": "healthy", "healthy": "absent"})
     done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from helpers.command import KDOCTOR, environ
 from helpers.fleets import Document, fact, healthy
 
 NOW = "date -u +%Y-%m-%dT%H:%M:%SZ"
@@ -113,8 +115,27 @@ def assert_judged(document: Document, names: Mapping[str, str]) -> None:
     assert document["passing"] == sorted(name for name, kind in names.items() if NODES[kind].state == "passed")
 
 
+def interrupt(
+    folder: Path,
+    *arguments: str | Path,
+    number: signal.Signals = signal.SIGINT,
+    variables: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Start ``kdoctor fleet run`` with its reports in ``r``, and send it a signal when two nodes have reported."""
+    command = [*KDOCTOR, "fleet", "run", *map(str, arguments), "--reports", "r"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environ(**(variables or {})), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while len(list(folder.glob("r/nodes/*.json"))) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
 def assert_nothing_runs(program: Path) -> None:
     """Neither here nor on the nodes, which are this machine, is a process of the program left after 30 s."""
+    left = ""
     for _ in range(300):
         left = subprocess.run(("pgrep", "-f", str(program)), capture_output=True, text=True, check=False).stdout
         if not left:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from yaml import YAMLError
+
 from kdoctor.errors import UsageError
 from kdoctor.fleet.launch.engine import Ended, Engine, InterruptedRunError
 from kdoctor.fleet.launch.kubectl import Kubectl
@@ -18,6 +20,8 @@ from kdoctor.probes.process.readers import Take
 
 _KNOWN = ("--namespace", "--context", "--kubeconfig")
 """Options of kubectl that the client understands. With others, kubectl is used."""
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError)
+"""What the client raises for a configuration of another shape."""
 _ASK_S = 60.0
 _CONNECT_S = 30.0
 _PIECE = 65536
@@ -45,8 +49,8 @@ class KubernetesApi(Pods):
         self._errors = (client.ApiException, OSError, *_http_errors())
         try:
             api, namespace = _connect(config, client, values.get("kubeconfig"), values.get("context"))
-        except (config.ConfigException, OSError, ValueError) as error:
-            raise UsageError(f"the configuration of Kubernetes cannot be used: {error}") from error
+        except (config.ConfigException, OSError, YAMLError, *_MALFORMED) as error:
+            raise UsageError(f"the configuration of Kubernetes cannot be used: {_line(error)}") from error
         self._core = client.CoreV1Api(api)
         self._namespace = values.get("namespace") or namespace
         self._stopped = False

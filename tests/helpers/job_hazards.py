@@ -141,6 +141,37 @@ class ReplicaDropout(layers.Dropout):  # type: ignore[misc, name-defined]  # Ker
         return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
 
 
+class OwnDropout(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
+    """Dropout with TensorFlow's random functions, so that it has no generator of Keras."""
+
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        return _mask_of_replica(inputs) if training else inputs
+
+
+class ListedDropout(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
+    """Dropout whose generator is in a list."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.generators = [keras.random.SeedGenerator(7)]
+
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        return keras.random.dropout(inputs, 0.5, seed=self.generators[0]) if training else inputs
+
+
+class AlwaysDrops(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
+    """Draws at inference, too, as the sampling of a variational autoencoder does."""
+
+    def call(self, inputs: Any) -> Any:
+        return _mask_of_replica(inputs)
+
+
+def _mask_of_replica(inputs: Any) -> Any:
+    replica = tf.distribute.get_replica_context()
+    place = replica.replica_id_in_sync_group if replica else 0
+    return tf.nn.experimental.stateless_dropout(inputs, 0.5, seed=tf.stack([7, tf.cast(place, tf.int32)]))
+
+
 class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
     """Its first step builds two optimizers, as in most generative adversarial networks."""
 
@@ -281,6 +312,9 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "steps fixed": lambda: _compiled(_model(), steps_per_execution=1),
         "dropout": lambda: _compiled(_model(keras.Model, layers.Dropout(0.5))),
         "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
+        "own dropout": lambda: _compiled(_model(keras.Model, OwnDropout())),
+        "own dropout of a list": lambda: _compiled(_model(keras.Model, ListedDropout())),
+        "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),
         "averages fixed": lambda: _compiled(_model(), _sgd(use_ema=True)),

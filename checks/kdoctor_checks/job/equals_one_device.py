@@ -8,11 +8,13 @@ from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_weights
 from kdoctor_checks.job._options import MOSTLY, TOLERANCE
+from kdoctor_checks.job._reported import is_noise
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import finding, unknown
 
 _SGD = "your model with plain SGD"
 _BRIEF = "weights differ from one device's"
+_RANDOM = "random numbers that kdoctor cannot turn off"
 _REMEDY = (
     "Return one number per example from the loss function, not their mean. In a custom train_step, call "
     "self.compute_loss."
@@ -28,13 +30,14 @@ _OWN_REMEDY = (
 def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE) -> Iterator[Outcome]:
     """The model trained on all replicas matches one device.
 
-    Why: a custom loss function that returns the mean of its batch is R times too large on R replicas. Keras 3 averages
-    numbers per example over the global batch, but adds up single numbers. A train_step that ignores the replicas trains
-    something else than was tested on one GPU. kdoctor compares copies of the model twice. The first comparison uses the
-    job's own optimizer and options. Adam and most others divide by the size of the gradient, which hides one that is
-    too large. So the second one uses SGD, unless the job does. Random layers run in inference mode, and
-    BatchNormalization uses the moments of the whole batch. The relative difference is 1e-7 to 3e-4 for rounding, and 1
-    for a mean on two replicas. A variable that another order of the examples changes as much is left out.
+    Why: the job trains to other weights on several replicas than on one device, without an error. A custom loss
+    function that returns the mean of its batch is R times too large on R replicas: Keras 3 averages numbers per example
+    over the global batch, but adds up single numbers. A train_step that ignores the replicas is another cause. kdoctor
+    compares copies of the model twice. The first comparison uses the job's own optimizer and options. Adam and most
+    others divide by the size of the gradient, which hides one that is too large. So the second one uses SGD, unless the
+    job does. Random layers run in inference mode, and BatchNormalization uses the moments of the whole batch. The
+    relative difference is 1e-7 to 3e-4 for rounding, and 1 for a mean on two replicas. A variable that another order of
+    the examples changes as much is left out.
     Remedy: return one number per example from the loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
@@ -57,7 +60,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
         return unknown(subject, f"not compared with one device: {own.not_compared or 'the weights are not finite'}")
     if own.rounded_share > MOSTLY:
         reason = f"another order of the examples changes the weights of one device by {own.noise or 0:.2g} as well"
-        return unknown(subject, f"{reason}, because of rounding or of random numbers that come from no Keras layer")
+        return unknown(subject, f"{reason}, because of rounding or of {_RANDOM}")
     details = [f"relative difference {own.deviation:.2g} after {counted(training.steps, 'step')}"]
     values = {option.name: option.value for option in training.options}
     details += [f"without {some([values.get(name, name) for name in own.without])}"] if own.without else []
@@ -84,11 +87,11 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if training.deviation <= tolerance:
         observed = f"weights match one device's {difference}"
         return Evidence(subject=_SGD, observed=observed, brief=_short(run, training.deviation))
-    if training.noise is not None and not training.noise <= tolerance:
+    if is_noise(training.deviation, training.noise):
         return unknown(
             _SGD,
-            f"two trainings on one device differ by {training.noise:.2g} as well, because of random numbers that do "
-            "not come from a Keras layer",
+            f"another order of the examples changes the weights of one device by {training.noise:.2g} as well, because "
+            f"of {_RANDOM}",
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
     return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))

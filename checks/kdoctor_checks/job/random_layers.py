@@ -43,9 +43,7 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
         yield model
         return
     training = job_of(run).training
-    layers = model.random_layers
-    if layers is None and training and (training.deviation is not None or training.own_losses):
-        layers = training.stilled
+    layers = _drawing(model, training)
     if layers is None:
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
     elif not layers:
@@ -54,6 +52,16 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
         yield NotApplicable(reason="the job has only one replica")
     else:
         yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
+
+
+def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] | None:
+    """The layers that draw random numbers; None if they are not known."""
+    if training is None:
+        return model.random_layers
+    found = (*training.stilled, *training.equal_draws, *training.different_draws)
+    if model.random_layers is not None:
+        return tuple(dict.fromkeys((*model.random_layers, *found)))
+    return tuple(dict.fromkeys(found)) if training.deviation is not None or training.own_losses else None
 
 
 def _judge(

@@ -191,9 +191,10 @@ class JobTraining:
     """With SGD: the largest difference of a weight from one device's, relative to the largest change of its variable
     there, or to a tenth of the largest change of any variable."""
     noise: float | None = None
-    """The same between two trainings on one device, if measured; more than rounding means randomness."""
+    """The same between two orders of the examples on one device, if measured; more than rounding means randomness."""
     stilled: tuple[str, ...] = ()
-    """Layers with random numbers, which run as at inference in the comparisons."""
+    """Layers with random numbers, which run as at inference in the comparisons. Layers of the job's own classes without
+    a generator of Keras are among them if the weights differed while they drew."""
     equal_draws: tuple[str, ...] = ()
     """Random layers that were called on every replica and drew the same numbers on two of them."""
     different_draws: tuple[str, ...] = ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from kdoctor_target.job import evaluating, measures
+from kdoctor_target.job import evaluating, masks, measures
 from kdoctor_target.job.cloning import CopyError
 from kdoctor_target.job.copies import Setup, optimizers_in
 from kdoctor_target.job.measures import Difference
@@ -31,7 +31,7 @@ class Comparison:
         trials: Trials,
         options: List[Option],
         without: Tuple[str, ...],
-        noted: List[Facts],
+        known: Mapping[str, Any],
         say: Callable[..., None],
     ) -> None:
         """Prepare the comparisons.
@@ -40,13 +40,16 @@ class Comparison:
             trials: has trained the job on the replicas.
             options: of the job.
             without: options with which it raises, so it is compared without them.
-            noted: facts about options.
+            known: facts about the job's options and random layers.
             say: notes facts.
         """
         self._trials = trials
         self._options = [option for option in options if option.name not in without]
         self._without = without
-        self._noted = noted
+        self._noted: List[Facts] = list(known.get("options", ()))
+        self._drawing: Dict[str, List[str]] = {
+            name: list(known.get(name, ())) for name in ("stilled", "equal_draws", "different_draws")
+        }
         self._say = say
         model = trials.mirrored
         self._optimizers = list(optimizers_in(keras_of(model), model).values())
@@ -59,7 +62,7 @@ class Comparison:
         """
         model = self._trials.mirrored
         setup = Setup(without=self._without, still=True)
-        designed = random_layers(model) or list(normalisations(model))
+        designed = random_layers(model) or self._trials.copier.drawing or list(normalisations(model))
         names = [getattr(one, "path", one.name) for one in model.weights]
         optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
         facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
@@ -80,6 +83,9 @@ class Comparison:
         except Exception as error:
             self._say(own=dict(facts, not_compared=_reason(error)))
             return
+        if found and (found.rounded or not found.deviation <= measures.TOLERANCE) and self._still_more():
+            self.compare_own(trained)
+            return
         facts.update(_logs(mirrored, alone, reordered))
         if found is None:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
@@ -90,6 +96,20 @@ class Comparison:
             name, rest = blamed
             self._without = (*self._without, name)
             self._say(own=dict(facts, without=list(self._without), **rest))
+
+    def _still_more(self) -> bool:
+        """Have the job's own layers that draw random numbers run as at inference, too; whether that is possible."""
+        trials, copier = self._trials, self._trials.copier
+        if copier.drawing:
+            return False
+        layers = layers_of(trials.mirrored)
+        drawn = masks.find_drawing(trials.mirrored, trials.strategy, trials.batches[0])
+        copier.drawing = tuple(place for place in drawn if masks.takes_training(layers[place]))
+        for place, kind in drawn.items():
+            self._drawing[kind].append(copier.name_of(place))
+        self._drawing["stilled"] += map(copier.name_of, copier.drawing)
+        self._say(**self._drawing)
+        return bool(copier.drawing)
 
     def _find_option(
         self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
@@ -165,7 +185,8 @@ class Comparison:
         deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
         self._say(deviation=deviation)
         if not deviation < measures.QUIET:
-            again = trials.on_one_device(setup)
+            # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
+            again = trials.on_one_device(setup, order=1)
             self._say(noise=measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale))
 
     def _unmoved(self, alone: Trained) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.job.cloning import CopyError, allow_lambdas, clone, own_names, same_attributes, why_not
 from kdoctor_target.job.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
@@ -37,6 +37,13 @@ class Copier:
         self._steps = steps
         self.weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
+        self.drawing: Tuple[int, ...] = ()
+        """Places in :func:`layers_of` of layers that were found to draw random numbers, besides ``random_layers``."""
+
+    def name_of(self, place: int) -> str:
+        """The name of the layer at this place in the job's model, or its number if the model has fewer."""
+        layers = layers_of(self._model)
+        return str(layers[place].name) if place < len(layers) else f"layer {place + 1}"
 
     def copy(self, batch: Any, setup: Setup) -> Any:
         """A compiled copy with the model's weights, made in the current scope.
@@ -59,7 +66,7 @@ class Copier:
                 "pass a function that builds the whole model"
             )
         if setup.still:
-            make_comparable(made)
+            make_comparable(made, self.drawing)
         self._compile(made, setup)
         if not (made.built and made.weights):
             _build(made, batch)
@@ -82,7 +89,7 @@ class Copier:
         if self._builder is not None or raw_compile(self._model) is None or BUILT_LATE in setup.without:
             return self.copy(batch, setup)
         if setup.still:
-            make_comparable(trained)
+            make_comparable(trained, self.drawing)
         self._compile(trained, setup)
         trained.set_weights(self.weights)
         return trained
@@ -159,12 +166,17 @@ def _build(made: Any, batch: Any) -> None:
         raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
 
 
-def make_comparable(made: Any) -> None:
+def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
     """Run layers with random numbers as at inference, and synchronize BatchNormalization.
 
     Random numbers per replica and moments of a share of the batch are correct, but differ from one device.
+
+    Args:
+        made: a copy of the job's model.
+        drawing: places in :func:`layers_of` of further layers that draw random numbers.
     """
-    for layer in random_layers(made):
+    layers = layers_of(made)
+    for layer in (*random_layers(made), *(layers[place] for place in drawing)):
         _still(layer)
     for layer in list(normalisations(made)):
         layer.synchronized = True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Dict, List, Sequence, Tuple
 
 import tensorflow as tf
 
-from kdoctor_target.job.model import random_layers
-from kdoctor_target.job.parts import describe
+from kdoctor_target.job.model import layers_of, random_layers
+from kdoctor_target.job.parts import describe, is_own_class
 
 _DRAWS = 16
 """Draws of replicas that are equal until then are equal: by chance, a fair coin is so once in 2 ** 16 times."""
@@ -49,6 +50,44 @@ def draw(model: Any, strategy: Any, batch: Any, names: Sequence[str]) -> Dict[st
     return {"equal_draws": equal, "different_draws": different, "undrawn": undrawn}
 
 
+def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
+    """The layers of the job's own classes that draw random numbers without a generator of Keras, found by calling them.
+
+    They use TensorFlow's random functions, for example. A layer that has such layers is not one itself.
+
+    Args:
+        model: a copy of the job's model.
+        strategy: under which it was made.
+        batch: an element of the data.
+
+    Returns:
+        Their places in ``layers_of``, and the fact that names them: ``equal_draws`` if two replicas drew the same
+        numbers, else ``different_draws``.
+    """
+    layers = layers_of(model)
+    random = {id(layer) for layer in random_layers(model)}
+    candidates = [layer for layer in layers if is_own_class(type(layer))]
+    calls, _ = _calls(model, [layer for layer in candidates if id(layer) not in random], batch)
+    found: Dict[int, str] = {}
+    for layer in reversed(candidates):  # inner layers come after the layers that have them
+        if id(layer) not in calls or any(id(part) in random for part in layers_of(layer)):
+            continue
+        try:
+            draws = _draws(layer, calls[id(layer)], strategy)
+        except Exception:  # noqa: S112 - a layer that cannot be called alone stays as it is
+            continue
+        if len({part for parts in draws for part in parts}) > 1:
+            random.add(id(layer))
+            equal = all(len(set(parts)) < len(parts) for parts in draws)
+            found[layers.index(layer)] = "equal_draws" if equal else "different_draws"
+    return found
+
+
+def takes_training(layer: Any) -> bool:
+    """Whether the layer may compute something else at inference."""
+    return "training" in inspect.signature(layer.call).parameters
+
+
 def _calls(model: Any, layers: Sequence[Any], batch: Any) -> Tuple[Dict[int, Call], str]:
     """The arguments with which the model calls each layer, by its id, and why others have none."""
     calls: Dict[int, Call] = {}
@@ -79,10 +118,12 @@ def _record(layer: Any, calls: Dict[int, Call]) -> None:
 def _draws(layer: Any, call: Call, strategy: Any) -> List[List[bytes]]:
     """The result of each draw on each replica."""
     arguments, named = call
+    if takes_training(layer):
+        named = dict(named, training=True)
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
     def step() -> Any:
-        return strategy.run(lambda: tf.nest.flatten(layer(*arguments, training=True, **named))[0])
+        return strategy.run(lambda: tf.nest.flatten(layer(*arguments, **named))[0])
 
     drawn = (strategy.experimental_local_results(step()) for _ in range(_DRAWS))
     return [[part.numpy().tobytes() for part in parts] for parts in drawn]

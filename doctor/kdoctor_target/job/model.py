@@ -82,6 +82,7 @@ def _draws(layer: Any) -> bool:
     if rates and not any(np.any(rate) for rate in rates):
         return False
     owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
+    owned += getattr(layer, "_seed_generators", ())  # of Keras 3, also those in a list or a dictionary
     return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)
 
 

@@ -86,8 +86,7 @@ class JobTrainer:
         if reason:
             self._say(not_compared=reason)
             return
-        noted = self.facts.get("options", [])
-        comparison = Comparison(self._trials, options_of(self._model), without, noted, self._say)
+        comparison = Comparison(self._trials, options_of(self._model), without, self.facts, self._say)
         try:
             comparison.compare_own(trained)
             comparison.evaluate()

@@ -23,12 +23,14 @@ UNKNOWN = {
     "loss with a counter": "a step changes counter outside",
     "loss over the model": "model is the model itself",
     "no step changes a weight": "no weight changes",
+    "draws at inference": "random numbers that kdoctor cannot turn off",
 }
 """Jobs that are not compared with one device, and a decisive part of the reason."""
 FOUND = {
     "clipping": ("job.clipping", "clipnorm=0.02 on 2 replicas: weights differ from one device's by"),
     "steps": ("job.steps-per-execution", "8 on 2 replicas: InvalidArgumentError"),
     "dropout": ("job.random-layers", "dropout on 2 replicas: equal numbers"),
+    "own dropout of a list": ("job.random-layers", "listed_dropout on 2 replicas: equal numbers"),
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
     "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
@@ -37,7 +39,7 @@ FOUND = {
 """Jobs with one problem, the check that fails and the start of its finding."""
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
-    *("clipping fixed", "steps fixed", "dropout fixed", "averages fixed"),
+    *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed"),
 )
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""

@@ -217,6 +217,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.random-layers", {"model": {"random_layers": ("dropout",)}}, "dropout on 4 replicas"),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"stilled": ("noise",)}}, "noise on 4"),
     ("job.random-layers", {"model": {"random_layers": ("drop",)}, "training": UNDRAWN}, "drop on 4 replicas"),
+    ("job.random-layers", {"training": {"equal_draws": ("mine",), "stilled": ("mine",)}}, "mine on 4 replicas"),
     ("job.input-bound", {"data": {"seconds_per_batch": 0.02}}, "0.02 s"),
     ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=75, limit_bytes=80),)}}, "94%"),
     ("job.trains", {"training": {"problem": "OOM"}}, "OOM"),
@@ -279,6 +280,8 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.equals-one-device", {"training": {"not_compared": "no weight moves"}}),
     ("job.equals-one-device", {"training": {"deviation": 0.5, "noise": 0.5}}),
     ("job.reported-loss", {"training": {"losses": (), "own": None}}),
+    ("job.reported-loss", {"training": {"losses": (0.25, 0.24, 0.22), "deviation": 0.3, "noise": 0.03}}),
+    ("job.reported-loss", {"training": {**SGD, **own(logs={"loss": 0.45}, rounded_share=0.9)}}),
     *((check_id, {"data": {"unread": "used up"}}) for check_id in ("job.data-readable", "job.epoch-ends")),
 ]
 
@@ -407,9 +410,12 @@ def reference_trainings(deviation: float | None, noise: float | None) -> dict[st
     [
         ("job.equals-one-device", reference_trainings(0.05, None), Status.PASS),
         ("job.equals-one-device", reference_trainings(0.0501, None), Status.FAIL),
-        # Two trainings on one device that differ by more than the tolerance show nothing.
-        ("job.equals-one-device", reference_trainings(0.5, 0.05), Status.FAIL),
-        ("job.equals-one-device", reference_trainings(0.5, 0.0501), Status.UNKNOWN),
+        # A difference of at most ten times that of another order of the examples shows nothing.
+        ("job.equals-one-device", reference_trainings(0.5, 0.0499), Status.FAIL),
+        ("job.equals-one-device", reference_trainings(0.5, 0.05), Status.UNKNOWN),
+        ("job.equals-one-device", reference_trainings(0.06, 0.01), Status.UNKNOWN),
+        ("job.equals-one-device", reference_trainings(1.0, 0.06), Status.FAIL),
+        ("job.equals-one-device", reference_trainings(0.06, float("nan")), Status.UNKNOWN),
         ("job.equals-one-device", {"training": own(deviation=0.01)}, Status.PASS),
         ("job.equals-one-device", {"training": own(deviation=0.0101)}, Status.FAIL),
         ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=9, limit_bytes=10),)}},
@@ -528,6 +534,8 @@ def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
          "it was not compared with one device"),
         ("job.reported-loss", {"training": {"losses": (4.0, 3.8, 3.6)}}, "loss", "4, 3.8, 3.6 instead of 1, 0.95, 0.9"),
         ("job.random-layers", {}, "random layers", "none"),
+        ("job.random-layers", {"training": {"different_draws": ("mine",)}}, "random layers",
+         "mine: different numbers on each replica (measured here)"),
         ("job.random-layers", {"model": {"random_layers": None}, "training": {"stilled": ()}}, "random layers", "none"),
         ("job.steps-per-execution", {}, "steps_per_execution", "1"),
         ("job.steps-per-execution", {"model": {"steps_per_execution": 0}}, "steps_per_execution", "1"),

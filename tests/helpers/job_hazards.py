@@ -172,6 +172,34 @@ def _mask_of_replica(inputs: Any) -> Any:
     return tf.nn.experimental.stateless_dropout(inputs, 0.5, seed=tf.stack([7, tf.cast(place, tf.int32)]))
 
 
+class Sampling(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
+    """The sampling of a variational autoencoder, as in the examples of Keras."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.seed_generator = keras.random.SeedGenerator(1337)
+
+    def call(self, inputs: Any) -> Any:
+        return inputs + keras.random.normal(keras.ops.shape(inputs), seed=self.seed_generator)
+
+
+class SumsGradients(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its loss of a replica is not divided by their number, and it draws random numbers in each step."""
+
+    def __init__(self, *parts: Any, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self.seed_generator = keras.random.SeedGenerator(1337)
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        noise = 0.3 * keras.random.normal(keras.ops.shape(inputs), seed=self.seed_generator)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(_each(targets, self(inputs + noise, training=True)))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
 class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
     """Its first step builds two optimizers, as in most generative adversarial networks."""
 
@@ -314,6 +342,8 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
         "own dropout": lambda: _compiled(_model(keras.Model, OwnDropout())),
         "own dropout of a list": lambda: _compiled(_model(keras.Model, ListedDropout())),
+        "sampling": lambda: _compiled(_model(keras.Model, Sampling())),
+        "sums gradients": lambda: _compiled(_model(SumsGradients), metrics=()),
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),

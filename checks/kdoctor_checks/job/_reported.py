@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kdoctor.facts import JobTraining
 from kdoctor.facts.job import Logs
+from kdoctor_checks.job._options import MOSTLY, TOLERANCE
 from kdoctor_checks.smoke._cases import format_losses
 
 _BEYOND_ROUNDING = 10.0
 """A difference of at most this many times that of another order of the examples is explained by rounding."""
 
 
+RANDOM = "random numbers change the weights of one device as much as several replicas do"
+"""Why a difference of reported numbers shows nothing, see :func:`is_random`."""
+
+
 def is_noise(difference: float, noise: float | None) -> bool:
     """Whether another order of the examples on one device explains a difference; not if that was not measured."""
     return noise is not None and not difference > _BEYOND_ROUNDING * noise
+
+
+def is_random(training: JobTraining) -> bool:
+    """Whether random numbers that are drawn in the comparisons, or rounding, explain why the weights differ."""
+    if training.own is not None and training.own.rounded_share > MOSTLY:
+        return True
+    deviation = training.deviation
+    return deviation is not None and deviation > TOLERANCE and is_noise(deviation, training.noise)
 
 
 def differences(logs: Logs, reference: Logs, reordered: Logs, tolerance: float) -> list[str]:

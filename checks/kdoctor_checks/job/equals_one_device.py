@@ -13,14 +13,17 @@ from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import finding, unknown
 
 _SGD = "your model with plain SGD"
+_STRETCHED = 0.25
+"""Two replicas make the weights move twice as far, or half as far, if the gradients are reduced incorrectly."""
 _BRIEF = "weights differ from one device's"
 _RANDOM = "random numbers that kdoctor cannot turn off"
 _REMEDY = (
-    "Return one number per example from the loss function, not their mean. In a custom train_step, call "
-    "self.compute_loss."
+    "Return one number per example from the loss function. In train_step, call self.compute_loss, or divide the loss "
+    "by the number of replicas."
 )
 _OWN_REMEDY = (
-    "In train_step and in the optimizer, add up the gradients of the replicas before any step that is not linear."
+    "Add up the gradients of the replicas before any step that is not linear. A loss over pairs of examples sees only "
+    "those of its replica."
 )
 
 
@@ -83,11 +86,12 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if training.not_compared or training.deviation is None:
         return unknown(_SGD, f"not compared with one device: {training.not_compared or _unfinished(run)}")
     difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
+    difference += f"; {training.stretch:.2g} times as far as on one device" if _is_stretched(training) else ""
     difference += f"; in inference mode: {some(training.stilled)})" if training.stilled else ")"
     if training.deviation <= tolerance:
         observed = f"weights match one device's {difference}"
         return Evidence(subject=_SGD, observed=observed, brief=_short(run, training.deviation))
-    if is_noise(training.deviation, training.noise):
+    if is_noise(training.deviation, training.noise) and not _is_stretched(training):
         return unknown(
             _SGD,
             f"another order of the examples changes the weights of one device by {training.noise:.2g} as well, because "
@@ -95,6 +99,14 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
     return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))
+
+
+def _is_stretched(training: JobTraining) -> bool:
+    """Whether the replicas move the weights another way than one device, beyond what random numbers explain."""
+    if training.stretch is None or not abs(training.stretch - 1) > _STRETCHED:
+        return False
+    noise = training.stretch_noise
+    return not is_noise(abs(training.stretch - 1), None if noise is None else abs(noise - 1))
 
 
 def _short(run: SmokeRun, deviation: float) -> str:

@@ -7,7 +7,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU, of_losses
-from kdoctor_checks.job._reported import differences
+from kdoctor_checks.job._reported import RANDOM, differences, is_random
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -46,7 +46,9 @@ def evaluate(run: SmokeRun, *, tolerance: float = 1e-3) -> Iterator[Outcome]:
     else:
         on = f"with a final batch of {counted(uneven.final_batch, 'example')} over {counted(replicas, 'replica')}"
         wrong = differences(uneven.logs, uneven.reference, uneven.reordered, tolerance)
-        if uneven.problem or wrong:
+        if wrong and not uneven.problem and is_random(training):
+            yield unknown(_SUBJECT, RANDOM)
+        elif uneven.problem or wrong:
             observed = f"{uneven.problem or '; '.join(wrong)} ({on})"
             brief = "differs from one device if the last batch is uneven"
             yield finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))

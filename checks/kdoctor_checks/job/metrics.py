@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import JobTraining, SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._causes import NO_GPU, of_losses
-from kdoctor_checks.job._reported import differences
+from kdoctor_checks.job._reported import RANDOM, differences, is_random
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -15,7 +15,10 @@ _VALIDATION = "val_"
 _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
 )
-_REMEDY = "Use a keras.metrics.Metric made in strategy.scope(), which adds up over the replicas, in train_step, too."
+_REMEDY = (
+    "Use Keras metrics made in strategy.scope(), in train_step, too. Multiply a loss of Keras 3 by the number of "
+    "replicas before such a metric."
+)
 
 
 @check("job.metrics", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU)
@@ -80,7 +83,9 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     if full is None:
         return
     wrong = differences(full.logs, full.reference, full.reordered, tolerance)
-    if full.problem or wrong:
+    if wrong and not full.problem and is_random(training):
+        yield unknown("evaluate", RANDOM)
+    elif full.problem or wrong:
         brief = "raises" if full.problem else "reports other numbers than on one device"
         observed = full.problem or "; ".join(wrong)
         yield finding("evaluate", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))

@@ -6,8 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import JobTraining, SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._causes import NO_GPU, of_losses
-from kdoctor_checks.job._options import MOSTLY
-from kdoctor_checks.job._reported import is_noise
+from kdoctor_checks.job._reported import RANDOM, is_random
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
@@ -42,16 +41,14 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
 def _judge(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
     losses, reference = training.losses, training.reference_losses
     own = training.own
-    is_random = training.deviation is not None and is_noise(training.deviation, training.noise)
     if not losses and own and not own.not_compared and {"loss"} <= own.logs.keys() & own.reference_logs.keys():
         losses, reference = (own.logs["loss"],), (own.reference_logs["loss"],)
-        is_random = own.rounded_share > MOSTLY
     if len(losses) != len(reference) or not losses:
         return unknown("loss", "it was not compared with one device")
     if losses_match(losses, reference, tolerance):
         return evidence("loss", f"{format_losses(losses)}, as on one device")
-    if is_random:
-        return unknown("loss", "random numbers change the weights of one device as much as several replicas do")
+    if is_random(training):
+        return unknown("loss", RANDOM)
     observed = f"{format_losses(losses)} instead of {format_losses(reference)}"
     brief = "fit reports another loss than on one device"
     return finding("loss", observed, "the losses of one device", _REMEDY, brief=brief, explained_by=of_losses(run))

@@ -192,6 +192,11 @@ class JobTraining:
     there, or to a tenth of the largest change of any variable."""
     noise: float | None = None
     """The same between two orders of the examples on one device, if measured; more than rounding means randomness."""
+    stretch: float | None = None
+    """With SGD: how many times as far the weights moved as on one device, in the same direction. Gradients that are
+    summed over R replicas instead of averaged make it about R."""
+    stretch_noise: float | None = None
+    """The same for another order of the examples on one device, if measured: about 1."""
     stilled: tuple[str, ...] = ()
     """Layers with random numbers, which run as at inference in the comparisons. Layers of the job's own classes without
     a generator of Keras are among them if the weights differed while they drew."""

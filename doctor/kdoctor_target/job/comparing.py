@@ -52,7 +52,9 @@ class Comparison:
         }
         self._say = say
         model = trials.mirrored
-        self._optimizers = list(optimizers_in(keras_of(model), model).values())
+        made = list(optimizers_in(keras_of(model), model).values())
+        # A train_step may use other optimizers than the one that compile() makes by default.
+        self._optimizers = [one for one in made if int(one.iterations.numpy()) > 0] or made
 
     def compare_own(self, trained: Trained) -> None:
         """With the job's own optimizer and options, and its random layers at inference.
@@ -183,11 +185,14 @@ class Comparison:
             self._say(not_compared=self._unmoved(alone))
             return
         deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
-        self._say(deviation=deviation)
+        self._say(deviation=deviation, stretch=measures.stretch(alone.started, alone.weights, mirrored.weights))
         if not deviation < measures.QUIET:
             # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
             again = trials.on_one_device(setup, order=1)
-            self._say(noise=measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale))
+            self._say(
+                noise=measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale),
+                stretch_noise=measures.stretch(alone.started, alone.weights, again.weights),
+            )
 
     def _unmoved(self, alone: Trained) -> str:
         changes = measures.max_or_nan(measures.largest(alone.started, alone.copies))

@@ -85,6 +85,18 @@ def scale_of(started: Sequence[Any], reference: Sequence[Any], measure: Any = ty
     return np.maximum(changes, SMALLEST_CHANGE * way) if way and math.isfinite(way) else None
 
 
+def stretch(started: Sequence[Any], reference: Sequence[Any], other: Sequence[Any]) -> Optional[float]:
+    """How many times as far the weights moved as those of the reference, in its direction; None if those did not.
+
+    Random numbers that differ from step to step change it less than any single weight.
+    """
+    ways = [_floats(one) - _floats(start) for start, one in zip(started, reference)]
+    others = [_floats(one) - _floats(start) for start, one in zip(started, other)]
+    length = sum(float(np.sum(way * way)) for way in ways)
+    found = sum(float(np.sum(way * one)) for way, one in zip(ways, others)) / length if length else math.nan
+    return found if math.isfinite(found) else None
+
+
 def max_or_nan(values: Any) -> float:
     """The largest value; NaN if there is one, 0 if there are none."""
     return float(np.max(values)) if len(values) else 0.0

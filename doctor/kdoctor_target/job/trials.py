@@ -15,6 +15,7 @@ import tensorflow as tf
 from kdoctor_target.job.copies import Copier, Setup
 from kdoctor_target.job.fitting import FitArguments
 from kdoctor_target.job.measures import numbers
+from kdoctor_target.job.model import layers_of
 from kdoctor_target.job.parts import keras_of
 from kdoctor_target.training.replicas import read_copies
 
@@ -90,7 +91,8 @@ class Trials:
 
         Args:
             setup: what the copy has of the job.
-            order: the examples of each batch are reordered, in another way for each number but 0.
+            order: the examples of each batch are reordered, and generators of Keras seeded, in another way for each
+                number but 0.
 
         Raises:
             CopyError: the model cannot be copied.
@@ -99,6 +101,7 @@ class Trials:
 
         def work() -> Trained:
             self.alone = self._ready(self.alone, setup._replace(one_device=True))
+            _reseed(self.alone, order)
             batches = [_reordered(batch, order) for batch in self.batches]
             return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
@@ -153,6 +156,15 @@ def dataset(batches: Sequence[Any]) -> Any:
     joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
     full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
     return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full)
+
+
+def _reseed(model: Any, order: int) -> None:
+    """Have the generators of Keras 3 draw other numbers; Keras 2 has none whose state is a variable of the layer."""
+    for part in (model, *layers_of(model)) if order else ():
+        for generator in getattr(part, "_seed_generators", ()):
+            state = generator.state.numpy()
+            state[0] += order
+            generator.state.assign(state)
 
 
 def _reordered(batch: Any, order: int) -> Any:

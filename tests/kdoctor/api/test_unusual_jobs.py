@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,8 @@ FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed"),
 )
+ALSO = {"sampling", "sums gradients"}
+"""Jobs that draw random numbers where the comparison with one device cannot turn them off."""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 
@@ -50,10 +53,10 @@ pytestmark = pytest.mark.tensorflow
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All jobs, in one child process."""
-    return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *UNKNOWN, *FOUND, *FINE)
+    return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *UNKNOWN, *FOUND, *FINE, *ALSO)
 
 
-@pytest.mark.parametrize("name", [*UNKNOWN, *FOUND, *FINE])
+@pytest.mark.parametrize("name", [*UNKNOWN, *FOUND, *FINE, *sorted(ALSO)])
 def test_preflight_changes_nothing_of_the_job(jobs: dict[str, Any], name: str) -> None:
     assert jobs[name]["changed"] == []
 
@@ -80,3 +83,19 @@ def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any],
 def test_corrected_and_unusual_jobs_pass(jobs: dict[str, Any], name: str) -> None:
     assert (jobs[name]["findings"].keys() - TIMED, jobs[name]["unknown"]) == (set(), {})
     assert jobs[name]["verdict"] == "pass"
+
+
+def test_sampling_is_not_reported_as_a_wrong_reduction(jobs: dict[str, Any]) -> None:
+    assert jobs["sampling"]["findings"].keys() - TIMED == {"job.random-layers"}
+    assert jobs["sampling"]["unknown"].keys() - {"job.metrics", "job.evaluate"} <= {
+        "job.equals-one-device",
+        "job.reported-loss",
+    }
+    assert "random numbers" in jobs["sampling"]["unknown"]["job.equals-one-device"]
+
+
+def test_summed_gradients_are_found_among_random_numbers(jobs: dict[str, Any]) -> None:
+    (observed,) = jobs["sums gradients"]["findings"]["job.equals-one-device"]
+    found = re.search(r"([\d.]+) times as far as on one device", observed)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(2, abs=0.3)  # two replicas

@@ -15,6 +15,8 @@ from kdoctor_checks.smoke._judging import finding, unknown
 _SGD = "your model with plain SGD"
 _STRETCHED = 0.25
 """Two replicas make the weights move twice as far, or half as far, if the gradients are reduced incorrectly."""
+_MOST_NOISE = 0.5
+"""If random numbers change the weights by more than half their way, they may change its length by chance."""
 _BRIEF = "weights differ from one device's"
 _RANDOM = "random numbers that kdoctor cannot turn off"
 _REMEDY = (
@@ -103,7 +105,7 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
 
 def _is_stretched(training: JobTraining) -> bool:
     """Whether the replicas move the weights another way than one device, beyond what random numbers explain."""
-    if training.stretch is None or not abs(training.stretch - 1) > _STRETCHED:
+    if training.stretch is None or not abs(training.stretch - 1) > _STRETCHED or (training.noise or 0) > _MOST_NOISE:
         return False
     noise = training.stretch_noise
     return not is_noise(abs(training.stretch - 1), None if noise is None else abs(noise - 1))

@@ -51,6 +51,8 @@ class Comparison:
             name: list(known.get(name, ())) for name in ("stilled", "equal_draws", "different_draws")
         }
         self._say = say
+        self._is_decided = True
+        """Whether the weights of the job's own optimizer show anything."""
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -92,6 +94,7 @@ class Comparison:
         if found is None:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
+        self._is_decided = found.rounded_share <= measures.MOSTLY
         self._say(own=dict(facts, **_facts(found)))
         blamed = self._find_option(names, alone, reordered, found)
         if blamed:
@@ -169,10 +172,12 @@ class Comparison:
                     return  # the other batches are full
 
     def compare_sgd(self) -> None:
-        """With SGD, where the job's optimizer hides a gradient that is too large."""
+        """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
         why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
+        if not self._is_decided:
+            why = why or "random numbers or rounding decide the weights"
         self._say(scale_hidden=why)
         if not why:
             return

@@ -14,6 +14,8 @@ BEYOND_ROUNDING = 10.0
 """A difference of at most this many times that of another order of the examples is explained by rounding."""
 TOLERANCE = 0.01
 """Larger differences with the job's own optimizer are not rounding, unless another order of the examples makes them."""
+MOSTLY = 0.5
+"""If rounding or random numbers decide a larger share of the weights, they show nothing."""
 QUIET = 1e-3
 """Smaller differences are not examined further."""
 

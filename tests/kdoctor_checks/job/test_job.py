@@ -286,6 +286,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.equals-one-device", {"training": {"not_compared": "no weight moves"}}),
     ("job.equals-one-device", {"training": {"deviation": 0.5, "noise": 0.5}}),
     ("job.equals-one-device", {"training": {**NOISY, "stretch": 1.25, "stretch_noise": 1.0}}),
+    ("job.equals-one-device", {"training": {**NOISY, "noise": 0.51, "stretch": 2.0, "stretch_noise": 1.01}}),
     ("job.equals-one-device", {"training": {**NOISY, "stretch": 2.0, "stretch_noise": 0.85}}),
     ("job.metrics", {"training": {**NOISY, **evaluated((64, 0.6))}}),
     ("job.evaluate", {"training": {**NOISY, **evaluated((61, 0.6))}}),

@@ -87,27 +87,45 @@ def show(text: str, *, rendered: bool = False) -> None:
     if stream is None:
         return
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    with _as_usage_errors():
+        stream.write(clean_rendered(text) if rendered else clean(text))
+        stream.flush()
+
+
+@contextmanager
+def flushed_stdout() -> Iterator[None]:
+    """Write what typer printed, such as the help, before Python ends. Python would ignore that it could not.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    _give_buffer()
     try:
-        _write_all(stream, clean_rendered(text) if rendered else clean(text))
+        yield
+    finally:
+        if sys.stdout is not None:
+            with _as_usage_errors():
+                sys.stdout.flush()
+
+
+def _give_buffer() -> None:
+    """Give stdout a buffer. With PYTHONUNBUFFERED it has none, and drops what a full disk did not take."""
+    stream = sys.stdout
+    if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        sys.stdout = open(  # noqa: SIM115 - for the whole process
+            stream.fileno(), "w", encoding=stream.encoding, errors=stream.errors, closefd=False
+        )
+
+
+@contextmanager
+def _as_usage_errors() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
         _drop_stdout()  # the rest of the buffer would fail again when Python ends
         raise UsageError(f"cannot write to stdout: {error.strerror or error}") from error
-
-
-def _write_all(stream: TextIO, text: str) -> None:
-    """Write the whole text. With PYTHONUNBUFFERED the stream has no buffer, and drops what a full disk did not take."""
-    if not isinstance(stream.buffer, io.RawIOBase):
-        stream.write(text)
-        stream.flush()
-        return
-    rest = text.replace("\n", os.linesep).encode(stream.encoding, "backslashreplace")
-    while rest:
-        written = stream.buffer.write(rest)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        rest = rest[written:]
 
 
 def standard_input() -> BinaryIO:

@@ -59,6 +59,27 @@ SURROUNDINGS: dict[str, Fault] = {
         variables={"PYTHONUNBUFFERED": "1", "KDOCTOR_NO_HISTORY": "1"},
         limits={resource.RLIMIT_FSIZE: 100},
     ),
+    **{
+        f"streams: stdout full, {arguments[-1]}{', unbuffered' * bool(variables)}": Fault(
+            exits=(2,),
+            says="cannot write to stdout: No space left on device",
+            arguments=arguments,
+            stdout="/dev/full",
+            variables=variables,
+            slow=arguments != ("--version",),
+        )
+        for arguments in (("--version",), ("check", "--help"), ("--show-completion", "bash"))
+        for variables in ({}, {"PYTHONUNBUFFERED": "1"})
+    },
+    "streams: stdout full after a part of the help, unbuffered": Fault(
+        exits=(2,),
+        says="cannot write to stdout: File too large",
+        arguments=("check", "--help"),
+        stdout="{folder}/help",
+        variables={"PYTHONUNBUFFERED": "1"},
+        limits={resource.RLIMIT_FSIZE: 1000},
+        slow=True,
+    ),
     "streams: stderr full": Fault(exits=(0,), says=READY, stderr="/dev/full", slow=True),
     "streams: ASCII": Fault(
         exits=(0,), says=READY, variables={"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}, slow=True

@@ -178,6 +178,7 @@ def main() -> int:
     parser.add_argument("--package", action="append", choices=list(PACKAGES), help="only this one (repeatable)")
     parser.add_argument("--file", action="append", help="only modules whose path contains this (repeatable)")
     parser.add_argument("--tests", action="append", default=[], help="only these tests: a folder or file (repeatable)")
+    parser.add_argument("--part", default="1/1", help="2/5 tries the second of five parts of the sample")
     parser.add_argument("--least", type=float, default=0.0, help="share of killed mutants below which this fails")
     parser.add_argument(
         "--thorough",
@@ -190,6 +191,8 @@ def main() -> int:
     found = [mutant for mutant in found if options.thorough or mutant.function is not None]
     random = Random(options.seed)
     wanted = random.sample(found, options.sample) if 0 < options.sample < len(found) else found
+    number, parts = map(int, options.part.split("/"))
+    wanted = wanted[number - 1 :: parts]
     print(f"{len(wanted)} of {len(found)} mutants, seed {options.seed}", flush=True)
     started = time.monotonic()
     verdicts = dict(try_all(wanted, thorough=options.thorough, tests=options.tests))

@@ -103,7 +103,7 @@ def flushed_stdout() -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.stdout is not None:
+        if sys.stdout is not None and not sys.stdout.closed:  # the server of MCP closes it
             with _as_usage_errors():
                 sys.stdout.flush()
 

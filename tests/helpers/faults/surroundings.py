@@ -45,6 +45,7 @@ SURROUNDINGS: dict[str, Fault] = {
         )
         for arguments in (("diagnose", "-"), ("explain", "-"), ("fleet", "merge", "-"), ("mcp",))
     },
+    "streams: stdin empty, mcp": Fault(exits=(0,), arguments=("mcp",)),
     "streams: stdin closed, a log": Fault(
         exits=(0, 1), says="job.log: 1 line", arguments=("diagnose", "{folder}/job.log"), closed=(0,), prepare=_job_log
     ),

@@ -48,4 +48,4 @@ def first_short(*texts: str) -> str:
 def numbers(text: str | None) -> tuple[int, ...] | None:
     """A version of a driver or of CUDA as integers (``580.65.06`` is 580, 65, 6); None if it is not one."""
     parts = (text or "").split(".")
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else None
+    return tuple(int(part) for part in parts) if all(part.isascii() and part.isdecimal() for part in parts) else None

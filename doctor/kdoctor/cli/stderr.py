@@ -7,13 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.run.log import warn
 from kdoctor.text.sanitize import clean, clean_rendered
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 _service = [False]
 
@@ -156,6 +159,26 @@ def open_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
         if name != "stdin" and getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - for the whole process
+
+
+class _Forgiving(io.FileIO):
+    """A stream that loses what cannot be written."""
+
+    def write(self, data: Buffer, /) -> int:
+        written = None
+        with suppress(OSError):
+            written = super().write(data)  # None if it would have to wait
+        return memoryview(data).nbytes if written is None else written
+
+
+def forgive_stderr() -> None:
+    """Do not let a full or broken stderr end the command: a message of typer or of Python is lost instead."""
+    stream = sys.__stderr__
+    if stream is not None and stream is sys.stderr:
+        raw = _Forgiving(stream.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding=stream.encoding, errors=stream.errors, line_buffering=True
+        )
 
 
 def _drop_stdout() -> None:

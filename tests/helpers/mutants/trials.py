@@ -290,7 +290,7 @@ def _write_line(writer: int, line: str) -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """End this process after so many more seconds of CPU time, or if it waits for ten times as long."""
+    """End this process after that much more CPU time, or if it waits for ten times as long."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + seconds, resource.RLIM_INFINITY))
     signal.alarm(10 * seconds)

@@ -4,12 +4,13 @@ A change inside a function replaces the code of that function in the child. A ch
 child that has imported nothing yet (``try_at_import``).
 
 A child tries many changes, because most of the memory is copied after each fork. What one change leaves behind does
-not count for the next: a test that failed must pass without the change, and a survivor is tried again in a new child.
+not count as a kill of the next: a test that failed must pass without the change, or a new child tries the change.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -35,6 +36,7 @@ SLOW_S = 5.0
 MOST_OTHER = 300
 """Tests of other files that are run on a mutant, the fastest ones that call its function."""
 MEMORY = 6 * 1024**3
+_Cached = type(functools.cache(len))
 AGAIN, TRYING, RAISED = "again", "trying ", "raised "
 """What a child reports besides verdicts."""
 _LEFT_OUT = ("tensorflow", "browser", *(() if shutil.which("cc") else ("compiler",)))
@@ -59,6 +61,7 @@ class Trials:
     """The test files of a module, mirrored by their names."""
     verdicts: dict[Mutant, str] = field(default_factory=dict)
     _functions: dict[tuple[str, int, str], list[FunctionType]] = field(default_factory=dict)
+    _caches: dict[str, list[functools._lru_cache_wrapper[object]]] = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -68,6 +71,8 @@ class Trials:
             if isinstance(found, FunctionType) and found.__code__.co_filename.startswith(str(ROOT)):
                 code = found.__code__
                 self._functions.setdefault((code.co_filename, code.co_firstlineno, code.co_name), []).append(found)
+            elif isinstance(found, _Cached) and isinstance(found.__wrapped__, FunctionType):
+                self._caches.setdefault(found.__wrapped__.__code__.co_filename, []).append(found)
         gc.freeze()
         known = _baseline(items)
         items = [item for item in items if known[item.nodeid].passed and known[item.nodeid].seconds < SLOW_S]
@@ -118,15 +123,15 @@ class Trials:
         changed = self._changed(file, _functions_of(compile(mutate(source, mutant.number), file, "exec")))
         for where, tests in (("own tests", own), ("other tests", others)):
             say(f"{TRYING}{where}")
+            for cache in self._caches.get(file, ()):
+                cache.cache_clear()  # it would hide the change
             with _with_code(changed):
                 failed = next((item for item, following in _with_next(tests) if not _passes(item, following)), None)
             if failed:
                 with contextlib.suppress(BaseException):  # what a fixture holds may be broken
                     failed.session._setupstate.teardown_exact(None)
                 return where if is_first or _passes(failed, None) else AGAIN
-        if not calling:
-            return "not called"
-        return "survived" if is_first else AGAIN
+        return "survived" if calling else "not called"
 
     def _changed(self, file: str, codes: dict[tuple[int, str], CodeType]) -> dict[FunctionType, CodeType]:
         return {

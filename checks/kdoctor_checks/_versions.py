@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 MOST_CHARACTERS = 60
 """Of ``Finding.brief``."""
+
+
+_MOST_DIGITS = 18
+"""Of a number. Python refuses to read thousands of digits."""
 
 
 def parse_version(text: str | None) -> Version | None:
     """The version; None if it is missing or not valid."""
     try:
         return Version(text) if text is not None else None
-    except InvalidVersion:
+    except ValueError:  # not a version, or one of thousands of digits
         return None
 
 
@@ -48,4 +52,5 @@ def first_short(*texts: str) -> str:
 def numbers(text: str | None) -> tuple[int, ...] | None:
     """A version of a driver or of CUDA as integers (``580.65.06`` is 580, 65, 6); None if it is not one."""
     parts = (text or "").split(".")
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else None
+    valid = all(part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS for part in parts)
+    return tuple(int(part) for part in parts) if valid else None

@@ -114,6 +114,12 @@ SCREENS = (
     *(("lint", "FOLDER/Dockerfile", "-f", name) for name in ("terminal", "json", "sarif")),
     *(("lint", "FOLDER/compose.yaml", "-f", name) for name in ("terminal", "json", "sarif")),
     (TEXT,),
+    (f"--{TEXT}",),
+    ("check", f"--{TEXT}"),
+    ("list", TEXT, TEXT),
+    ("check", "--replicas", TEXT),
+    ("check", "--timeout", TEXT),
+    ("mcp", TEXT),
 )  # fmt: skip
 
 

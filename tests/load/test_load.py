@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -20,7 +20,8 @@ from helpers.command import KDOCTOR, environ, kdoctor
 from helpers.evidence.comparing import evaluate
 from helpers.evidence.machines import STATED
 from helpers.faults.interpreters import ENVIRONMENT, end_at_once, slow_import
-from helpers.faults.running import MARK, QUICK, marked, shared_memory
+from helpers.faults.private_memory import PrivateMemory, private_memory
+from helpers.faults.running import MARK, QUICK, marked
 from helpers.large import Shape, machine, report
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Gpus
@@ -129,25 +130,33 @@ def test_50_runs_at_once_lose_none(tmp_path: Path) -> None:
 @pytest.mark.faults
 def test_killed_runs_leave_nothing(tmp_path: Path) -> None:
     """Every other one is killed in its trainings, if it gets that far. ``KDOCTOR_KILLS`` sets their number."""
-    moments, mark, shared = random.Random(16), uuid.uuid4().hex, shared_memory()
-    temporary, history = tmp_path / "tmp", tmp_path / "history.db"
+    mark, temporary, history = uuid.uuid4().hex, tmp_path / "tmp", tmp_path / "history.db"
     temporary.mkdir()
     slow_import(tmp_path)
     changed = {"TMPDIR": str(temporary), "KDOCTOR_HISTORY": str(history), "KDOCTOR_NO_HISTORY": "", MARK: mark}
     trainings = [item.replace("{folder}", str(tmp_path)) for item in ENVIRONMENT]
-    for number in range(KILLS):
-        arguments = trainings if number % 2 else QUICK
-        with subprocess.Popen(
-            [*KDOCTOR, *arguments], env=environ(**changed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as run:
-            time.sleep(moments.uniform(0, LATEST_S))
-            run.kill()
-    end_at_once(tmp_path)
-    assert kdoctor(*trainings, variables=changed).returncode == 1
-    assert list(temporary.iterdir()) == []
-    assert marked(mark) == ()
-    assert shared_memory() <= shared
+    with private_memory(tmp_path) as memory:
+        _start_and_kill(trainings, environ(**changed), memory)
+        end_at_once(tmp_path)
+        assert kdoctor(*trainings, variables=changed).returncode == 1
+        assert list(temporary.iterdir()) == []
+        assert marked(mark) == ()
+        assert memory is None or memory.files() == []
     with sqlite3.connect(history) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".kdoctor")] == []
+
+
+def _start_and_kill(trainings: Sequence[str], variables: Mapping[str, str], memory: PrivateMemory | None) -> None:
+    moments = random.Random(16)
+    for number in range(KILLS):
+        with subprocess.Popen(
+            [*KDOCTOR, *(trainings if number % 2 else QUICK)],
+            env=variables,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=memory.enter if memory else None,  # noqa: PLW1509 - this process has no other threads
+        ) as run:
+            time.sleep(moments.uniform(0, LATEST_S))
+            run.kill()

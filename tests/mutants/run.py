@@ -88,14 +88,14 @@ def key(mutant: Mutant) -> tuple[str, str, str]:
     return mutant.path, code, mutant.change
 
 
-def try_all(wanted: Sequence[Mutant], *, thorough: bool) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant and what noticed it, by room.
+def try_all(wanted: Sequence[Mutant], *, thorough: bool, tests: Sequence[str] = ()) -> Iterator[tuple[Mutant, str]]:
+    """Each mutant and what noticed it, by room, or with the given folders and files of tests.
 
     A thorough run also tries the other tests of the package, and code that only runs at import or in other processes.
     """
     loading = [mutant for mutant in wanted if mutant.function is None]
     survivors = []
-    for mutant, verdict in _in_rooms(wanted, lambda mutant: (room(mutant),)):
+    for mutant, verdict in _in_rooms(wanted, lambda mutant: tuple(tests) or (room(mutant),)):
         if verdict in KILLED or not thorough:
             yield mutant, verdict
         else:
@@ -177,6 +177,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--package", action="append", choices=list(PACKAGES), help="only this one (repeatable)")
     parser.add_argument("--file", action="append", help="only modules whose path contains this (repeatable)")
+    parser.add_argument("--tests", action="append", default=[], help="only these tests: a folder or file (repeatable)")
+    parser.add_argument("--part", default="1/1", help="2/5 tries the second of five parts of the sample")
     parser.add_argument("--least", type=float, default=0.0, help="share of killed mutants below which this fails")
     parser.add_argument(
         "--thorough",
@@ -189,9 +191,11 @@ def main() -> int:
     found = [mutant for mutant in found if options.thorough or mutant.function is not None]
     random = Random(options.seed)
     wanted = random.sample(found, options.sample) if 0 < options.sample < len(found) else found
+    number, parts = map(int, options.part.split("/"))
+    wanted = wanted[number - 1 :: parts]
     print(f"{len(wanted)} of {len(found)} mutants, seed {options.seed}", flush=True)
     started = time.monotonic()
-    verdicts = dict(try_all(wanted, thorough=options.thorough))
+    verdicts = dict(try_all(wanted, thorough=options.thorough, tests=options.tests))
     print(table(verdicts, equivalents()))
     print(f"{time.monotonic() - started:.0f} s")
     answered = equivalents()

@@ -19,6 +19,7 @@ from kdoctor.facts import (
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
+from kdoctor_checks._versions import first_short
 from kdoctor_checks.driver._nodes import NODE, create_nodes
 from kdoctor_checks.driver._runtime import with_runtime
 
@@ -67,7 +68,9 @@ def loaded(
         module = f"module {kernel.version or '(version unknown)'}" if kernel.loaded else "module not visible here"
         library = f"NVML {gpus.state}, driver {gpus.driver_version or '(version unknown)'}"
         version = gpus.driver_version if gpus.state == "ready" else None
-        yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {_nodes(kernel)}", brief=version or "")
+        yield Evidence(
+            subject=_SUBJECT, observed=f"{library}, {module}, {_nodes(kernel)}", brief=first_short(version or "", "")
+        )
     elif gpus.state != "no-permission" or not closed:
         brief, observed, remedy, rollback = _blocked(kernel, settings, log) or _cause(kernel, gpus, pci, host)
         nvml = f"NVML: {gpus.state}" + (f" ({gpus.error})" if gpus.error else "")

@@ -10,7 +10,6 @@ from kdoctor.facts import Gpu, Gpus, Packages, Target
 from kdoctor.matrix.compatibility import best, compatible
 from kdoctor.matrix.gpus import NamedGpu, find_gpu
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.ways import way_out
 from kdoctor.model import Action, Finding, Remedy
@@ -51,9 +50,8 @@ def _machine(gpu: Gpu, gpus: Gpus, target: Target, matrix: VersionMatrix) -> Mac
     if driver is None or capability is None:
         return None
     try:
-        numbers(driver)
         found = find_gpu(matrix, gpu.name or capability)
-    except (ValueError, UsageError):
+    except UsageError:
         found = NamedGpu(name=gpu.name or gpu.subject, capability=capability)
     named = replace(found, capability=capability)
     return Machine(driver=driver, gpus=(named,), python=target.version)

@@ -57,7 +57,7 @@ def cudnn_for_gpus(
         if fitting:
             return _judge_driver(gpu, gpus.driver_version, cudnn, fitting)
         package = cudnn.package or f"nvidia-cudnn-cu{rows[0].cuda}"
-        pin = _known_pin(capability, matrix) or _range(capability, rows[0].cuda, package, matrix)
+        pin = _known_pin(capability, rows[0].cuda, matrix) or _range(capability, rows[0].cuda, package, matrix)
         code_for = " or ".join(dict.fromkeys(row.capabilities for row in rows))
         return Finding(
             subject=gpu.subject,
@@ -92,11 +92,11 @@ def _judge_driver(gpu: Gpu, driver: str | None, cudnn: Library, fitting: Sequenc
     return Evidence(subject=gpu.subject, observed=f"{shown(cudnn)} has code for {gpu.compute_capability}")
 
 
-def _known_pin(capability: str, matrix: VersionMatrix) -> str | None:
-    """The wheel that the matrix recommends for a known failure of cuDNN on that capability."""
+def _known_pin(capability: str, cuda: int, matrix: VersionMatrix) -> str | None:
+    """The wheel for this CUDA that the matrix recommends for a known failure of cuDNN on that capability."""
     rows = (row for row in matrix.known_bad if set(row.when) == {"cudnn", "capability"})
     lines = (line for row in rows if specifier(row.when["capability"]).contains(capability) for line in row.install)
-    return next((line for line in lines if parse_requirement(line).name.startswith("nvidia-cudnn")), None)
+    return next((line for line in lines if parse_requirement(line).name == f"nvidia-cudnn-cu{cuda}"), None)
 
 
 def _range(capability: str, cuda: int, package: str, matrix: VersionMatrix) -> str | None:

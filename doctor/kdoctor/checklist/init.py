@@ -6,7 +6,7 @@ import glob
 import re
 from collections.abc import Iterator, Mapping
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
@@ -239,7 +239,7 @@ def _packages(facts: Facts) -> Iterator[tuple[str, str]]:
     for name in [*names, *(name for name in _ALSO if name not in unused)]:
         try:
             version = Version(installed.version(name) or "")
-        except InvalidVersion:
+        except ValueError:  # not a version, or one of thousands of digits
             continue
         yield name, version.public if len(version.release) > 1 else f"{version.public}.0"
 

@@ -10,17 +10,23 @@ import typer
 
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
-from kdoctor.cli.stderr import CommandInterrupted, open_closed_streams, report_errors
+from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, forgive_stderr, open_closed_streams, report_errors
+from kdoctor.text.sanitize import clean
 from keras_doctor.name import check_name
 
 
 @contextmanager
-def _without_silent_end() -> Iterator[None]:
-    """Report Ctrl-C, which typer turns into an exit code without a word."""
+def _reported() -> Iterator[None]:
+    """Report Ctrl-C, which typer turns into an exit code without a word, and clean typer's own messages."""
     try:
         yield
     except KeyboardInterrupt as error:
         raise CommandInterrupted from error
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            error.message = clean(message)  # type: ignore[attr-defined]  # it repeats the arguments
+        raise
 
 
 class _Commands(LazyGroup):
@@ -102,12 +108,12 @@ class _Commands(LazyGroup):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments, which imports most of typer."""
-        with _without_silent_end():
+        with _reported():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the arguments name."""
-        with _without_silent_end():
+        with _reported():
             return super().invoke(ctx)
 
 
@@ -175,7 +181,8 @@ def _checklist(ctx: typer.Context) -> None:
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
     open_closed_streams()
-    with report_errors():
+    forgive_stderr()
+    with report_errors(), flushed_stdout():
         app()
 
 

@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.options import OUTPUT, OutputOption, PluginOption, PythonOption, VerboseOption, format_option
+from kdoctor.cli.options import (
+    LONGEST_S,
+    OUTPUT,
+    OutputOption,
+    PluginOption,
+    PythonOption,
+    VerboseOption,
+    format_option,
+)
 from kdoctor.cli.stderr import show, standard_input
 from kdoctor.diagnose.diagnose import TIMEOUT_S
 from kdoctor.diagnose.diagnose import diagnose as diagnose_logs
@@ -43,7 +51,7 @@ def diagnose(
     output: OutputOption = None,
     verbose: VerboseOption = 0,
     timeout: Annotated[
-        float, typer.Option(min=1, help="Time limit for reading the logs, and for --check, in seconds.")
+        float, typer.Option(min=1, max=LONGEST_S, help="Time limit for reading the logs, and for --check, in seconds.")
     ] = TIMEOUT_S,
     python: PythonOption = None,
     keep: Annotated[

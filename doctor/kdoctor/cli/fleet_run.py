@@ -102,9 +102,12 @@ def run(
         bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
     ] = False,
     fan_out: Annotated[int, typer.Option(min=1, max=1024, help="How many nodes to check at once.")] = 64,
-    node_timeout: Annotated[float, typer.Option(min=1, help="Time limit for each node, in seconds.")] = 1800.0,
+    node_timeout: Annotated[
+        float, typer.Option(min=1, max=options.LONGEST_S, help="Time limit for each node, in seconds.")
+    ] = 1800.0,
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Time limit for all nodes, in seconds.", show_default=False)
+        float | None,
+        typer.Option(min=1, max=options.LONGEST_S, help="Time limit for all nodes, in seconds.", show_default=False),
     ] = None,
     pairs: PairsOption = False,
     full_matrix: FullMatrixOption = False,

@@ -16,6 +16,8 @@ EXAMINE, EXPECT, OUTPUT, ADVANCED = "What to examine", "What to expect", "Output
 
 DEFAULT_CHECKLIST = "multi-gpu-keras"
 DEFAULT_TIMEOUT_S = 1800.0
+LONGEST_S = 31_536_000.0
+"""A year. The system's timers take no limit that is much longer, or infinite."""
 
 
 def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
@@ -110,7 +112,10 @@ MatrixOption = Annotated[
     ),
 ]
 TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=1, help="Time limit of the whole run, in seconds.", rich_help_panel=ADVANCED)
+    float,
+    typer.Option(
+        "--timeout", min=1, max=LONGEST_S, help="Time limit of the whole run, in seconds.", rich_help_panel=ADVANCED
+    ),
 ]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
 LockOption = Annotated[
@@ -206,6 +211,7 @@ CaseTimeoutOption = Annotated[
     typer.Option(
         "--case-timeout",
         min=1,
+        max=LONGEST_S,
         help="Time limit for each case, in seconds. \\[default: that of its scenario]",
         show_default=False,
         rich_help_panel=ADVANCED,
@@ -226,6 +232,7 @@ ModelTimeoutOption = Annotated[
     typer.Option(
         "--model-timeout",
         min=1,
+        max=LONGEST_S,
         help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
         rich_help_panel=ADVANCED,

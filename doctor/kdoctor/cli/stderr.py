@@ -7,13 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.run.log import warn
 from kdoctor.text.sanitize import clean, clean_rendered
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 _service = [False]
 
@@ -87,27 +90,45 @@ def show(text: str, *, rendered: bool = False) -> None:
     if stream is None:
         return
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    with _as_usage_errors():
+        stream.write(clean_rendered(text) if rendered else clean(text))
+        stream.flush()
+
+
+@contextmanager
+def flushed_stdout() -> Iterator[None]:
+    """Write what typer printed, such as the help, before Python ends. Python would ignore that it could not.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    _give_buffer()
     try:
-        _write_all(stream, clean_rendered(text) if rendered else clean(text))
+        yield
+    finally:
+        if sys.stdout is not None and not sys.stdout.closed:  # the server of MCP closes it
+            with _as_usage_errors():
+                sys.stdout.flush()
+
+
+def _give_buffer() -> None:
+    """Give stdout a buffer. With PYTHONUNBUFFERED it has none, and drops what a full disk did not take."""
+    stream = sys.stdout
+    if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        sys.stdout = open(  # noqa: SIM115 - for the whole process
+            stream.fileno(), "w", encoding=stream.encoding, errors=stream.errors, closefd=False
+        )
+
+
+@contextmanager
+def _as_usage_errors() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
         _drop_stdout()  # the rest of the buffer would fail again when Python ends
         raise UsageError(f"cannot write to stdout: {error.strerror or error}") from error
-
-
-def _write_all(stream: TextIO, text: str) -> None:
-    """Write the whole text. With PYTHONUNBUFFERED the stream has no buffer, and drops what a full disk did not take."""
-    if not isinstance(stream.buffer, io.RawIOBase):
-        stream.write(text)
-        stream.flush()
-        return
-    rest = text.replace("\n", os.linesep).encode(stream.encoding, "backslashreplace")
-    while rest:
-        written = stream.buffer.write(rest)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        rest = rest[written:]
 
 
 def standard_input() -> BinaryIO:
@@ -138,6 +159,26 @@ def open_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
         if name != "stdin" and getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - for the whole process
+
+
+class _Forgiving(io.FileIO):
+    """A stream that loses what cannot be written."""
+
+    def write(self, data: Buffer, /) -> int:
+        written = None
+        with suppress(OSError):
+            written = super().write(data)  # None if it would have to wait
+        return memoryview(data).nbytes if written is None else written
+
+
+def forgive_stderr() -> None:
+    """Do not let a full or broken stderr end the command: a message of typer or of Python is lost instead."""
+    stream = sys.__stderr__
+    if stream is not None and stream is sys.stderr:
+        raw = _Forgiving(stream.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding=stream.encoding, errors=stream.errors, line_buffering=True
+        )
 
 
 def _drop_stdout() -> None:

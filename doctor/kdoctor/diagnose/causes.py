@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kdoctor.diagnose.endings import hangs
 from kdoctor.diagnose.recogniser import EXCEPTION
@@ -170,7 +170,7 @@ def fits(version: str, versions: str) -> bool:
     """Whether a version is among some, as PEP 440 says. A version that is not one might be."""
     try:
         return SpecifierSet(versions).contains(Version(version), prereleases=True)
-    except InvalidVersion:
+    except ValueError:  # not a version, or one of thousands of digits
         return True
 
 

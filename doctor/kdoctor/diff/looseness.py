@@ -6,7 +6,7 @@ import re
 from typing import Any, Literal
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kdoctor.diff.model import Kind
 
@@ -71,7 +71,7 @@ def _versions_to_try(text: str) -> set[Version]:
     for word in re.findall(r"[\w.!+*-]+", text):
         try:
             version = Version(word.removesuffix(".*"))
-        except InvalidVersion:
+        except ValueError:  # not a version, or one of thousands of digits
             continue
         found |= _around(version)
     return found

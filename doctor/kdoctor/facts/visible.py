@@ -19,6 +19,8 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 ORDER_VARIABLE = "CUDA_DEVICE_ORDER"
 
 _NUMBER = re.compile(r"[+-]?\d+")
+_MOST_DIGITS = 18
+"""Of an index. Python refuses to read thousands of digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +100,9 @@ def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
     number = _NUMBER.match(entry)
     if number is None:
         return "not an index"
-    index = int(number.group())
-    return gpus[index] if 0 <= index < len(gpus) else f"GPU {index} does not exist"
+    digits = number.group()
+    index = int(digits) if len(digits) <= _MOST_DIGITS else -1
+    return gpus[index] if 0 <= index < len(gpus) else f"GPU {digits.lstrip('+')} does not exist"
 
 
 def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:

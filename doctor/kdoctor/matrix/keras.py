@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from kdoctor.matrix.values import Date, Positive, Sources, SpecifierText, Text, Texts, VersionText
@@ -182,7 +182,7 @@ def defects(rows: Sequence[KerasFeature], package: str, version: str) -> Iterato
     """
     try:
         Version(version)
-    except InvalidVersion:
+    except ValueError:  # not a version, or one of thousands of digits
         return
     for feature in features_of(rows, package):
         known = known_feature(rows, feature, package, version)

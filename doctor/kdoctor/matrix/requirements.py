@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kdoctor.errors import UsageError
 from kdoctor.matrix.compatibility import judge
@@ -61,7 +61,7 @@ def find_release(matrix: VersionMatrix, text: str) -> Release:
             return found[-1]
     try:
         version = Version(wanted)
-    except InvalidVersion:
+    except ValueError:  # not a version, or one of thousands of digits
         raise UnknownReleaseError(f"{text!r} is not a TensorFlow version", hint=_known(matrix)) from None
     if len(version.release) == _MINOR and not version.is_prerelease:
         fitting = [

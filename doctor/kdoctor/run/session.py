@@ -72,7 +72,7 @@ class Examination:
         self._cases = 0
         self._cases_ended = 0
         self._cut_short: str | None = None
-        self._alarm = threading.Timer(deadline_s, context.children.end_all)
+        self._alarm = threading.Timer(min(deadline_s, threading.TIMEOUT_MAX), context.children.end_all)
         self._alarm.daemon = True
         self._started_at, self._started = dt.datetime.now(dt.timezone.utc), time.monotonic()
         self.interrupted = False

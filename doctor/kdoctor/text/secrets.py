@@ -19,7 +19,7 @@ _CREDENTIALS = re.compile(r"(?<![\w.+:/%-])[\w.+-]+:[^\s:@/\"']+@(?!sha\d+:)(?=[
 _ASSIGNMENT = re.compile(
     r"(?P<name>token|secret|passw(?:or)?d|passphrase|credentials?|sshpass"
     r"|(?:account|api|access|auth|private|secret)[_-]?key|(?<=_)key|(?<![^\W_])(?:pass|pwd|pw|sig|signature|jwt))"
-    r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,=][^\s\"'&;,]*)",
+    r"(?P<between>\\?[\"']?\s*[=:]\s*)(?P<value>\"(?:[^\"\\\n]|\\.)+\"|'[^'\n]+'|(?:\\?[\"'])?[^\s\"'&;,=][^\s\"'&;,]*)",
     re.IGNORECASE,
 )
 _OPTION = re.compile(
@@ -76,13 +76,20 @@ def mask(text: str) -> str:
     text = _USER.sub(rf"\g<user>{MASK}", text)
     text = _LOGIN.sub(rf"\g<before>{MASK}", text)
     text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
-    return _ASSIGNMENT.sub(rf"\g<name>\g<between>{MASK}", text)
+    return _ASSIGNMENT.sub(_mask_assignment, text)
 
 
 def _mask_option(found: re.Match[str]) -> str:
     if not _SECRET_OPTION.search(found["name"].lstrip("-")):
         return found[0]
     return f"{found['name']}{found['between']}{MASK}"
+
+
+def _mask_assignment(found: re.Match[str]) -> str:
+    value = found["value"]
+    before = value[: len(value) - len(value.lstrip("\\\"'"))]
+    after = value[-1] if value[-1] == before[-1:] else ""
+    return f"{found['name']}{found['between']}{before}{MASK}{after}"
 
 
 def mask_variable(name: str, value: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from helpers.command import KDOCTOR, environ
+from helpers.faults.private_memory import PrivateMemory, private_memory
 
 MARK = "KDOCTOR_FAULT"
 """Variable that marks the processes of one run, those that left its session included."""
@@ -64,7 +64,7 @@ class Outcome:
     files: tuple[str, ...]
     """In the temporary folder."""
     shared: tuple[str, ...]
-    """New files in /dev/shm."""
+    """Files in its /dev/shm."""
     processes: tuple[str, ...]
     """Still running."""
 
@@ -81,7 +81,12 @@ def run(fault: Fault, folder: Path) -> Outcome:
     if fault.prepare:
         fault.prepare(folder)
     mark = uuid.uuid4().hex
-    shared = shared_memory()
+    with private_memory(folder) as memory:
+        return _run(fault, folder, mark, memory)
+
+
+def _run(fault: Fault, folder: Path, mark: str, memory: PrivateMemory | None) -> Outcome:
+    temporary = folder / "tmp"
     with subprocess.Popen(
         [
             *(_ANNOUNCED if fault.announce else KDOCTOR),
@@ -91,7 +96,7 @@ def run(fault: Fault, folder: Path) -> Outcome:
         stdout=_stream(fault.stdout, folder),
         stderr=_stream(fault.stderr, folder),
         env={**_environ(fault, folder), MARK: mark},
-        preexec_fn=lambda: _break(fault),  # noqa: PLW1509 - this process has no other threads that hold locks
+        preexec_fn=lambda: _break(fault, memory),  # noqa: PLW1509 - this process has no other threads that hold locks
         cwd=folder,
     ) as process:
         if fault.meanwhile:
@@ -102,7 +107,7 @@ def run(fault: Fault, folder: Path) -> Outcome:
         stdout=(out or b"").decode("utf-8", "replace"),
         stderr=(err or b"").decode("utf-8", "replace"),
         files=tuple(sorted(item.name for item in temporary.iterdir())),
-        shared=tuple(sorted(shared_memory() - shared)) if fault.slow else (),  # other tests run at the same time
+        shared=tuple(memory.files()) if memory else (),
         processes=marked(mark),
     )
 
@@ -132,7 +137,9 @@ def _environ(fault: Fault, folder: Path) -> dict[str, str]:
     return found
 
 
-def _break(fault: Fault) -> None:
+def _break(fault: Fault, memory: PrivateMemory | None) -> None:
+    if memory:
+        memory.enter()
     # Tests that run in the background ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for kind, most in fault.limits.items():
@@ -145,15 +152,6 @@ def _stream(path: str | None, folder: Path) -> int:
     if path is None:
         return subprocess.PIPE
     return os.open(path.replace("{folder}", str(folder)), os.O_WRONLY | os.O_CREAT, 0o600)
-
-
-_OF_OTHERS = re.compile(r".*test|tmp|git-|kdoctor-|__autograph_generated_file")
-"""Files of programs whose temporary folder is /dev/shm: the runs here have another."""
-
-
-def shared_memory() -> set[str]:
-    folder = Path("/dev/shm")  # noqa: S108 - it is only listed
-    return {item.name for item in folder.iterdir() if not _OF_OTHERS.match(item.name)} if folder.is_dir() else set()
 
 
 def marked(mark: str) -> tuple[str, ...]:

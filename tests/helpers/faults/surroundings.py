@@ -45,6 +45,7 @@ SURROUNDINGS: dict[str, Fault] = {
         )
         for arguments in (("diagnose", "-"), ("explain", "-"), ("fleet", "merge", "-"), ("mcp",))
     },
+    "streams: stdin empty, mcp": Fault(exits=(0,), arguments=("mcp",)),
     "streams: stdin closed, a log": Fault(
         exits=(0, 1), says="job.log: 1 line", arguments=("diagnose", "{folder}/job.log"), closed=(0,), prepare=_job_log
     ),
@@ -59,6 +60,28 @@ SURROUNDINGS: dict[str, Fault] = {
         variables={"PYTHONUNBUFFERED": "1", "KDOCTOR_NO_HISTORY": "1"},
         limits={resource.RLIMIT_FSIZE: 100},
     ),
+    **{
+        f"streams: stdout full, {arguments[-1]}{', unbuffered' * bool(variables)}": Fault(
+            exits=(2,),
+            says="cannot write to stdout: No space left on device",
+            arguments=arguments,
+            stdout="/dev/full",
+            variables=variables,
+            slow=arguments != ("--version",),
+        )
+        for arguments in (("--version",), ("check", "--help"), ("--show-completion", "bash"))
+        for variables in ({}, {"PYTHONUNBUFFERED": "1"})
+    },
+    "streams: stdout full after a part of the help, unbuffered": Fault(
+        exits=(2,),
+        says="cannot write to stdout: File too large",
+        arguments=("check", "--help"),
+        stdout="{folder}/help",
+        variables={"PYTHONUNBUFFERED": "1"},
+        limits={resource.RLIMIT_FSIZE: 1000},
+        slow=True,
+    ),
+    "streams: stderr full, usage": Fault(exits=(2,), arguments=("check", "--nope"), stderr="/dev/full"),
     "streams: stderr full": Fault(exits=(0,), says=READY, stderr="/dev/full", slow=True),
     "streams: ASCII": Fault(
         exits=(0,), says=READY, variables={"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}, slow=True

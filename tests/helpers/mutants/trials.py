@@ -2,11 +2,15 @@
 
 A change inside a function replaces the code of that function in the child. A change of code that runs at import needs a
 child that has imported nothing yet (``try_at_import``).
+
+A child tries many changes, because most of the memory is copied after each fork. What one change leaves behind does
+not count as a kill of the next: a test that failed must pass without the change, or a new child tries the change.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -32,7 +36,10 @@ SLOW_S = 5.0
 MOST_OTHER = 300
 """Tests of other files that are run on a mutant, the fastest ones that call its function."""
 MEMORY = 6 * 1024**3
-_LEFT_OUT = ("tensorflow", "browser", "compiler")
+_Cached = type(functools.cache(len))
+AGAIN, TRYING, RAISED = "again", "trying ", "raised "
+"""What a child reports besides verdicts."""
+_LEFT_OUT = ("tensorflow", "browser", *(() if shutil.which("cc") else ("compiler",)))
 
 
 @dataclass
@@ -54,6 +61,7 @@ class Trials:
     """The test files of a module, mirrored by their names."""
     verdicts: dict[Mutant, str] = field(default_factory=dict)
     _functions: dict[tuple[str, int, str], list[FunctionType]] = field(default_factory=dict)
+    _caches: dict[str, list[functools._lru_cache_wrapper[object]]] = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -63,14 +71,46 @@ class Trials:
             if isinstance(found, FunctionType) and found.__code__.co_filename.startswith(str(ROOT)):
                 code = found.__code__
                 self._functions.setdefault((code.co_filename, code.co_firstlineno, code.co_name), []).append(found)
+            elif isinstance(found, _Cached) and isinstance(found.__wrapped__, FunctionType):
+                self._caches.setdefault(found.__wrapped__.__code__.co_filename, []).append(found)
         gc.freeze()
         known = _baseline(items)
         items = [item for item in items if known[item.nodeid].passed and known[item.nodeid].seconds < SLOW_S]
-        for mutant in self.wanted:
-            self.verdicts[mutant] = self._try(mutant, items, known)
+        number, where = 0, "not tried"
+        while number < len(self.wanted):
+            for line in _lines_of_child(lambda say: self._try_from(number, items, known, say)):  # noqa: B023 - runs now
+                if line == AGAIN:
+                    break
+                if line.startswith(TRYING):
+                    where = line.removeprefix(TRYING)
+                else:
+                    self.verdicts[self.wanted[number]] = line
+                    number, where = number + 1, "not tried"
+            else:
+                if number < len(self.wanted):  # the change crashed or stopped the child
+                    self.verdicts[self.wanted[number]] = where
+                    number, where = number + 1, "not tried"
         return True
 
-    def _try(self, mutant: Mutant, items: Sequence[pytest.Item], known: dict[str, Baseline]) -> str:
+    def _try_from(
+        self, start: int, items: Sequence[pytest.Item], known: dict[str, Baseline], say: Callable[[str], None]
+    ) -> None:
+        """Report what notices each change from a number on, until one must be tried in a new child."""
+        for number in range(start, len(self.wanted)):
+            verdict = self._try(self.wanted[number], items, known, say, is_first=number == start)
+            say(verdict)
+            if verdict == AGAIN:
+                return
+
+    def _try(
+        self,
+        mutant: Mutant,
+        items: Sequence[pytest.Item],
+        known: dict[str, Baseline],
+        say: Callable[[str], None],
+        *,
+        is_first: bool,
+    ) -> str:
         source = (ROOT / mutant.path).read_text(encoding="utf-8")
         file = str(ROOT / mutant.path)
         first, last = next((one, two) for name, one, two in lines_of(source) if name == mutant.function)
@@ -78,19 +118,41 @@ class Trials:
         calling.sort(key=lambda item: known[item.nodeid].seconds)
         files = self.own_tests(mutant.path)
         own = [item for item in calling if item.path in files]
-        others = [item for item in calling if item.path not in files]
-        codes = _functions_of(compile(mutate(source, mutant.number), file, "exec"))
-        for where, tests in (("own tests", own), ("other tests", others[:MOST_OTHER])):
-            if tests and not _in_child(lambda tests=tests: self._run(tests, file, codes), _limit(tests, known)):  # type: ignore[misc]
-                return where
+        others = [item for item in calling if item.path not in files][:MOST_OTHER]
+        _limit_time(_limit([*own, *others], known))
+        changed = self._changed(file, _functions_of(compile(mutate(source, mutant.number), file, "exec")))
+        for where, tests in (("own tests", own), ("other tests", others)):
+            say(f"{TRYING}{where}")
+            for cache in self._caches.get(file, ()):
+                cache.cache_clear()  # it would hide the change
+            with _with_code(changed):
+                failed = next((item for item, following in _with_next(tests) if not _passes(item, following)), None)
+            if failed:
+                with contextlib.suppress(BaseException):  # what a fixture holds may be broken
+                    failed.session._setupstate.teardown_exact(None)
+                return where if is_first or _passes(failed, None) else AGAIN
         return "survived" if calling else "not called"
 
-    def _run(self, tests: Sequence[pytest.Item], file: str, codes: dict[tuple[int, str], CodeType]) -> bool:
-        for (line, name), code in codes.items():
-            for function in self._functions.get((file, line, name), ()):
-                if function.__code__.co_freevars == code.co_freevars:
-                    function.__code__ = code
-        return all(_passes(item, following) for item, following in _with_next(tests))
+    def _changed(self, file: str, codes: dict[tuple[int, str], CodeType]) -> dict[FunctionType, CodeType]:
+        return {
+            function: code
+            for (line, name), code in codes.items()
+            for function in self._functions.get((file, line, name), ())
+            if function.__code__.co_freevars == code.co_freevars
+        }
+
+
+@contextlib.contextmanager
+def _with_code(changed: dict[FunctionType, CodeType]) -> Iterator[None]:
+    """Give functions other code, for a while."""
+    before = {function: function.__code__ for function in changed}
+    for function, code in changed.items():
+        function.__code__ = code
+    try:
+        yield
+    finally:
+        for function, code in before.items():
+            function.__code__ = code
 
 
 def try_at_import(mutant: Mutant, tests: Sequence[Path], arguments: Sequence[str]) -> str:
@@ -118,11 +180,17 @@ def _functions_of(code: CodeType) -> dict[tuple[int, str], CodeType]:
 
 
 def _with_next(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-    yield from zip(items, [*items[1:], None], strict=True)
+    for place, item in enumerate(items):
+        yield item, items[place + 1] if place + 1 < len(items) else None
 
 
 def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
-    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+    try:
+        return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+    except TimeoutError:
+        raise  # of the baseline
+    except BaseException:  # noqa: BLE001 - the change interrupts the test
+        return False
 
 
 def _baseline(items: Sequence[pytest.Item]) -> dict[str, Baseline]:
@@ -182,21 +250,52 @@ def _limit(tests: Sequence[pytest.Item], known: dict[str, Baseline]) -> int:
 
 def _in_child(work: Callable[[], bool], limit_s: int) -> bool:
     """Whether work in a child process was successful, within this CPU time. The child leaves no files."""
+
+    def report(say: Callable[[str], None]) -> None:
+        _limit_time(limit_s)
+        if work():
+            say("done")
+
+    return list(_lines_of_child(report)) == ["done"]
+
+
+def _lines_of_child(work: Callable[[Callable[[str], None]], None]) -> Iterator[str]:
+    """What work in a child process reports, until it ends. The child leaves no files."""
     folder = tempfile.mkdtemp(prefix="kdoctor-mutant-")
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        code = 1
-        with contextlib.suppress(BaseException):
+        try:
+            os.close(reader)
             tempfile.tempdir = folder
             os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
             silent = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(silent, stream)
-            resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            signal.alarm(10 * limit_s)  # a change may make it wait for ever
-            code = 0 if work() else 1
-        os._exit(code)
-    _, status = os.waitpid(child, 0)
-    shutil.rmtree(folder, ignore_errors=True)
-    return status == 0
+            work(lambda line: _write_line(writer, line))
+        except BaseException as error:  # noqa: BLE001 - the parent raises it
+            _write_line(writer, f"{RAISED}{error!r}")
+        os._exit(0)
+    os.close(writer)
+    try:
+        with os.fdopen(reader, encoding="utf-8") as lines:
+            for line in lines:
+                assert not line.startswith(RAISED), line
+                yield line.rstrip("\n")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_line(writer: int, line: str) -> None:
+    os.write(writer, f"{line}\n".encode())
+
+
+def _limit_time(seconds: int) -> None:
+    """End this process after that much more CPU time, or if it waits for ten times as long."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + seconds, resource.RLIM_INFINITY))
+    signal.alarm(10 * seconds)

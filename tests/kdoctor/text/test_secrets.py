@@ -37,6 +37,11 @@ from kdoctor.text.secrets import is_identifying, is_secret_name, mask, mask_vari
         ("Cookie: session=hunter2; a=b", "Cookie: session=***; a=b"),
         (f"npm_{'a1B2' * 9}", "***"),
         (f"dop_v1_{'0a1b' * 16}", "***"),
+        ('api_key="two words" job', 'api_key="***" job'),
+        ("password: 'two words', user: x", "password: '***', user: x"),
+        (r'password="a\"b c" job', 'password="***" job'),
+        ('password="cut off', 'password="*** off'),
+        (r"{\"password\": \"abc\"}", r'{\"password\": \"***"}'),
     ],
 )
 def test_secret_is_masked_once(text: str, masked: str) -> None:

@@ -81,3 +81,32 @@ def test_invalid_version_is_unknown(version: str | None) -> None:
 def test_one_gpu_has_no_replicas_to_go_wrong() -> None:
     assert judged(gpus=GpuAssumption(count=1), version="3.15.1").status is Status.SKIP
     assert judged(gpus=GpuAssumption(count=0), version="3.15.1").status is Status.FAIL
+
+
+@pytest.mark.parametrize(("result", "offered"), [("wrong", False), ("raises", True), ("right", True)])
+def test_alternative_gets_fewer_features_wrong(result: FeatureResult, *, offered: bool) -> None:
+    matrix = measured(("keras", "3.15.1", "wrong"), ("tf_keras", "2.21.0", "right"))
+    other = next(row for row in MATRIX.keras_features if row.feature != CLIPNORM)
+    more = other.model_copy(update={"package": "tf_keras", "releases": ("2.21.0",), "result": result})
+    matrix = replace(matrix, keras_features=(*matrix.keras_features, more))
+    summary = judged(matrix, version="3.15.1").findings[0].finding.remedy.summary
+    assert ("train with tf_keras" in summary) is offered
+
+
+def test_short_form_agrees_in_number() -> None:
+    one = measured(("keras", "3.14.0", "right"), ("keras", "3.15.1", "wrong"))
+    assert " is wrong on several replicas" in judged(one, version="3.15.1").findings[0].finding.headline
+    features = dict.fromkeys(row.feature for row in MATRIX.keras_features)
+    second = one.keras_features[0].model_copy(update={"feature": next(name for name in features if name != CLIPNORM)})
+    third = second.model_copy(update={"releases": ("3.15.1",), "result": "wrong"})
+    two = replace(one, keras_features=(*one.keras_features, second, third))
+    assert " are wrong on several replicas" in judged(two, version="3.15.1").findings[0].finding.headline
+
+
+def test_reason_names_the_nearest_release_or_that_there_is_none() -> None:
+    other = measured(("tf_keras", "2.20.0", "wrong"), ("tf_keras", "2.21.0", "right"))
+    assert "no release of keras was measured" in judged(other, version="3.15.1").unjudged[0].reason
+    newer = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right"))
+    reason = judged(newer, version="3.15.1").unjudged[0].reason
+    assert "no release" not in reason
+    assert "the newest measured release is 3.15.0" in reason

@@ -37,6 +37,7 @@ _DAMAGED = (
 )  # fmt: skip
 """What reading a file that is not a wheel, or a damaged one, raises."""
 
+_CPYTHON = re.compile(r"cp3(\d{1,3})", re.ASCII)
 _EXTRA = re.compile(r'extra == "([^"]+)"')
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_|manylinux(2014|2010)_")
 _LEGACY_GLIBC = {"2014": "2.17", "2010": "2.12"}
@@ -78,8 +79,8 @@ class WheelFacts:
     @property
     def pythons(self) -> tuple[str, ...]:
         """``3.11``: the Python versions that this one file is for."""
-        minors = {tag.interpreter.removeprefix("cp3") for tag in self.tags if tag.interpreter.startswith("cp3")}
-        return tuple(f"3.{minor}" for minor in sorted(minors, key=int) if minor)
+        minors = {int(found[1]) for tag in self.tags if (found := _CPYTHON.fullmatch(tag.interpreter))}
+        return tuple(f"3.{minor}" for minor in sorted(minors))
 
 
 def read_wheel(path: Path) -> WheelFacts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import struct
 import sys
 import zipfile
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import kdoctor
+from helpers.elf_files import fatbin, image
 from helpers.shared_libraries import build
 from kdoctor.errors import UsageError
 from kdoctor.matrix.load import load_matrix
@@ -24,17 +24,6 @@ pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", 
 
 PTX_90A = b".version 8.5\n.target sm_90a\n.address_size 64\n"
 _SPECIFIC, _LZ4, _ZSTANDARD = 0x100000, 0x2000, 0x8000
-
-
-def image(kind: int, architecture: int, content: bytes, isa: tuple[int, int] = (8, 5), flags: int = 0) -> bytes:
-    """One image: the header of 64 bytes that nvcc 12.5 writes, and its content."""
-    head = struct.pack("<HHIQIIHHIIIQ", kind, 0x101, 64, len(content), 0, 0, isa[1], isa[0], architecture, 0, 0, flags)
-    return head.ljust(64, b"\0") + content
-
-
-def fatbin(*images: bytes) -> bytes:
-    content = b"".join(images)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(content)) + content
 
 
 def library(path: Path, **sections: bytes) -> Path:

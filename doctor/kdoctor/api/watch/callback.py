@@ -37,7 +37,7 @@ class Watch:
     ```
 
     Args:
-        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.25 %
+        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.2 %
             of the time.
         on_finding: a function that gets each ``WatchFinding``. It may be called from another thread.
         on_error: ``"stop"`` saves a checkpoint and stops the training after a failure of severity error.

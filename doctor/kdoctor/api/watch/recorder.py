@@ -184,7 +184,8 @@ class Recorder:
         later: dict[str, Any] = {}
         for name, value in logs.items():
             if isinstance(value, (float, int)):
-                self.note(name, step, finite=math.isfinite(value))
+                if not math.isfinite(value) or name not in self.log_names:
+                    self.note(name, step, finite=math.isfinite(value))
             else:
                 later[name] = value
         if later:

@@ -11,7 +11,7 @@ from typing import Any
 from kdoctor.api.watch.recorder import Recorder
 from kdoctor.facts.watch import ReplicaDifference, WatchedInput, WatchedReplicas
 
-SHARE = 0.0025
+SHARE = 0.002
 """Without ``every``, looks at the variables may take at most this share of the training."""
 EVERY = 100
 """Steps between two looks, at least, without ``every``."""

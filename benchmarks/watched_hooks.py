@@ -1,9 +1,9 @@
 """The most that the hooks of ``kdoctor.Watch()`` take in a step, with empty caches. Part of ``make bench``.
 
 A training fills the processor's caches with its own data between two hooks, so that a hook takes several times as
-long as in a loop that only calls it. How full they are depends on the model and on the machine. Here, 64 MiB are written before
-each call, which is more than the caches of most processors hold. The median of many short calls hardly depends on other
-work on the machine, so that this needs no quiet one, as ``watched_fit.py`` does.
+long as in a loop that only calls it. How full they are depends on the model and on the machine. Here, 64 MiB are
+written before each call, which is more than the caches of most processors hold. The median of many short calls hardly
+depends on other work on the machine, so that this needs no quiet one, as ``watched_fit.py`` does.
 
 Printed are microseconds in a step, less a call of an empty method, with a 95 % interval (bootstrap). A block of short
 steps adds its share once in every 50 ms. What else the Watch costs is a limited share of the time: comparisons of the

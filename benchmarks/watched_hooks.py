@@ -56,8 +56,8 @@ def watched(block_s: float) -> kdoctor.Watch:
     return watch
 
 
-def cold(call: Callable[[int, Any], object], prepare: Callable[[int], object] = lambda _: None) -> np.ndarray:
-    """Microseconds of each call, after other memory was used."""
+def cold(call: Callable[[int, Any], object], prepare: Callable[[int], object] = lambda _: None) -> Any:
+    """Medians of resampled calls, in microseconds, each after other memory was used."""
     other, found = np.zeros(8 * 2**20), []
     for step in range(1, CALLS + 1):
         prepare(step)
@@ -65,8 +65,7 @@ def cold(call: Callable[[int, Any], object], prepare: Callable[[int], object] = 
         began = time.perf_counter()
         call(step, LOGS)
         found.append(time.perf_counter() - began)
-    medians = np.median(np.random.default_rng(1).choice(found, (SAMPLES, CALLS)), axis=-1)
-    return np.asarray(1e6 * medians)
+    return 1e6 * np.median(np.random.default_rng(1).choice(found, (SAMPLES, CALLS)), axis=-1)
 
 
 def main() -> None:

@@ -112,6 +112,7 @@ snapshots: $(DEV_STAMP) ## Rewrite the snapshot files of whole screens; review t
 
 bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/watched_hooks.py
 	@$(BIN)/python benchmarks/watched_fit.py
 
 bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set

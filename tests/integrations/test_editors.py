@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from helpers.command import environ
 from helpers.integrations import FOLDER, KDOCTOR
 from helpers.reports import gpu_report
 from kdoctor.report.prometheus import families
+from kdoctor_lint.engine import lint
 
+TASKS = json.loads((FOLDER / "vscode-tasks.json").read_text(encoding="utf-8"))["tasks"]
 SCRIPT = """import tensorflow as tf
 strategy = tf.distribute.MirroredStrategy()
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -23,18 +33,31 @@ model.fit(x, y)
 """
 
 
-def test_problem_matcher_reads_the_output_of_lint(tmp_path: Path) -> None:
-    tasks = json.loads((FOLDER / "vscode-tasks.json").read_text(encoding="utf-8"))["tasks"]
+def run_task(task: dict[str, Any], folder: Path) -> str:
+    """What a command prints in the terminal of VS Code, which may be narrow."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    settings = environ(TERM="xterm-256color", **task["options"]["env"])
+    command = [str(KDOCTOR), *(one.replace("${relativeFile}", "train.py") for one in task["args"])]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, cwd=folder, env=settings) as process:
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a pseudo-terminal
+            while part := os.read(ours, 4096):
+                text += part
+    os.close(ours)
+    assert process.returncode == 1
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if task["args"][0] == "lint"], ids=lambda task: task["label"])
+def test_problem_matcher_reads_the_output_of_lint(task: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
-    command = [str(KDOCTOR), "lint", "train.py"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=environ())
-    assert done.returncode == 1
-    linting = [task for task in tasks if task["args"][0] == "lint"]
-    assert len(linting) == 2
-    for task in linting:
-        assert problems(task["problemMatcher"]["pattern"], done.stdout) == [
-            {"file": "train.py", "line": "3", "column": "9", "severity": "error", "code": "KD101"}
-        ]
+    read = problems(task["problemMatcher"]["pattern"], run_task(task, tmp_path))
+    assert [problem.pop("message") for problem in read] == [
+        finding.message for finding in lint([str(tmp_path / "train.py")]).findings
+    ]
+    assert read == [{"file": "train.py", "line": "3", "column": "9", "severity": "error", "code": "KD101"}]
 
 
 def problems(patterns: list[dict[str, Any]], text: str) -> list[dict[str, str]]:
@@ -46,9 +69,9 @@ def problems(patterns: list[dict[str, Any]], text: str) -> list[dict[str, str]]:
             re.search(pattern["regexp"], one) for pattern, one in zip(patterns, (line, following), strict=True)
         )
         if first and second:
-            assert second[patterns[1]["message"]]
             places = {key: value for key, value in patterns[0].items() if key != "regexp"}
-            found.append({key: first[place] for key, place in places.items()})
+            read = {key: first[place] for key, place in places.items()}
+            found.append({**read, "message": second[patterns[1]["message"]]})
     return found
 
 

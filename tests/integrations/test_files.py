@@ -213,3 +213,25 @@ def test_deleted_working_directory_is_accepted(tmp_path: Path) -> None:
     done = subprocess.run(shell, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "(versions.tensorflow-installed)" in done.stdout
+
+
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", [path for path in FORMS if path.name != "config.yml"], ids=lambda path: path.stem)
+def test_issue_forms_ask_for_a_snapshot(path: Path) -> None:
+    form = read(path)
+    assert form["name"]
+    assert form["description"]
+    assert form["labels"]
+    ids = [field["id"] for field in form["body"]]
+    assert len(ids) == len(set(ids))
+    assert {field["type"] for field in form["body"]} <= {"textarea", "input", "dropdown", "checkboxes"}
+    (asked,) = (field["attributes"]["description"] for field in form["body"] if field["id"] == "snapshot")
+    assert "`kdoctor snapshot --output machine.json`" in asked
+
+
+def test_there_is_a_form_for_each_kind_of_issue() -> None:
+    """Issues without a form are turned off, so that there must be one for ideas, too."""
+    assert read(FORMS[0])["blank_issues_enabled"] is False
+    assert [path.stem for path in FORMS] == ["config", "error", "idea", "new-failure", "wrong-result"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import grp
+import importlib
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -22,8 +24,10 @@ import yaml
 
 from helpers.command import environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
-from helpers.reports import cpu_report, gpu_report, with_text
+from helpers.reports import GPU_WORK, TRAININGS, cpu_report, gpu_report, with_text
 from kdoctor.report.formats import render
+from kdoctor.report.otel import send
+from kdoctor.report.prometheus import families
 
 pytestmark = pytest.mark.services
 
@@ -143,11 +147,41 @@ def _expected(alert: str, run_at: int, passed_at: int) -> dict[str, Any]:
     return {"exp_labels": labels, "exp_annotations": annotations}
 
 
+@contextmanager
+def monitored(texts: Path) -> Iterator[str]:
+    """Run node_exporter on a folder, and a Prometheus that scrapes it. Yields the address of its interface."""
+    folder, ports = texts.parent, (free_port(), free_port())
+    scrape = {"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{ports[0]}"]}]}
+    configuration = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(RULES)],
+        "scrape_configs": [scrape],
+    }
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    exporter = (
+        "prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+        f"--collector.textfile.directory={texts}", f"--web.listen-address=127.0.0.1:{ports[0]}",
+    )  # fmt: skip
+    server = (
+        "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+        f"--web.listen-address=127.0.0.1:{ports[1]}",
+    )  # fmt: skip
+    with running(*exporter, log=folder / "exporter.log"), running(*server, log=folder / "server.log"):
+        yield f"http://127.0.0.1:{ports[1]}/api/v1"
+
+
+def answer(api: str, query: str) -> list[dict[str, Any]]:
+    """The series that answer a query; none if there is no answer."""
+    text = get(f"{api}/query?query={urllib.parse.quote(query)}")
+    found: list[dict[str, Any]] = json.loads(text)["data"]["result"] if text else []
+    return found
+
+
 class TestNodeExporterAndPrometheus:
     pytestmark = needs("prometheus-node-exporter", "prometheus")
 
     def test_failed_run_raises_an_alert_with_the_check(self, tmp_path: Path) -> None:
-        texts, ports = tmp_path / "texts", (free_port(), free_port())
+        texts = tmp_path / "texts"
         texts.mkdir()
         done = subprocess.run(
             [
@@ -157,29 +191,71 @@ class TestNodeExporterAndPrometheus:
             check=False, capture_output=True, env=environ(),
         )  # fmt: skip
         assert done.returncode == 1
-        scrape = {"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{ports[0]}"]}]}
-        configuration = {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(RULES)],
-            "scrape_configs": [scrape],
-        }
-        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-        exporter = (
-            "prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
-            f"--collector.textfile.directory={texts}", f"--web.listen-address=127.0.0.1:{ports[0]}",
-        )  # fmt: skip
-        server = (
-            "prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
-            f"--web.listen-address=127.0.0.1:{ports[1]}",
-        )  # fmt: skip
-        api = f"http://127.0.0.1:{ports[1]}/api/v1"
-        with running(*exporter, log=tmp_path / "exporter.log"), running(*server, log=tmp_path / "server.log"):
+        with monitored(texts) as api:
             alerts = wait_for(lambda: json.loads(get(f"{api}/alerts") or '{"data": {"alerts": []}}')["data"]["alerts"])
-            query = urllib.parse.quote("node_textfile_scrape_error")
-            (error,) = json.loads(get(f"{api}/query?query={query}"))["data"]["result"]
+            (error,) = answer(api, "node_textfile_scrape_error")
         assert error["value"][1] == "0"
         assert [alert["labels"]["alertname"] for alert in alerts] == ["KdoctorNotPassed"]
         assert alerts[0]["annotations"]["description"].split() == ["versions.tensorflow-installed", "(fail)"]
+
+    def test_queries_of_the_dashboard_have_answers_with_the_labels_of_their_legends(self, tmp_path: Path) -> None:
+        texts = tmp_path / "texts"
+        texts.mkdir()
+        report = gpu_report(gpu_work=GPU_WORK, trainings=TRAININGS, last_green_at="2030-01-01T03:04:05Z")
+        (texts / "kdoctor.prom").write_text(render(report, "prometheus"), encoding="utf-8")
+        dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text(encoding="utf-8"))
+        variables = [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
+        with monitored(texts) as api:
+            wait_for(lambda: answer(api, "kdoctor_verdict"))
+            for target in (target for panel in dashboard["panels"] for target in panel["targets"]):
+                series = answer(api, re.sub(r"\$\w+", ".*", target["expr"]))
+                assert series, target["expr"]
+                for label in re.findall(r"{{(\w+)}}", target["legendFormat"]):
+                    assert all(one["metric"][label] for one in series), (target["expr"], label)
+            for variable in variables:
+                metric, label = re.findall(r"\w+", variable["query"])[1:]
+                assert all(one["metric"][label] for one in answer(api, metric))
+
+
+class TestOpenTelemetry:
+    pytestmark = needs("victoria-metrics")
+
+    def test_server_takes_the_metrics(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("opentelemetry.sdk")
+        place = f"127.0.0.1:{free_port()}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"http://{place}/opentelemetry/v1/metrics")
+        monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
+        report = gpu_report(gpu_work=GPU_WORK, trainings=TRAININGS)
+        expected = {f"kdoctor_{name}" for name, _, samples in families(report) if samples}
+        command = ("victoria-metrics", f"-storageDataPath={tmp_path}/data", f"-httpListenAddr={place}")
+        with running(*command, "-opentelemetry.usePrometheusNaming", log=tmp_path / "log"):
+            wait_for(lambda: get(f"http://{place}/health"))
+            assert send(report) is None
+            names = f"http://{place}/api/v1/label/__name__/values"
+            wait_for(lambda: "kdoctor_verdict" in get(names))
+            stored = set(json.loads(get(names))["data"])
+        # Units become part of a name, as OpenTelemetry's rules for Prometheus say.
+        assert {name for name in expected if not any(one.startswith(name) for one in stored)} == set()
+
+
+class TestGrafana:
+    def test_models_of_grafana_read_the_whole_dashboard(self) -> None:
+        """Reading drops what the models of Grafana's SDK do not know, so that nothing may be missing afterwards."""
+        models = pytest.importorskip("grafana_foundation_sdk.models.dashboard")
+        importlib.import_module("grafana_foundation_sdk.cog.plugins").register_default_plugins()
+        encoder = importlib.import_module("grafana_foundation_sdk.cog.encoder").JSONEncoder
+        dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text(encoding="utf-8"))
+        again = json.loads(encoder(sort_keys=True).encode(models.Dashboard.from_json(dashboard)))
+        assert contains(again, dashboard)
+
+
+def contains(whole: Any, part: Any) -> bool:
+    """Whether a document has everything that another one has."""
+    if isinstance(part, dict):
+        return all(key in whole and contains(whole[key], value) for key, value in part.items())
+    if isinstance(part, list):
+        return len(whole) == len(part) and all(map(contains, whole, part))
+    return bool(whole == part)
 
 
 NAGIOS = """\

@@ -53,4 +53,4 @@ def test_hooks_pass_and_fail_in_another_repository(tmp_path: Path) -> None:
     code, output = hooks(f"{CHECKLIST}chekcs: []\n", MODEL_OUTSIDE_SCOPE)
     assert (code, output.count("Failed")) == (1, 2), output
     assert re.search(rf"gpu-node\.yaml:{len(CHECKLIST.splitlines()) + 1}:1: .*'chekcs'.*'checks'", output)
-    assert "train.py:2:9: error: lint.model-outside-scope" in output
+    assert "train.py:2:9: error: KD101 lint.model-outside-scope" in output

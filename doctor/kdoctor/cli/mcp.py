@@ -57,6 +57,7 @@ def server() -> "FastMCP":
         hint = "Install it: python -m pip install 'keras-doctor[mcp]'"
         raise UsageError(f"kdoctor mcp needs the extra mcp: {error}", hint=hint) from error
     made = FastMCP("kdoctor", instructions=(kdoctor.__doc__ or "").strip(), log_level="WARNING")
+    made._mcp_server.version = kdoctor.__version__  # noqa: SLF001 - else the version of the SDK, and no argument sets it
     reads = ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False)
     for tool in (check, explain, diagnose, matrix, topology, lint):
         made.add_tool(tool, annotations=reads)

@@ -8,6 +8,8 @@ variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_RESOURCE_ATTRIBUTES``, ...).
 from __future__ import annotations
 
 import datetime as dt
+import logging
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,18 +50,29 @@ def send(report: Report) -> str | None:
         raise UsageError(f"--otlp needs the extra otel: {error}", hint=hint) from error
     failures: list[str] = []
 
+    def note(result: Any, what: str) -> Any:
+        if result.name != "SUCCESS":
+            failures.append(f"the collector did not take the {what}")
+        return result
+
     class Metrics(OTLPMetricExporter):
         def export(self, *arguments: Any, **named: Any) -> MetricExportResult:
-            result = super().export(*arguments, **named)
-            if result is not MetricExportResult.SUCCESS:
-                failures.append("the collector did not take the metrics")
-            return result
+            return note(super().export(*arguments, **named), "metrics")  # type: ignore[no-any-return]
+
+    class Logs(OTLPLogExporter):
+        def export(self, *arguments: Any, **named: Any) -> Any:
+            return note(super().export(*arguments, **named), "logs")
 
     resource = _resource()
-    reader = PeriodicExportingMetricReader(Metrics(), export_interval_millis=float("inf"))
-    meters = MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
+    readers = (
+        [PeriodicExportingMetricReader(Metrics(), export_interval_millis=float("inf"))] if _is_on("METRICS") else []
+    )
+    meters = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
     loggers = LoggerProvider(resource=resource, shutdown_on_exit=False)
-    loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    if _is_on("LOGS"):
+        loggers.add_log_record_processor(BatchLogRecordProcessor(Logs()))
+    # The exporters warn of each attempt, and what is left of them is said once.
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
     try:
         emit(report, meters, loggers)
         meters.force_flush(_TIMEOUT_MS)
@@ -70,6 +83,11 @@ def send(report: Report) -> str | None:
         loggers.shutdown()
         meters.shutdown()
     return f"the report was not sent by OTLP: {failures[0]}" if failures else None
+
+
+def _is_on(kind: str) -> bool:
+    """Whether to send metrics or logs. Some receivers take one of them only."""
+    return os.environ.get(f"OTEL_{kind}_EXPORTER", "").strip().lower() != "none"
 
 
 def _resource() -> Any:

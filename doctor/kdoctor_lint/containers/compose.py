@@ -9,7 +9,13 @@ from typing import Any
 
 import yaml
 
-_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2, "g": 1024**3, "gb": 1024**3}
+_UNITS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}
+_SHARED_FOLDER = "/dev/shm"  # noqa: S108 - of the container
+_LOCKING = {"ALL", "IPC_LOCK", "CAP_IPC_LOCK"}
+"""Capabilities with which a process may lock any amount of memory."""
+_GPU_DEVICE = re.compile(r"/dev/nvidia\d|nvidia\.com/gpu=")
+_MOST_EXTENDED = 50
+_MERGED = {"deploy", "resources", "reservations", "environment", "ulimits", "memlock"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,34 +26,110 @@ class Service:
     line: int
     image: str
     settings: dict[str, Any]
+    is_whole: bool = True
+    """Whether other files say no more about it, as far as this file shows. An override names no image."""
 
     @property
     def has_gpus(self) -> bool:
-        """Whether it reserves GPUs."""
-        if self.settings.get("gpus") or self.settings.get("runtime") == "nvidia":
+        """Whether it has GPUs."""
+        if self.settings.get("gpus") or self.settings.get("runtime") == "nvidia" or self._reservations:
             return True
-        reserved: Any = self.settings
-        for key in ("deploy", "resources", "reservations", "devices"):
-            reserved = reserved.get(key) if isinstance(reserved, dict) else None
-        devices = reserved if isinstance(reserved, list) else []
-        named = [one.get("capabilities") for one in devices if isinstance(one, dict)]
-        return any(isinstance(capabilities, list) and "gpu" in capabilities for capabilities in named)
+        kinds = [_at(one, "discrete_resource_spec", "kind") for one in _entries(self._reserved("generic_resources"))]
+        devices = [_at(one, "source") or one for one in _entries(self.settings.get("devices"))]
+        visible = _environment(self.settings).get("NVIDIA_VISIBLE_DEVICES", "")
+        return (
+            any("gpu" in str(kind).lower() for kind in kinds)
+            or any(_GPU_DEVICE.match(str(device)) for device in devices)
+            or visible.strip().lower() not in ("", "none", "void")
+        )
+
+    def _reserved(self, key: str) -> Any:
+        return _at(self.settings, "deploy", "resources", "reservations", key)
+
+    @property
+    def _reservations(self) -> list[dict[str, Any]]:
+        """The devices with the capability ``gpu``."""
+        named = [one for one in _entries(self._reserved("devices")) if isinstance(one, dict)]
+        return [one for one in named if "gpu" in _entries(one.get("capabilities"))]
+
+    @property
+    def has_one_gpu(self) -> bool:
+        """Whether it has exactly one GPU, which needs no shared memory for NCCL."""
+        gpus = _entries(self.settings.get("gpus"))
+        return [_number(one) for one in (*self._reservations, *gpus)] == [1]
 
     @property
     def shared_memory(self) -> int | None:
-        """Bytes of ``/dev/shm``; None for that of the host, or if it is not understood."""
-        if self.settings.get("ipc") == "host":
+        """Bytes of ``/dev/shm``; None for that of the host or of another container, or if it is not known."""
+        ipc = str(self.settings.get("ipc", "private")).partition(":")[0]
+        if ipc in ("host", "service", "container") or self._mounts_shared_folder:
             return None
-        stated = str(self.settings.get("shm_size", "64m")).strip().lower()
-        found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmg]?b?)", stated)
+        if self.settings.get("shm_size") is None and not self.is_whole:
+            return None
+        stated = str(self.settings.get("shm_size") or "64m").strip().lower()
+        found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([kmgtp]?)i?b?", stated)
         return int(float(found[1]) * _UNITS[found[2]]) if found else None
 
     @property
+    def _mounts_shared_folder(self) -> bool:
+        mounts = [*_entries(self.settings.get("volumes")), *_entries(self.settings.get("tmpfs"))]
+        targets = [_at(one, "target") if isinstance(one, dict) else one for one in mounts]
+        return any(_SHARED_FOLDER in str(target).split(":") for target in targets)
+
+    @property
     def locks_memory(self) -> bool:
-        """Whether it may lock any amount of memory."""
-        limits = self.settings.get("ulimits")
-        stated = limits.get("memlock") if isinstance(limits, dict) else None
-        return stated == -1 or (isinstance(stated, dict) and stated.get("soft") == stated.get("hard") == -1)
+        """Whether it may lock any amount of memory, or whether that is not known."""
+        added = {str(one).upper() for one in _entries(self.settings.get("cap_add"))}
+        if self.settings.get("privileged") is True or added & _LOCKING:
+            return True
+        stated = _at(self.settings, "ulimits", "memlock")
+        if stated is None:
+            return not self.is_whole
+        limits = [stated.get("soft"), stated.get("hard")] if isinstance(stated, dict) else [stated]
+        return all(str(limit).strip() == "-1" for limit in limits)
+
+
+def _at(value: Any, *keys: str) -> Any:
+    """What nested mappings have under these keys, or None."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _entries(value: Any) -> list[Any]:
+    """A list, or a list of the one text."""
+    return value if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+def _number(device: Any) -> int | None:
+    """How many GPUs a reservation has; None for all, or if it is not known."""
+    listed, count = _at(device, "device_ids"), _at(device, "count")
+    if isinstance(listed, list):
+        return len(listed)
+    return int(count) if isinstance(count, (int, str)) and str(count).isascii() and str(count).isdigit() else None
+
+
+def _environment(settings: dict[str, Any]) -> dict[str, str]:
+    stated = settings.get("environment")
+    pairs = stated.items() if isinstance(stated, dict) else (str(one).partition("=")[::2] for one in _entries(stated))
+    return {str(name): str(value) for name, value in pairs if value is not None}
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the tags of compose files, too."""
+
+
+def _override(loader: yaml.SafeLoader, node: yaml.Node) -> Any:
+    """``!override``: the value itself."""
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_yaml_str(node)
+
+
+_Loader.add_constructor("!override", _override)
+_Loader.add_constructor("!reset", lambda _loader, _node: None)
 
 
 def read_services(text: str) -> Iterator[Service]:
@@ -58,7 +140,7 @@ def read_services(text: str) -> Iterator[Service]:
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        loaded = yaml.safe_load(text)
+        loaded = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except (
         ValueError,
         LookupError,
@@ -73,7 +155,36 @@ def read_services(text: str) -> Iterator[Service]:
     node = next((value for key, value in root.value if key.value == "services"), None)
     entries = node.value if isinstance(node, yaml.MappingNode) else ()
     lines = {key.value: key.start_mark.line + 1 for key, _ in entries if isinstance(key, yaml.ScalarNode)}
-    for name, settings in services.items():
-        if isinstance(settings, dict):
-            line = lines.get(str(name), 1)
-            yield Service(name=str(name), line=line, image=str(settings.get("image", "")), settings=settings)
+    for name, own in services.items():
+        if isinstance(own, dict):
+            settings, known = _extended(own, services)
+            whole = known and bool(settings.get("image") or settings.get("build"))
+            image = str(settings.get("image") or "")
+            yield Service(name=str(name), line=lines.get(str(name), 1), image=image, settings=settings, is_whole=whole)
+
+
+def _extended(settings: dict[str, Any], services: dict[Any, Any]) -> tuple[dict[str, Any], bool]:
+    """The settings of a service with those that it extends, and whether all of them are in this file."""
+    for _ in range(_MOST_EXTENDED):
+        extends = settings.get("extends")
+        if extends is None:
+            return settings, True
+        base = services.get(_at(extends, "service") if isinstance(extends, dict) else str(extends))
+        if not isinstance(base, dict) or _at(extends, "file") is not None:
+            return settings, False
+        settings = _merged(base, {key: value for key, value in settings.items() if key != "extends"})
+    return settings, False
+
+
+def _merged(base: dict[str, Any], own: dict[str, Any], levels: int = 4) -> dict[str, Any]:
+    """The settings of both. Lists are joined, and mappings merged where this linter reads them."""
+    merged = dict(base)
+    for key, value in own.items():
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and key in _MERGED and levels:
+            merged[key] = _merged(old, value, levels - 1)
+        elif isinstance(old, list) and isinstance(value, list):
+            merged[key] = [*old, *value]
+        else:
+            merged[key] = value
+    return merged

@@ -25,11 +25,13 @@ from kdoctor_lint.rules.internal import SYNTAX_ERROR, UNREADABLE_FILE
 from kdoctor_lint.script import read_bytes
 from kdoctor_lint.unreadable import UnreadableError
 
-_DOCKERFILE = re.compile(r"(?:.+\.)?(?:dockerfile|containerfile)(?:\..+)?", re.IGNORECASE)
-_COMPOSE = re.compile(r"(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml", re.IGNORECASE)
+_DOCKERFILE = re.compile(
+    r"(?:.+\.)?(?:dockerfile|containerfile)(?:[.-](?!.*\b(?:py|pyi|ipynb|md|rst|dockerignore)$).+)?", re.IGNORECASE
+)
+_COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-][\w.-]+)?\.ya?ml", re.IGNORECASE)
 _PYTHON = re.compile(r"(?:^|/)python:(3\.[0-9]{1,3})(?!\d)|python(3\.[0-9]{1,3})(?!\d)")
 _CUDA = re.compile(r"(?:^|/)cuda:([0-9]{1,3})\.([0-9]{1,3})(?!\d)[^/]*?(?:cudnn([0-9]*)(?:-|$)|$)")
-_GPU_IMAGE = re.compile(r"(?:^|/)cuda:|(?:^|/)tensorflow:\S*gpu")
+_GPU_IMAGE = re.compile(r"(?:^|/)cuda:|(?:^|/)tensorflow:\S*gpu|^nvcr\.io/nvidia/(?:tensorflow|jax|pytorch):")
 _LEAST_SHARED = 1024**3
 _SEVERAL = "several replicas"
 """The jobs that this linter is for. Other rows of the matrix depend on more than the image."""
@@ -72,11 +74,11 @@ def _finding(path: str, text: str, hit: Hit) -> Finding:
 def _compose(text: str) -> Iterator[Hit]:
     for service in read_services(text):
         if not service.has_gpus:
-            if _GPU_IMAGE.search(service.image):
+            if service.is_whole and _GPU_IMAGE.search(service.image):
                 yield CONTAINER_GPUS, service.line, f"service `{service.name}` has a CUDA image and reserves no GPU"
             continue
         shared = service.shared_memory
-        if shared is not None and shared < _LEAST_SHARED:
+        if shared is not None and shared < _LEAST_SHARED and not service.has_one_gpu:
             mebibytes = shared // 1024**2
             yield (
                 CONTAINER_SHARED_MEMORY,
@@ -88,17 +90,15 @@ def _compose(text: str) -> Iterator[Hit]:
 
 
 def _dockerfile(text: str) -> Iterator[Hit]:
+    """The findings of a Dockerfile."""
     matrix = shipped_matrix()
     for stage in read_stages(text):
         exact = {pin.requirement.name.lower(): pin for pin in stage.pins if _version(pin)}
         pin = next((exact[name] for name in _TENSORFLOW if name in exact), None)
         release = _release(matrix, pin) if pin else None
-        if pin and release:
+        if pin and release and not pin.is_in_image:
             yield from _fits(stage, pin, release)
         yield from _known_bad(matrix, stage, exact)
-
-
-"""Read once for all files."""
 
 
 def _version(pin: Pin) -> Version | None:
@@ -144,6 +144,6 @@ def _known_bad(matrix: VersionMatrix, stage: Stage, exact: Mapping[str, Pin]) ->
     for row in matrix.known_bad:
         named = {name.lower().replace("_", "-"): SpecifierSet(str(text)) for name, text in row.when.items()}
         met = all((found := versions.get(name)) and found in specifier for name, specifier in named.items())
-        lines = [exact[name].line for name in named if name in exact]
+        lines = [exact[name].line for name in named if name in exact and not exact[name].is_in_image]
         if met and lines and row.job in (None, _SEVERAL):
             yield CONTAINER_VERSIONS, max(lines), f"{row.id}: {row.symptom.rstrip('.')}"

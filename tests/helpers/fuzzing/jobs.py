@@ -252,6 +252,19 @@ FROM base
 RUN uv pip install tensorflow==${TF:-2.16} && echo "x
 """,
     b"FROM python:3.13-slim\nRUN python3.13 -m pip install tensorflow==2.15.0\nCOPY . /x\n",
+    b"""\
+FROM tensorflow/tensorflow:2.16.1-gpu
+ENV TF 2.15.0
+RUN ["/bin/sh", "-c", "pip install numpy==2.0.0"]
+RUN --mount=type=cache,target=/x <<-'EOF' bash -e
+\tpip install \\
+\t  tensorflow==$TF
+\tEOF
+COPY <<A <<B /x/
+from x import y
+A
+B
+""",
 )
 COMPOSE = b"""\
 services:
@@ -267,6 +280,16 @@ services:
     <<: *other
     runtime: nvidia
     shm_size: 1.5gb
+  fourth:
+    extends: {service: train}
+    gpus: !override [{driver: nvidia, count: 2, device_ids: ['0']}]
+    volumes: ['/dev/shm:/dev/shm', {type: tmpfs, target: /dev/shm}]
+    cap_add: [IPC_LOCK]
+    environment: [NVIDIA_VISIBLE_DEVICES=all]
+    devices: [nvidia.com/gpu=all]
+  fifth:
+    extends: fourth
+    shm_size: !reset null
 """
 SETTINGS = b"""\
 [tool.kdoctor.lint]

@@ -23,6 +23,7 @@ from mcp.types import (
     TextContent,
 )
 
+import kdoctor
 from helpers.command import environ
 
 TOOLS = {"check", "explain", "diagnose", "matrix", "topology", "lint"}
@@ -46,7 +47,8 @@ def ask(questions: Callable[[ClientSession], Awaitable[Any]], folder: Path) -> A
             cwd=folder,
         )
         async with stdio_client(parameters) as (read, write), ClientSession(read, write) as client:
-            await client.initialize()
+            introduced = await client.initialize()
+            assert (introduced.serverInfo.name, introduced.serverInfo.version) == ("kdoctor", kdoctor.__version__)
             return await questions(client)
 
     return asyncio.run(asyncio.wait_for(session(), 120))

@@ -67,7 +67,7 @@ def collector() -> Iterator[tuple[str, dict[str, bytes]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
+            self.send_response(404 if self.path.startswith("/metrics-only/v1/logs") else 200)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
@@ -99,3 +99,22 @@ def test_missing_collector_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     assert "OTLP" in (send(REPORT) or "")
+
+
+@pytest.mark.parametrize("kind", ["logs", "metrics"])
+def test_refused_part_is_a_note_and_can_be_turned_off(
+    collector: tuple[str, dict[str, bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    kind: str,
+) -> None:
+    address, received = collector
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{kind.upper()}_ENDPOINT", f"{address}/metrics-only/v1/logs")
+    other = {"logs": "metrics", "metrics": "logs"}[kind]
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{other.upper()}_ENDPOINT", f"{address}/v1/{other}")
+    assert f"did not take the {kind}" in (send(REPORT) or "")
+    assert capfd.readouterr().err == ""
+    received.clear()
+    monkeypatch.setenv(f"OTEL_{kind.upper()}_EXPORTER", "none")
+    assert send(REPORT) is None
+    assert list(received) == [f"/v1/{other}"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.api.watch.publish import LOGGER, WatchFinding
+from kdoctor.api.watch.recorder import Recorder
 from kdoctor.api.watch.session import Session, Settings
 from kdoctor.api.watch.variables import Input
 from kdoctor.engine.report import Report
@@ -36,7 +37,7 @@ class Watch:
     ```
 
     Args:
-        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.25 %
+        every: compare the replicas after this many steps. By default, 100 or more, so that it takes at most 0.2 %
             of the time.
         on_finding: a function that gets each ``WatchFinding``. It may be called from another thread.
         on_error: ``"stop"`` saves a checkpoint and stops the training after a failure of severity error.
@@ -97,7 +98,11 @@ class Watch:
         self._strategy = strategy
         self._input = Input()
         self._session: Session | None = None
+        self._recorder: Recorder | None = None
+        """That of the session."""
+        self._stops = on_error == "stop"
         self._step = -1
+        """The newest step of a custom loop that has ended, counted from 0."""
         self._epoch_began = 0
         self._stopped = False
         self._in_loop = False
@@ -125,8 +130,10 @@ class Watch:
         if session is None:
             raise RuntimeError("call step() inside `with kdoctor.Watch(model=model) as watch:`")
         named = dict(logs) if isinstance(logs, Mapping) else {} if logs is None else {"loss": logs}
+        self._step += 1
         session.take(self._step, named, self._named(gradients))
-        self._begin(self._step + 1)
+        if not session.recorder.goes_on(self._step + 1):
+            self._begin(self._step + 1)
         if self._stopped:
             raise WatchError("kdoctor.Watch stopped the training (see the log and the report)")
 
@@ -156,33 +163,33 @@ class Watch:
         self.close(interrupted=True)
         self._step, self._epoch_began, self._stopped = -1, 0, False
         self._session = Session(self._settings, self.model, self._input, self._strategy or _strategy(self.model))
+        self._recorder = self._session.recorder
         atexit.register(self.close, interrupted=True)
 
     def _begin(self, step: int) -> None:
-        if self._session is None:
+        """Begin a block of steps."""
+        session = self._session
+        if session is None:
             return
-        self._step = step
-        self._session.begin(step)
-        if self._session.failed and self._settings.on_error == "stop" and not self._stopped:
-            self._stop()
+        session.begin(step)
+        if session.failed and self._stops and not self._stopped:
+            self._stop(step - 1 if self._in_loop else step)  # fit runs a step that has begun
 
-    def _stop(self) -> None:
-        """Save a checkpoint and stop."""
+    def _stop(self, last: int) -> None:
+        """Save a checkpoint and stop after a step."""
         self._stopped = True
         path = str(self._settings.checkpoint or "kdoctor-watch.keras")
         try:
             self.model.save(path)
-            LOGGER.error("the training stops after step %d; checkpoint: %s", self._step, path)
+            LOGGER.error("the training stops after step %d; checkpoint: %s", last, path)
         except Exception as error:  # noqa: BLE001 - the model may not be serializable
-            LOGGER.error(
-                "the training stops after step %d; no checkpoint: %s: %s", self._step, type(error).__name__, error
-            )
+            LOGGER.error("the training stops after step %d; no checkpoint: %s: %s", last, type(error).__name__, error)
         with contextlib.suppress(AttributeError):
             self.model.stop_training = True
 
     def close(self, *, interrupted: bool = False) -> None:
         """End the watching and write the report. Keras calls it at the end of ``fit``."""
-        session, self._session = self._session, None
+        session, self._session, self._recorder = self._session, None, None
         if session is not None:
             atexit.unregister(self.close)
             self.report = session.close(interrupted=interrupted)
@@ -207,22 +214,33 @@ class Watch:
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
         """An epoch begins."""
-        self._epoch_began = self._step + 1
+        if self._session is not None:
+            self._epoch_began = self._session.recorder.newest_reported + 1
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
         """An epoch ends."""
         if self._session is not None:
             self._session.pause()
 
+    # What follows runs in each step, with cold caches: each call and each object that it touches counts.
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         """A step begins. This is the thread that trains."""
-        self._begin(self._epoch_began + int(batch))
+        recorder = self._recorder
+        if recorder is not None and not recorder.goes_on(self._epoch_began + batch):
+            self._begin(self._epoch_began + int(batch))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """A step has ended."""
+        recorder = self._recorder
+        if recorder is not None:
+            recorder.report(self._epoch_began + batch, logs)
+            if self._stops:
+                self._read()
+
+    def _read(self) -> None:
         if self._session is not None:
-            self._step = max(self._step, self._epoch_began + int(batch))
-            self._session.take(self._epoch_began + int(batch), logs)
+            self._session.read()
 
     def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         """Validation begins."""

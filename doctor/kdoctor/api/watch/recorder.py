@@ -6,9 +6,9 @@ import math
 import statistics
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from time import perf_counter
 from typing import Any, Literal
 
 from kdoctor.facts.watch import NotFinite, Stall, WatchedSteps
@@ -33,9 +33,11 @@ class Recorder:
     """The steps of one run. Hooks may be called from another thread than the one that trains."""
 
     def __init__(self, stall_s: float, window_s: float = WINDOW_S) -> None:
-        self.started = time.perf_counter()
+        self.started = perf_counter()
         self.step = -1
         """The newest step that began, counted from 0."""
+        self.newest_reported = -1
+        """The newest step that ended and whose report was read."""
         self.steps_read = 0
         self.log_names: dict[str, None] = {}
         self.bad: dict[tuple[str, str], NotFinite] = {}
@@ -44,11 +46,14 @@ class Recorder:
         self._stall_s = stall_s
         self._window_s = window_s
         self._began: float | None = None
+        self._block_until = -math.inf
+        self._due: float = -math.inf
         self._first = 0
         """The first step of the block that began last."""
-        self._ended: tuple[float, int] | None = None
-        """When the newest step reported numbers, and its number. What other callbacks do at the end of an epoch comes
-        later."""
+        self._reports: deque[tuple[int, float, Mapping[str, Any] | None]] = deque()
+        """What the steps reported, and when. It is read at the end of a block."""
+        self._reported: tuple[float, int] | None = None
+        """When the newest step that reported numbers did so, and its number."""
         self._thread = threading.get_ident()
         self._skip = SKIPPED_STEPS
         self._timed = 0
@@ -61,34 +66,49 @@ class Recorder:
 
     def goes_on(self, step: int) -> bool:
         """Whether a step that begins now belongs to the same block of short steps as the step before."""
-        if self._began is None or time.perf_counter() - self._began >= BLOCK_S:
+        if step >= self._due or perf_counter() >= self._block_until:
             return False
-        self.step, self._ended = step, None
+        self.step = step
         return True
+
+    def end_block_soon(self) -> None:
+        """The step that comes next begins a block."""
+        self._due = -math.inf
 
     def end(self, upcoming: int | None = None) -> None:
         """The current block of steps, if any, has ended. What follows may be validation, or the end of an epoch.
 
         Keras may run several steps at once: they end before step ``upcoming``.
         """
+        now = perf_counter()
+        self.read_reports()
         if self._began is not None:
-            ended, last = time.perf_counter(), self.step
+            ended, last = now, self.step
             if upcoming is not None:
                 last = upcoming - 1
             elif self._ended is not None:
                 ended, last = self._ended
             self._add(ended - self._began, max(1, last - self._first + 1))
-        self._began = None
+        if upcoming is None and 0 <= self.newest_reported < self.step:
+            self.step = self.newest_reported  # Keras begins a step before it sees that the data is at its end
+        self._began, self._block_until = None, -math.inf
 
-    def begin(self, step: int) -> None:
-        """A step begins, and a block with it."""
-        self._thread, self.step, self._first, self._ended = threading.get_ident(), step, step, None
-        self._began = time.perf_counter()
+    def begin(self, step: int, due: float = math.inf) -> None:
+        """A step begins, and a block with it. The block ends before step ``due``, at the latest."""
+        self._thread, self.step, self._first, self._reported = threading.get_ident(), step, step, None
+        self._began = perf_counter()
+        self._block_until, self._due = self._began + BLOCK_S, due
+
+    @property
+    def _ended(self) -> tuple[float, int] | None:
+        """When the newest step ended, and its number. What other callbacks do at the end of an epoch comes later."""
+        return self._reported if self._reported is not None and self._reported[1] >= self.step else None
 
     def cancel(self) -> None:
         """The current step did not take place."""
         if self._began is not None:
             self._began, self.step = None, self.step - 1
+            self._block_until = -math.inf
 
     def _add(self, seconds: float, steps: int) -> None:
         if seconds > self.stall_after_s:
@@ -134,9 +154,10 @@ class Recorder:
 
     def look_for_stall(self) -> None:
         """Record the current step if it takes too long. Called from another thread than the one that trains."""
+        self.read_reports()
         began = self._began
-        if began is not None and self._ended is None and time.perf_counter() - began > self.stall_after_s:
-            self._stall(time.perf_counter() - began, ended=False)
+        if began is not None and self._ended is None and perf_counter() - began > self.stall_after_s:
+            self._stall(perf_counter() - began, ended=False)
 
     def _stall(self, seconds: float, *, ended: bool) -> None:
         known = self.stalls.get(self.step)
@@ -144,20 +165,35 @@ class Recorder:
             where = known.where if known else "" if ended else _innermost(self._thread)
             self.stalls[self.step] = Stall(step=self.step, seconds=seconds, ended=ended, where=where)
 
-    def take_logs(self, step: int, logs: Mapping[str, Any] | None) -> None:
-        """The values that a step reports. Tensors are read later, together."""
+    def report(self, step: int, logs: Mapping[str, Any] | None) -> None:
+        """A step has ended, and reports these values. They are read later, those of a block together."""
+        self._reports.append((step, perf_counter(), logs))
+
+    def read_reports(self) -> None:
+        """Read what the steps reported since the last time. Any thread may call this."""
+        while self._reports:
+            try:
+                step, ended, logs = self._reports.popleft()
+            except IndexError:  # another thread took it
+                return
+            self.newest_reported = max(self.newest_reported, int(step))
+            self._take_logs(int(step), ended, logs or {})
+
+    def _take_logs(self, step: int, ended: float, logs: Mapping[str, Any]) -> None:
+        """The values that a step reports. Tensors are read later still, with one transfer."""
         later: dict[str, Any] = {}
-        for name, value in (logs or {}).items():
+        for name, value in logs.items():
             if isinstance(value, (float, int)):
-                self.note(name, step, finite=math.isfinite(value))
+                if not math.isfinite(value) or name not in self.log_names:
+                    self.note(name, step, finite=math.isfinite(value))
             else:
                 later[name] = value
         if later:
             self._pending.append((step, later))
         elif logs:
             self.steps_read += 1
-            if step >= self.step:
-                self._ended = (time.perf_counter(), step)
+            if self._reported is None or step >= self._reported[1]:
+                self._reported = (ended, step)
 
     def pending(self) -> Iterator[tuple[str, list[int], list[Any]]]:
         """The tensors that were not read yet: name, steps and values. They are forgotten."""
@@ -192,7 +228,7 @@ class Recorder:
         if median is not None and (self._slowest is None or median > self._slowest[0]):
             self._slowest = (median, self.step)
         return WatchedSteps(
-            steps=self.step + 1,
+            steps=int(self.step) + 1,
             timed=self._timed,
             baseline_s=self._median,
             recent_s=median,

@@ -62,10 +62,12 @@ class Session:
         self._settings = settings
         self._lock_digest = read_lock(Path(settings.lock)).digest if settings.lock is not None else None
         self._started_at = dt.datetime.now(dt.timezone.utc)
-        self._recorder = Recorder(settings.stall_s)
-        self._variables = Variables(model, self._recorder, settings.every)
+        self.recorder = Recorder(settings.stall_s)
+        self._variables = Variables(model, self.recorder, settings.every)
         self._input = data
         self._gradients = 0
+        self._bad = 0
+        """How many values are not finite and were judged."""
         self._plan = _plan(settings.limits)
         self._publisher = Publisher(settings.on_finding, settings.tensorboard)
         self._known: set[tuple[str, str]] = set()
@@ -82,39 +84,43 @@ class Session:
         tag_run(self._tags())
 
     def begin(self, step: int) -> None:
-        """Before a step. Short steps are timed in blocks."""
+        """Before a step that begins a block. The others only pass ``recorder.goes_on``."""
+        self.recorder.end(step)
         self._input.before(step)
-        due = self._variables.is_due(step)
-        if not due and self._recorder.goes_on(step):
-            return
-        self._recorder.end(step)
-        if due:
+        if self._variables.is_due(step):
             self.look(step - 1)
-        self._recorder.begin(step)
+        self.read()
+        self.recorder.begin(step, min(self._variables.due, self._input.due))
 
-    def take(self, step: int, logs: Mapping[str, Any] | None, gradients: Mapping[str, Any] | None = None) -> None:
-        """After a step: what it reports. Keras may call this from another thread."""
-        known = len(self._recorder.bad)
-        self._recorder.take_logs(step, logs)
+    def take(self, step: int, logs: Mapping[str, Any], gradients: Mapping[str, Any]) -> None:
+        """After a step of a custom loop: what it reports, and its gradients."""
+        self.recorder.report(step, logs)
         if gradients:
-            note_gradients(self._recorder, step, gradients)
+            note_gradients(self.recorder, step, gradients)
             self._gradients += 1
-        if len(self._recorder.bad) > known:
+        if gradients or self._settings.on_error == "stop":
+            self.read()
+
+    def read(self) -> None:
+        """Read at once what the steps reported, and not at the end of a block."""
+        self.recorder.read_reports()
+        if len(self.recorder.bad) > self._bad:
             self._judge()
 
     def cancel(self) -> None:
         """The step that began last does not take place."""
-        self._recorder.cancel()
+        self.recorder.cancel()
 
     def pause(self) -> None:
         """Between epochs, and before validation."""
-        self._recorder.end()
+        self.recorder.end()
+        self.read()
 
     def look(self, done: int) -> None:
         """Compare the replicas after step ``done``."""
         known = self._problems()
         self._variables.look(done)
-        if self._problems() > known or self._recorder.bad:
+        if self._problems() > known or self.recorder.bad:
             self._judge()
 
     def _problems(self) -> int:
@@ -122,7 +128,7 @@ class Session:
 
     def facts(self) -> Facts:
         """What was seen until now."""
-        recorder = self._recorder
+        recorder = self.recorder
         return {
             **self._companion.facts(),
             Watched: Watched(
@@ -146,7 +152,8 @@ class Session:
 
     def _judge(self) -> None:
         """Hand on what is wrong now and was not before."""
-        self._recorder.look_for_stall()
+        self.recorder.look_for_stall()
+        self._bad = len(self.recorder.bad)
         results = judge(self._plan.checks, self.facts(), self._plan.rules)
         with self._lock:
             for result in results:
@@ -155,16 +162,18 @@ class Session:
                     if key in self._known:
                         continue
                     self._known.add(key)
-                    self.failed = self.failed or result.severity is Severity.ERROR
+                    if result.severity is Severity.ERROR:
+                        self.failed = True
+                        self.recorder.end_block_soon()
                     found = WatchFinding(
-                        check=result.id, severity=result.severity, finding=judged.finding, step=self._recorder.step
+                        check=result.id, severity=result.severity, finding=judged.finding, step=self.recorder.step
                     )
                     self._publisher.publish(found)
             if self._settings.tensorboard:
-                step_s = self._recorder.step_s
+                step_s = self.recorder.step_s
                 step_ms = None if step_s is None else 1000 * step_s
                 self._publisher.numbers(
-                    {"step_ms": step_ms, "findings": float(len(self._known))}, max(0, self._recorder.step)
+                    {"step_ms": step_ms, "findings": float(len(self._known))}, max(0, self.recorder.step)
                 )
 
     def _device_memory(self) -> Mapping[str, int]:
@@ -176,9 +185,9 @@ class Session:
 
     def close(self, *, interrupted: bool = False) -> Report:
         """End the watching, and report."""
-        self._recorder.end()
-        if self._recorder.step >= 0 and not interrupted:
-            self.look(self._recorder.step)
+        self.recorder.end()
+        if self.recorder.step >= 0 and not interrupted:
+            self.look(self.recorder.step)
         self._companion.tick()
         self._companion.close()
         report = self._report(interrupted=interrupted)
@@ -192,7 +201,7 @@ class Session:
             facts=self.facts(),
             target=f"{sys.executable}, {self._name}",
             started_at=self._started_at,
-            duration_s=time.perf_counter() - self._recorder.started,
+            duration_s=time.perf_counter() - self.recorder.started,
             interrupted=interrupted,
         )
         return build_report(collected, self._plan)

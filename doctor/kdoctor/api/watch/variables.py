@@ -11,7 +11,7 @@ from typing import Any
 from kdoctor.api.watch.recorder import Recorder
 from kdoctor.facts.watch import ReplicaDifference, WatchedInput, WatchedReplicas
 
-SHARE = 0.0025
+SHARE = 0.002
 """Without ``every``, looks at the variables may take at most this share of the training."""
 EVERY = 100
 """Steps between two looks, at least, without ``every``."""
@@ -30,7 +30,8 @@ class Variables:
         self._recorder = recorder
         self._fixed, self._every = every, every or EVERY
         self._state: Any = None
-        self._next = min(self._every, _FIRST_LOOK)
+        self.due = min(self._every, _FIRST_LOOK)
+        """The step before which to look."""
         self._checks = 0
         self._last: int | None = None
         self._equal_at: int | None = None
@@ -40,14 +41,14 @@ class Variables:
 
     def is_due(self, step: int) -> bool:
         """Whether to look before this step."""
-        return step >= self._next
+        return step >= self.due
 
     def look(self, done: int) -> None:
         """Look after step ``done``. Errors are kept as the reason why nothing is known."""
         began = time.perf_counter()
         read_pending(self._recorder)
         if self._unavailable is not None:
-            self._next = done + 1 + self._every
+            self.due = done + 1 + self._every
             return
         try:
             if hasattr(self._model, "jax_state_sync"):
@@ -62,11 +63,11 @@ class Variables:
     def _plan(self, done: int, seconds: float) -> None:
         step_s = self._recorder.step_s
         if self._checks == 1 and self._fixed is None:
-            self._next = done + _SECOND_LOOK
+            self.due = done + _SECOND_LOOK
             return
         if self._fixed is None and step_s:
             self._every = max(EVERY, math.ceil(seconds / (SHARE * step_s)))
-        self._next = done + 1 + self._every
+        self.due = done + 1 + self._every
 
     def _compare(self, done: int) -> None:
         from kdoctor_target.watch.state import different, not_finite
@@ -158,7 +159,7 @@ class Input:
     _EVERY = 4
     """Steps between two looks, at least."""
     _BUFFER = 2
-    _SHARE = 0.001
+    _SHARE = 0.0005
     """Looks at the counter may take at most this share of the time, after the first ones."""
     _FIRST_LOOKS = 16
 
@@ -199,19 +200,23 @@ class Input:
         self._before = self._counter.produced if self._counter else 0
         self._look_from = self._EVERY - 1
 
+    @property
+    def due(self) -> float:
+        """The step before which to look in any case. After the first looks, there is no such step."""
+        return self._look_from if self._counter is not None and self._looks < self._FIRST_LOOKS else math.inf
+
     def before(self, step: int) -> None:
         """Look whether a batch is waiting, before some of the steps. As many batches as steps were used so far."""
         if self._counter is None or step < self._look_from:
             return
         began = time.perf_counter()
-        if began < self._look_after:
+        if self._looks >= self._FIRST_LOOKS and began < self._look_after:
             return
         self._look_from = step + self._EVERY
         self._looks += 1
         self._empty += self._counter.produced - self._before <= step
-        if self._looks >= self._FIRST_LOOKS:
-            ended = time.perf_counter()
-            self._look_after = ended + (ended - began) / self._SHARE
+        ended = time.perf_counter()
+        self._look_after = ended + (ended - began) / self._SHARE
 
     def facts(self) -> WatchedInput:
         """The waiting so far."""

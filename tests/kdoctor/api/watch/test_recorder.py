@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("kdoctor.api.watch.recorder.time.perf_counter", made)
+    monkeypatch.setattr("kdoctor.api.watch.recorder.perf_counter", made)
     return made
 
 
@@ -32,6 +34,12 @@ def run(recorder: Recorder, clock: Clock, *seconds: float) -> None:
         recorder.begin(recorder.step + 1)
         clock.now += duration
     recorder.end(recorder.step + 1)
+
+
+def take(recorder: Recorder, step: int, logs: dict[str, Any]) -> None:
+    """A step has ended, and what it reported is read."""
+    recorder.report(step, logs)
+    recorder.read_reports()
 
 
 def test_slower_steps_are_compared_with_the_beginning(clock: Clock) -> None:
@@ -86,13 +94,68 @@ def test_short_steps_are_timed_together_and_counted_each(clock: Clock) -> None:
     assert facts.timed == 13 * (3000 // 13 - SKIPPED_STEPS)
 
 
+def test_block_ends_before_a_step_that_is_due(clock: Clock) -> None:
+    recorder = Recorder(stall_s=100)
+    assert not recorder.goes_on(0)
+    recorder.begin(0, due=3)
+    assert [recorder.goes_on(step) for step in (1, 2, 3)] == [True, True, False]
+    recorder.begin(3)
+    recorder.end_block_soon()
+    assert not recorder.goes_on(4)
+    recorder.begin(4)
+    clock.now += 0.1
+    assert not recorder.goes_on(5)
+
+
+def test_values_are_read_at_the_end_of_a_block() -> None:
+    recorder = Recorder(stall_s=100)
+    recorder.begin(0)
+    recorder.report(0, {"loss": 1.0})
+    recorder.report(1, {"loss": math.nan})
+    recorder.report(2, {"loss": math.nan})
+    assert (recorder.steps_read, recorder.bad) == (0, {})
+    recorder.end(3)
+    assert recorder.steps_read == 3
+    assert recorder.bad["log", "loss"].step == 1
+
+
+def test_each_report_is_read_once_by_several_threads() -> None:
+    recorder, number = Recorder(stall_s=100), 20_000
+
+    def read() -> None:
+        for _ in range(2000):
+            recorder.read_reports()
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for step in range(number):
+        recorder.report(step, {"loss": object()})
+    for reader in readers:
+        reader.join()
+    recorder.read_reports()
+    ((_, steps, _),) = recorder.pending()
+    assert sorted(steps) == list(range(number))
+
+
+def test_step_that_begins_after_the_last_batch_does_not_count(clock: Clock) -> None:
+    recorder = Recorder(stall_s=100)
+    for step in range(8):
+        begin(recorder, step)
+        clock.now += 0.01
+        recorder.report(step, {"loss": 1.0})
+    begin(recorder, 8)
+    recorder.end()
+    assert (recorder.newest_reported, recorder.facts().steps) == (7, 8)
+
+
 def test_last_short_steps_of_an_epoch_are_counted_each(clock: Clock) -> None:
     recorder = Recorder(stall_s=100)
     run(recorder, clock, *[0.1] * SKIPPED_STEPS)
     for step in range(SKIPPED_STEPS, SKIPPED_STEPS + 3):
         begin(recorder, step)
         clock.now += 0.01
-        recorder.take_logs(step, {"loss": 1.0})
+        take(recorder, step, {"loss": 1.0})
     clock.now += 1000
     recorder.end()
     assert recorder.facts().timed == 3
@@ -104,7 +167,7 @@ def test_last_execution_of_several_steps_counts_each(clock: Clock) -> None:
     run(recorder, clock, *[0.1] * SKIPPED_STEPS)
     recorder.begin(SKIPPED_STEPS)
     clock.now += 0.8
-    recorder.take_logs(SKIPPED_STEPS + 7, {"loss": 1.0})
+    take(recorder, SKIPPED_STEPS + 7, {"loss": 1.0})
     recorder.end()
     assert recorder.step_s == pytest.approx(0.1)
 
@@ -160,9 +223,9 @@ def test_step_that_is_slow_as_all_others_is_no_stall(clock: Clock) -> None:
 
 def test_first_step_that_is_not_finite_is_kept() -> None:
     recorder = Recorder(stall_s=10)
-    recorder.take_logs(0, {"loss": 1.0})
-    recorder.take_logs(2, {"loss": math.inf})  # Keras may call this from another thread, in another order
-    recorder.take_logs(1, {"loss": math.nan, "accuracy": 0.5})
+    take(recorder, 0, {"loss": 1.0})
+    take(recorder, 2, {"loss": math.inf})  # Keras may call this from another thread, in another order
+    take(recorder, 1, {"loss": math.nan, "accuracy": 0.5})
     assert recorder.bad["log", "loss"].step == 1
     assert recorder.bad["log", "loss"].finite_at == 0
     assert recorder.steps_read == 3
@@ -172,8 +235,8 @@ def test_first_step_that_is_not_finite_is_kept() -> None:
 def test_tensors_are_read_later() -> None:
     recorder = Recorder(stall_s=10)
     value = object()
-    recorder.take_logs(0, {"loss": value})
-    recorder.take_logs(1, {"loss": value, "other": value})
+    take(recorder, 0, {"loss": value})
+    take(recorder, 1, {"loss": value, "other": value})
     assert recorder.steps_read == 0
     assert list(recorder.pending()) == [("loss", [0, 1], [value, value]), ("other", [1], [value])]
     assert list(recorder.pending()) == []
@@ -194,7 +257,7 @@ def test_callbacks_after_the_last_step_of_an_epoch_are_not_a_stall(clock: Clock)
     run(recorder, clock, *[0.1] * 50)
     recorder.begin(50)
     clock.now += 0.1
-    recorder.take_logs(50, {"loss": 1.0})
+    take(recorder, 50, {"loss": 1.0})
     clock.now += 1000  # a checkpoint is saved
     recorder.look_for_stall()
     recorder.end()
@@ -206,7 +269,7 @@ def test_report_of_the_step_before_does_not_end_the_newest_one(clock: Clock) -> 
     recorder = Recorder(stall_s=10)
     run(recorder, clock, *[0.1] * 50)
     recorder.begin(50)
-    recorder.take_logs(49, {"loss": 1.0})
+    take(recorder, 49, {"loss": 1.0})
     clock.now += 1000
     recorder.look_for_stall()
     assert [stall.step for stall in recorder.facts().stalls] == [50]

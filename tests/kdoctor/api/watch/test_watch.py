@@ -136,3 +136,52 @@ def test_settings_are_checked() -> None:
 def test_step_outside_of_the_context_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="with kdoctor"):
         kdoctor.Watch().step(1.0)
+
+
+class Model:
+    """What a callback sees of a model that has no variables."""
+
+    variables = non_trainable_variables = ()
+    stop_training = False
+
+    def save(self, path: str) -> None:
+        Path(path).touch()
+
+
+def begin_fit(**settings: Any) -> kdoctor.Watch:
+    watch = kdoctor.Watch(history=False, **settings)
+    watch.set_model(Model())
+    watch.on_train_begin()
+    return watch
+
+
+def fit_epoch(watch: kdoctor.Watch, losses: list[float]) -> None:
+    """As Keras does with data of unknown length: one more step begins than there are batches."""
+    watch.on_epoch_begin(0)
+    for batch, loss in enumerate(losses):
+        watch.on_train_batch_begin(batch)
+        watch.on_train_batch_end(batch, {"loss": loss})
+    watch.on_train_batch_begin(len(losses))
+    watch.on_epoch_end(0)
+
+
+def test_steps_of_epochs_of_unknown_length_are_numbered_without_gaps() -> None:
+    watch = begin_fit()
+    for losses in ([1.0] * 3, [1.0, float("nan")]):
+        fit_epoch(watch, losses)
+    watch.on_train_end()
+    assert watch.report is not None
+    result = next(result for result in watch.report.results if result.id == "watch.finite")
+    assert "step 4 (last finite after step 3)" in result.findings[0].finding.observed
+
+
+def test_stop_comes_before_the_step_after_a_bad_one(tmp_path: Path) -> None:
+    watch = begin_fit(on_error="stop", checkpoint=tmp_path / "last.keras")
+    stopped = []
+    for batch, loss in enumerate([1.0, 1.0, float("inf"), 1.0]):
+        watch.on_train_batch_begin(batch)
+        stopped.append(watch.model.stop_training)
+        watch.on_train_batch_end(batch, {"loss": loss})
+    watch.on_train_end()
+    assert stopped == [False, False, False, True]
+    assert (tmp_path / "last.keras").exists()

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.options import (
-    LONGEST_S,
     OUTPUT,
     OutputOption,
     PluginOption,
     PythonOption,
     VerboseOption,
+    check_time_limit,
     format_option,
 )
 from kdoctor.cli.stderr import show, standard_input
@@ -51,7 +51,10 @@ def diagnose(
     output: OutputOption = None,
     verbose: VerboseOption = 0,
     timeout: Annotated[
-        float, typer.Option(min=1, max=LONGEST_S, help="Time limit for reading the logs, and for --check, in seconds.")
+        float,
+        typer.Option(
+            min=1, callback=check_time_limit, help="Time limit for reading the logs, and for --check, in seconds."
+        ),
     ] = TIMEOUT_S,
     python: PythonOption = None,
     keep: Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.options import LONGEST_S
+from kdoctor.cli.options import check_time_limit
 from kdoctor.errors import UsageError, one_of
 from kdoctor.fleet.launch.collect import Limits
 from kdoctor.fleet.launch.engine import Engine
@@ -38,7 +38,8 @@ PairFrameworkOption = Annotated[
     str, typer.Option(metavar="tensorflow|jax|both", help="With --pairs: what trains. JAX only where it is installed.")
 ]
 PairTimeoutOption = Annotated[
-    float, typer.Option(min=10, max=LONGEST_S, help="With --pairs: time limit for each training, in seconds.")
+    float,
+    typer.Option(min=10, callback=check_time_limit, help="With --pairs: time limit for each training, in seconds."),
 ]
 PairPortOption = Annotated[
     int, typer.Option(min=1024, max=65535 - _MOST_PORTS, help="With --pairs: the first of 2000 ports to use.")

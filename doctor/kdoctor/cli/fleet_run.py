@@ -103,11 +103,13 @@ def run(
     ] = False,
     fan_out: Annotated[int, typer.Option(min=1, max=1024, help="How many nodes to check at once.")] = 64,
     node_timeout: Annotated[
-        float, typer.Option(min=1, max=options.LONGEST_S, help="Time limit for each node, in seconds.")
+        float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
     ] = 1800.0,
     timeout: Annotated[
         float | None,
-        typer.Option(min=1, max=options.LONGEST_S, help="Time limit for all nodes, in seconds.", show_default=False),
+        typer.Option(
+            min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
+        ),
     ] = None,
     pairs: PairsOption = False,
     full_matrix: FullMatrixOption = False,

@@ -16,8 +16,19 @@ EXAMINE, EXPECT, OUTPUT, ADVANCED = "What to examine", "What to expect", "Output
 
 DEFAULT_CHECKLIST = "multi-gpu-keras"
 DEFAULT_TIMEOUT_S = 1800.0
-LONGEST_S = 31_536_000.0
+_LONGEST_S = 31_536_000.0
 """A year. The system's timers take no limit that is much longer, or infinite."""
+
+
+def check_time_limit(seconds: float | None) -> float | None:
+    """Refuse a time limit that no timer takes. As ``max`` of the option it would fill the help.
+
+    Raises:
+        BadParameter: it is longer than a year, infinite, or not a number.
+    """
+    if seconds is not None and not seconds <= _LONGEST_S:
+        raise typer.BadParameter(f"{seconds:g} is longer than a year ({_LONGEST_S:.0f} s).")
+    return seconds
 
 
 def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
@@ -114,7 +125,11 @@ MatrixOption = Annotated[
 TimeoutOption = Annotated[
     float,
     typer.Option(
-        "--timeout", min=1, max=LONGEST_S, help="Time limit of the whole run, in seconds.", rich_help_panel=ADVANCED
+        "--timeout",
+        min=1,
+        callback=check_time_limit,
+        help="Time limit of the whole run, in seconds.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
@@ -211,7 +226,7 @@ CaseTimeoutOption = Annotated[
     typer.Option(
         "--case-timeout",
         min=1,
-        max=LONGEST_S,
+        callback=check_time_limit,
         help="Time limit for each case, in seconds. \\[default: that of its scenario]",
         show_default=False,
         rich_help_panel=ADVANCED,
@@ -232,7 +247,7 @@ ModelTimeoutOption = Annotated[
     typer.Option(
         "--model-timeout",
         min=1,
-        max=LONGEST_S,
+        callback=check_time_limit,
         help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
         rich_help_panel=ADVANCED,

@@ -57,6 +57,16 @@ _KEEP_EVERY_S, _NOTE_EVERY_S = 2.0, 0.2
 _MARGIN_S = 30.0
 """What a node needs besides its check: to log in, to start Python, to send the report."""
 
+NodeTimeoutOption = Annotated[
+    float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
+]
+FleetTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
+    ),
+]
+
 
 def run(
     check_options: Annotated[
@@ -102,15 +112,8 @@ def run(
         bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
     ] = False,
     fan_out: Annotated[int, typer.Option(min=1, max=1024, help="How many nodes to check at once.")] = 64,
-    node_timeout: Annotated[
-        float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
-    ] = 1800.0,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
-        ),
-    ] = None,
+    node_timeout: NodeTimeoutOption = 1800.0,
+    timeout: FleetTimeoutOption = None,
     pairs: PairsOption = False,
     full_matrix: FullMatrixOption = False,
     pair_framework: PairFrameworkOption = BOTH,

@@ -151,7 +151,7 @@ def _connect(place: Path, *, create: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None)
     try:
         if create:
-            connection.execute(f"PRAGMA journal_mode = {'DELETE' if is_on_network(place.parent) else 'WAL'}")
+            _choose_journal(connection, "DELETE" if is_on_network(place.parent) else "WAL")
         # With a write-ahead log, a power failure may lose the last runs but does not damage the file.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -159,6 +159,15 @@ def _connect(place: Path, *, create: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _choose_journal(connection: sqlite3.Connection, mode: str) -> None:
+    """Change how the file is written. If another run uses it, SQLite does not wait for that; a later run does it."""
+    try:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
 
 
 def _upgrade(connection: sqlite3.Connection, place: Path) -> None:

@@ -64,6 +64,16 @@ def test_concurrent_runs_are_all_stored(place: Path) -> None:
         assert [run.id for run in read.runs(connection, 0, None)] == list(range(1, 13))
 
 
+def test_new_database_that_another_run_reads_is_used_at_once(place: Path) -> None:
+    kept(place, cpu_report())
+    with closing(sqlite3.connect(place, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")  # as a new file has it
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM runs").fetchall()  # the mode cannot be changed until this ends
+        with opened(place, create=True) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_killed_writer_leaves_the_database_intact(place: Path) -> None:
     kept(place, cpu_report())
     program = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 EXIT_INTERRUPTED = 130
@@ -10,6 +11,7 @@ EXIT_INTERRUPTED = 130
 def main() -> None:
     """Run the command line. Ctrl-C at any moment ends it without a traceback."""
     try:
+        _leave_working_directory()
         from keras_doctor.name import check_name  # noqa: PLC0415 - see above
 
         check_name()
@@ -24,3 +26,21 @@ def main() -> None:
         import signal  # noqa: PLC0415 - see above
 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's shutdown would print a traceback
+
+
+def _leave_working_directory() -> None:
+    """Remove the working directory from the path if an empty entry of ``PYTHONPATH`` put it there.
+
+    Such entries come from ``PYTHONPATH=$PYTHONPATH:folder`` where it was not set. An entry ``.`` is meant, and stays.
+    """
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if len(entries) == 1 or "" not in entries:
+        return
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - pathlib could be a file in it
+    except OSError:
+        return
+    named = [os.path.abspath(entry) for entry in entries if entry]  # noqa: PTH100 - see above
+    own = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - see above
+    if folder not in (*named, own):
+        sys.path[:] = [entry for entry in sys.path if entry != folder]

@@ -1,0 +1,37 @@
+"""The short form of `make mutants`: changes of one small part of each package, with the tests that mirror it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = {
+    "checks/kdoctor_checks/host/": "tests/kdoctor_checks/host",
+    "kdoctor/diff/compare.py": "tests/kdoctor/diff/test_compare.py",
+    "kdoctor/engine/verdict.py": "tests/kdoctor/engine/test_verdict.py",
+    "kdoctor/lock/drift.py": "tests/kdoctor/lock/test_drift.py",
+    "kdoctor/matrix/view.py": "tests/kdoctor/matrix/test_view.py",
+    "kdoctor/rollback/settings.py": "tests/kdoctor/rollback/test_settings.py",
+    "kdoctor/snapshot/imports/smi_nvlink.py": "tests/kdoctor/snapshot/imports/test_smi_nvlink.py",
+}
+ROW = re.compile(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +[\d.]+%$", re.MULTILINE)
+
+
+def test_tests_notice_small_changes_in_each_package(record_property: Callable[[str, object], None]) -> None:
+    chosen = [argument for file, tests in PARTS.items() for argument in ("--file", file, "--tests", tests)]
+    command = [sys.executable, "tests/mutants/run.py", "--sample", "60", "--least", "0.95", *chosen]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": ""}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    packages = {name: list(map(int, counts)) for name, *counts in ROW.findall(done.stdout)}
+    total = packages.pop("all")
+    assert total[0] == 60
+    assert len(packages) == len(PARTS)
+    for name, (_, own, other, _, _) in packages.items():
+        record_property("mutants killed", (name, own + other))

@@ -34,8 +34,10 @@ def keep(
     try:
         lock = make_lock() if make_lock and passed and not scope else None
         most = runs_to_keep(environ)
+        # Other runs wait for the transaction, so it contains no work that can be done before.
+        row, packed, measures = _row(report, scope), pack(render(report, "json")), _measures(report)
         with opened(history_file(environ), create=True) as connection, writing(connection):
-            number = add(connection, _row(report, scope), pack(render(report, "json")), statuses, _measures(report))
+            number = add(connection, row, packed, statuses, measures)
             if lock is not None:
                 keep_lock(connection, number, lock)
             prune(connection, most)

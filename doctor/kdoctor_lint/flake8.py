@@ -52,7 +52,7 @@ def _encoded(code: str) -> bytes:
     data = code.encode(errors="surrogatepass")
     try:
         return code.encode(detect_encoding(BytesIO(data).readline)[0])
-    except (SyntaxError, UnicodeError):
+    except (LookupError, SyntaxError, UnicodeError):
         return data
 
 

@@ -205,6 +205,8 @@ def decode(data: bytes) -> tuple[str, str]:
         line = data[: error.start].count(b"\n") + 1
         message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}, and no other encoding is declared"
         raise UnreadableError(message, line) from error
+    except (LookupError, UnicodeError) as error:  # Python's codecs include some that are not of texts, such as zip
+        raise UnreadableError(f"cannot decode file with the declared encoding {encoding}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 

@@ -70,6 +70,8 @@ def test_encodings_of_python_are_read(tmp_path: Path, data: bytes) -> None:
         pytest.param(b"import keras\n# caf\xe9\n", "0xe9", 2, id="not UTF-8"),
         pytest.param(b"x = 1\n\ny = '\0'\n", "null", 3, id="null bytes"),
         pytest.param(b"# coding: klingon\n", "encoding", 1, id="unknown encoding"),
+        pytest.param(b"# coding: zip\nx = 1\n", "zip", 1, id="codec of bytes"),
+        pytest.param(b"# coding: undefined\nx = 1\n", "undefined", 1, id="codec that never decodes"),
         pytest.param(b"\xef\xbb\xbf# coding: latin-1\n", "encoding", 1, id="two encodings"),
         pytest.param(b"\xff\xfex\x00", "null", 1, id="UTF-16"),
     ],

@@ -25,6 +25,7 @@ WORDS = (
     "((((", "]]]]", "{{{{", "<a>", "</a>", "<!DOCTYPE a [<!ENTITY b 'c'>]>", "&b;", "<![CDATA[", "0000:01:00.0", "GPU 0",
     "GPU0", "extends: ", "../x.yaml", "lambda: 0", "def f(:\n", "async ", "await ", "*" * 300, "(" * 300, "-" * 300,
     "[" * 3000, "{" * 3000, "x" * 300, "%%writefile ", "!ls\n", "# noqa\n", "# kdoctor: ignore[",
+    "# coding: zip\n", "undefined", "utf_7", "unicode_escape", "+AAA-", "+2AA-",
 )  # fmt: skip
 TOKENS: tuple[str, ...] = (*NUMBERS, *WORDS, *HOSTILE.values())
 

@@ -238,7 +238,9 @@ READERS: Mapping[str, Reader] = {
     "lock": Reader(seeds=_locks, run=_lock, mutate=sealed),
     "snapshot": Reader(seeds=_snapshots, run=_snapshot, mutate=mutated_json),
     "version matrix": Reader(seeds=_small_matrix, run=_matrix),
-    "script": Reader(seeds=lambda: list(_scripts()), run=partial(_lint, ".py")),
+    "script": Reader(
+        seeds=lambda: [*_scripts(), b"# -*- coding: utf-8 -*-\n" + next(_scripts())], run=partial(_lint, ".py")
+    ),
     "notebook": Reader(seeds=lambda: list(_notebooks()), run=partial(_lint, ".ipynb"), mutate=mutated_json),
     "history": Reader(seeds=_history_seed, run=_history),
     "lines of children": Reader(seeds=_child_seeds, run=_children),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -161,8 +162,7 @@ def _parse(data: str | bytes) -> dict[str, Any]:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise SnapshotError(f"invalid JSON: duplicate key {twice!r}")
     return found
 
@@ -207,6 +207,9 @@ def _validate(adapter: TypeAdapter[Any], value: object, place: str = "") -> Any:
         parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
         where = f"{place}{''.join(parts)}".removeprefix(".")
         more = f" (and {len(others)} more)" if others else ""
+        if first["type"] == "json_invalid":  # at another place than in the user's file, which was written otherwise
+            reason = str(first.get("ctx", {}).get("error", first["msg"])).partition(" at line ")[0]
+            raise SnapshotError(f"{where or 'not a snapshot'}: {reason}") from error
         if first["type"] == "missing":
             raise SnapshotError(f"missing key {where}{more}") from error
         raise SnapshotError(f"{where}: {first['msg']}, found {describe_kind(first['input'])}{more}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -69,7 +70,8 @@ def each_once(variables: Sequence[Any]) -> List[Any]:
 def names_of(variables: Sequence[Any]) -> List[str]:
     """Names as the user's tools show them: Keras 3 has paths. Repeated ones are numbered."""
     names = [str(getattr(variable, "path", "") or getattr(variable, "name", "variable")) for variable in variables]
-    return [f"{name} (variable {place})" if names.count(name) > 1 else name for place, name in enumerate(names)]
+    counts = Counter(names)
+    return [f"{name} (variable {place})" if counts[name] > 1 else name for place, name in enumerate(names)]
 
 
 def variables_of(model: Any) -> Tuple[List[Any], Set[int]]:

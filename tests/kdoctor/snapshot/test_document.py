@@ -130,6 +130,11 @@ def test_truncated_file_says_where() -> None:
         ('{"schema": 1}', "found 1"),
         ("{schema: x}", "at line 1, column 2"),
         ("[" * 100_000, "nested too deeply"),
+        (
+            f'{{"schema": "{SCHEMA}", "facts": {{"a": {"[" * 300}{"]" * 300}}}}}',
+            "not a snapshot: recursion limit exceeded",
+        ),
+        ('{"a": 1, "b": 2, "c": 3, "b": 4}', "duplicate key 'b'"),
     ],
 )
 def test_other_files_are_refused_with_what_was_found(data: str, found: str) -> None:

@@ -218,7 +218,9 @@ def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outc
     outcomes: list[Outcome] = []
     try:
         for outcome in entry.check.function(**arguments, **entry.parameters):
-            outcomes.append(outcome)  # noqa: PERF402 - outcomes from before a crash are kept
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"it yielded {outcome!r}, which is not an outcome")  # noqa: TRY301 - of the check
+            outcomes.append(outcome)  # outcomes from before a crash are kept
     except Exception as error:  # noqa: BLE001 - a defect in a plugin does not end the run
         reason = f"the check raised {type(error).__name__}: {error}"
         outcomes.append(Unjudged(subject=entry.check.id, reason=reason))

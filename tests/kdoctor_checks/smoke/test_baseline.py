@@ -88,6 +88,10 @@ def test_is_unknown_without_a_result() -> None:
         ({"reference_losses": ()}, "losses were not compared"),
         ({"losses": (1.0,)}, "fewer than two epochs"),
         ({"replicas": None}, "number of replicas"),
+        (
+            {"weights": Weights(variables=0, mirrored=0, nonfinite=(), replicas_agree=None)},
+            "the model has no trainable variables",
+        ),
     ],
 )
 def test_is_unknown_if_evidence_is_missing(changes: dict[str, Any], reason: str) -> None:
@@ -246,3 +250,15 @@ def test_missing_result_of_another_training_is_explained_by_the_failed_import() 
     run = replace(_run(), cases=(), tensorflow=None, failure="ModuleNotFoundError: No module named 'wrapt'")
     (first, *_) = compute_check(uneven_final_batch, replace(run, scenario="smoke.uneven-final-batch")).unjudged
     assert {"versions.package-conflicts", "smoke.baseline"} <= set(first.explained_by)
+
+
+def test_versions_that_were_not_read_are_left_out() -> None:
+    unread = replace(_run(), keras=None, tensorflow=None)
+    assert "; weights within 0 of one device; Keras unknown, import 3.3 s" in (
+        compute_check(baseline, unread).evidence[0].observed
+    )
+    apart = Weights(variables=6, mirrored=5, nonfinite=(), replicas_agree=True)
+    for run, stated in ((_run(weights=apart), "keras 3.15.1 with TensorFlow 2.21.0 does not"),):
+        assert stated in _finding(compute_check(baseline, run)).remedy.summary
+        nameless = replace(run, keras=None, tensorflow=None)
+        assert "this Keras with TensorFlow does not" in _finding(compute_check(baseline, nameless)).remedy.summary

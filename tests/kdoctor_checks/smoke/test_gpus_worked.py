@@ -196,3 +196,34 @@ def test_samples_of_other_cases_are_not_evidence() -> None:
     result = judge(sampling(2, sampled_gpu(0), sampled_gpu(1, cases=(other,), during=gpu_use())))
     assert result.status is Status.UNKNOWN
     assert result.evidence[0].observed.startswith("utilization up to 90 %")
+
+
+def test_three_samples_of_training_steps_show_that_a_gpu_is_idle() -> None:
+    assert judge(second(idle_use(training_samples=3))).status is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("memory", "processes", "status"),
+    [(2.0 * GIB, 0.0, Status.FAIL), (2.1 * GIB, 0.0, Status.UNKNOWN), (2.0 * GIB, 1.0, Status.UNKNOWN)],
+)
+def test_memory_of_an_idle_gpu_has_a_limit(memory: float, processes: float, status: Status) -> None:
+    held, running = spread(memory, memory, memory), spread(processes, processes, processes)
+    before = GpuUse(samples=6, memory_used_bytes=held, processes=running)
+    assert judge(second(idle_use(memory_used_bytes=held, processes=running), before=before)).status is status
+
+
+def test_gpu_that_was_busy_in_one_of_its_trainings_passes() -> None:
+    cases = smoke_case(replicas=2), smoke_case("fit", 2)
+    both = sampling(2, *(sampled_gpu(index, cases=(case_use(), idle_use(case="fit"))) for index in range(2)))
+    result = judge(both, smoke_run("smoke.baseline", 2, *cases))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed.startswith("utilization up to 90 %")
+    assert "24 samples in 2 trainings" in result.evidence[0].observed
+
+
+def test_little_utilization_counts_if_it_was_not_read_before() -> None:
+    unread = gpus(2, gpu(0), gpu(1, utilization_gpu_percent=None))
+    little = idle_use(utilization_gpu_percent=spread(0.0, 0.1, 1.0))
+    result = judge(second(little, before=GpuUse()), unread)
+    assert result.status is Status.PASS
+    assert result.evidence[1].observed.startswith("utilization up to 1 % (")

@@ -88,6 +88,37 @@ def test_single_bad_pair_is_a_link(change: dict[str, Any], decisive: str) -> Non
     assert any(command.startswith("nvidia-smi nvlink -s -i 1") for command in finding.remedy.look)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "bad", "stated"),
+    [
+        (3, ((0, 1), (1, 2)), "2 of its 2 pairs are bad, the 1 pair without it is not"),
+        (4, ((0, 1), (1, 2)), "2 of its 3 pairs are bad, the 3 pairs without it are not"),
+        (4, ((0, 1), (1, 2), (1, 3)), "3 of its 3 pairs are bad, the 3 pairs without it are not"),
+    ],
+)
+def test_pairs_of_a_gpu_are_counted(replicas: int, bad: tuple[tuple[int, int], ...], stated: str) -> None:
+    (finding,) = (item.finding for item in judge(replicas, dict.fromkeys(bad, HUNG)).findings)
+    assert finding.subject.startswith("GPU 1 ")
+    assert finding.observed.startswith(stated)
+
+
+@pytest.mark.parametrize(
+    ("link", "look"),
+    [
+        ({}, "nvidia-smi nvlink -s -i 1 "),
+        ({"nvlinks": 0, "level": "PIX"}, "sudo lspci -vv -s 0000:20:00.0 "),
+        (None, "sudo lspci -vv -s 0000:20:00.0 "),
+    ],
+    ids=["NVLink", "PCIe", "unknown"],
+)
+def test_link_is_inspected_with_its_tool(link: dict[str, Any] | None, look: str) -> None:
+    links = () if link is None else tuple(pair(*ends, **link) for ends in combinations(range(3), 2))
+    result = compute_check(pairs, pairs_run(3, {(1, 2): HUNG}), gpus(3, pairs=links))
+    commands = result.findings[0].finding.remedy.look
+    assert [command.startswith(look) for command in commands] == [False, True, False, False]
+    assert len({command.partition(" -")[0] for command in commands[1:3]}) == 1  # both GPUs with the same tool
+
+
 def test_pairs_across_sockets_are_named_by_their_level() -> None:
     def levels(one: int, other: int) -> dict[str, Any]:
         return {"nvlinks": 0, "level": "SYS" if (one < 2) != (other < 2) else "PIX"}

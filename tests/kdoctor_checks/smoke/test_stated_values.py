@@ -19,7 +19,7 @@ from helpers.facts import (
     smoke_run,
 )
 from helpers.saying import said
-from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Weights
+from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Unavailable, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
@@ -76,6 +76,25 @@ def test_gpu_that_was_not_sampled_is_named() -> None:
     assert (set(found.uses), found.unsampled) == ({0}, (gpu(1).subject,))
     unlisted = used_gpus(sampling(1), runs, gpus(1), environment())
     assert unlisted.unsampled == (f"GPU {bus_id(1)}",)
+
+
+@pytest.mark.parametrize("addresses", [True, False], ids=["known address", "no address"])
+def test_gpu_that_was_not_sampled_is_named_once_without_addresses_from_cuda(addresses: bool) -> None:  # noqa: FBT001
+    machine = gpus(TWO, *(gpu(index, **({} if addresses else {"bus_id": None})) for index in range(TWO)))
+    runs = SmokeRuns(runs={"smoke.baseline": smoke_run("smoke.baseline", TWO, smoke_case(replicas=TWO))})
+    samples = sampling(1, *([] if addresses else [sampled_gpu(0, bus_id=None)]))
+    found = used_gpus(samples, runs, machine, environment())
+    assert (set(found.uses), found.unsampled) == ({0}, (machine.devices[1].subject,))
+
+
+def test_run_that_did_not_take_place_leaves_the_others() -> None:
+    good = smoke_run("smoke.baseline", TWO, smoke_case(replicas=TWO))
+    on_cpu = smoke_run("smoke.cpu", TWO, smoke_case(replicas=TWO), devices_kind="cpu")
+    runs = {"smoke.first": Unavailable(unavailable="it died"), "smoke.cpu": on_cpu, "smoke.baseline": good}
+    found = used_gpus(sampling(TWO), SmokeRuns(runs=runs), gpus(TWO), environment())
+    assert {index: [use.case for use in uses] for index, uses in found.uses.items()} == {
+        index: list(good.cases) for index in range(TWO)
+    }
 
 
 @pytest.mark.parametrize(

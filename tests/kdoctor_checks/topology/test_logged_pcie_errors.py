@@ -65,3 +65,14 @@ def test_errors_of_other_devices_are_ignored_where_devices_are_known() -> None:
 def test_without_evidence_it_does_not_pass() -> None:
     assert compute_check(logged_pcie_errors, gpus(4), missing={KernelLog: "no"}).status is Status.SKIP
     assert compute_check(logged_pcie_errors, log(), *no_driver()).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("address", "subject"),
+    [("0000:0d:00.0", "PCI 0000:0d:00.0"), (bus_id(1), gpu(1).subject)],
+    ids=["port above a GPU", "GPU that the bus does not list"],
+)
+def test_errors_of_ports_and_of_all_gpus_count(address: str, subject: str) -> None:
+    line = f"pcieport {address}: AER: Uncorrected (Non-Fatal) error received: {address}"
+    (found,) = compute_check(logged_pcie_errors, gpus(2), pci(1), logged(line)).findings
+    assert found.finding.subject == subject

@@ -115,3 +115,9 @@ def test_slow_link_is_not_explained() -> None:
     slow = tuple(replace(link, speed_gbs=10.0) if link.index == 3 else link for link in nvlinks())
     (found,) = judged(gpu(0), gpu(1, nvlinks=slow)).findings
     assert found.finding.explained_by == ()
+
+
+def test_only_gpu_of_a_virtual_machine_with_active_links_is_judged() -> None:
+    partly = gpu(0, virtualization_mode="passthrough", nvlinks=nvlinks(down=(3,)))
+    result = compute_check(nvlink, gpus(1, partly), PciDevices(devices=()))
+    assert [item.finding.observed for item in result.findings] == ["17 of 18 NVLinks active (inactive: 3)"]

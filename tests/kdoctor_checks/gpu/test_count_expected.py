@@ -75,6 +75,19 @@ def test_incomplete_list_of_gpus_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (gpus(8, count=None, errors={"count": "Unknown"}), "Unknown"),
+        (gpus(1, count=None), "it counts None and lists 1"),
+        (gpus(1, count=4, errors={"count": "Unknown"}), "it counts 4 and lists 1"),
+        (Gpus(state="failed", error="it hung"), "it hung"),
+    ],
+)
+def test_incomplete_list_of_gpus_has_its_reason(found: Gpus, why: str) -> None:
+    assert judged(found, count=1).reason == f"GPUs: not all listed by NVML ({why})"
+
+
+@pytest.mark.parametrize(
     ("mask", "count", "status", "command"),
     [
         ("0,1,3,4,5,6,7", 7, Status.PASS, ""),

@@ -35,3 +35,8 @@ def test_xid_63_with_failure_is_skipped() -> None:
 
 def test_unread_log_is_skipped() -> None:
     assert compute_check(logged_remapping, gpus(2), missing={KernelLog: "no"}).status is Status.SKIP
+
+
+def test_other_xids_are_no_replacement_of_memory() -> None:
+    result = compute_check(logged_remapping, gpus(2), logged("NVRM: Xid (PCI:0000:20:00): 13, pid=1"))
+    assert [item.subject for item in result.evidence] == ["kernel log"]

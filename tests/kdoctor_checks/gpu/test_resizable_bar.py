@@ -67,3 +67,8 @@ def test_cards_without_resizable_bar_are_not_judged(
 ) -> None:
     device = gpu(0, name=name, architecture=architecture, compute_capability=capability, bar1_total_bytes=256 * MIB)
     assert compute_check(resizable_bar, gpus(1, device)).status is status
+
+
+def test_card_without_resizable_bar_passes_if_its_bar_covers_the_memory() -> None:
+    device = gpu(0, name="Tesla T4", architecture="Turing", bar1_total_bytes=81559 * MIB)
+    assert compute_check(resizable_bar, gpus(1, device)).status is Status.PASS

@@ -210,3 +210,45 @@ def test_is_unknown_without_the_case() -> None:
 def test_unread_links_are_unknown() -> None:
     unread = tuple(GpuPair(first=a, second=b, level=None, error="x") for a, b in combinations(range(3), 2))
     assert compute_check(pairs, pairs_run(3), gpus(3, pairs=unread)).status is Status.UNKNOWN
+
+
+def test_level_of_few_pairs_leaves_those_of_others_compared() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "PIX" if (one, other) == (0, 1) else "SYS"}
+
+    (found,) = judge(4, {(2, 3): {"bytes_per_s": 1e9}}, levels=levels).findings
+    assert found.finding.subject == "GPU 2 - GPU 3 (SYS)"
+    assert found.finding.observed.startswith("1 GB/s, median of the other SYS pairs 300 GB/s")
+
+
+@pytest.mark.parametrize(
+    ("changed", "stated"),
+    [
+        ({}, "weights within 6e-08 of one CPU; 128 MiB all-reduced exactly at 300 to 300 GB/s"),
+        ({"bytes_per_s": None}, "weights within 6e-08 of one CPU; 128 MiB all-reduced exactly"),
+        ({"message_bytes": None}, "weights within 6e-08 of one CPU; 0 MiB all-reduced exactly at 300 to 300 GB/s"),
+    ],
+)
+def test_what_was_measured_of_a_single_pair_is_stated(changed: dict[str, Any], stated: str) -> None:
+    assert [item.observed for item in judge(2, {(0, 1): changed}).evidence] == [stated]
+
+
+def test_largest_difference_and_slowest_pair_are_stated() -> None:
+    (evidence,) = judge(3, {(0, 1): {"weight_deviation": 0.0}, (0, 2): {"bytes_per_s": 290e9}}).evidence
+    assert evidence.observed.startswith("weights within 6e-08 of one CPU")
+    assert evidence.observed.endswith("at 290 to 300 GB/s; slowest pair GPU 0 - GPU 2")
+
+
+def test_number_of_requested_devices_may_be_unknown() -> None:
+    run = smoke_run("smoke.pairs", 3, *pairs_run(3).cases, replicas_requested=None, gpus_seen=None)
+    assert "TensorFlow made 3 of an unknown number of replicas" in (compute_check(pairs, run, gpus(3)).reason or "")
+    complete = smoke_run("smoke.pairs", 3, *pairs_run(3).cases, replicas_requested=None, gpus_seen=3)
+    assert compute_check(pairs, complete, gpus(3)).status is Status.PASS
+
+
+def test_case_that_ended_before_its_first_pair_is_one_finding() -> None:
+    untested = dict.fromkeys(combinations(range(3), 2), NOT_TESTED)
+    result = judge(3, untested, outcome="died", signal="SIGSEGV")
+    assert [item.finding.subject for item in result.findings] == ["training alone"]
+    assert result.unjudged == ()
+    assert [item.subject for item in judge(3, untested).unjudged] == ["3 of 3 pairs"]

@@ -28,6 +28,13 @@ def test_blocked_transfer_fails_and_names_gpu(line: str) -> None:
     assert "2 transfers" in finding.observed
 
 
+def test_blocked_transfers_are_counted_with_the_last_one() -> None:
+    lines = [INTEL.format("10:00.0").replace("cd139000", address) for address in ("a000", "b000", "c000")]
+    (found,) = compute_check(iommu_faults, gpus(2), pci(2), logged(*lines)).findings
+    assert found.finding.observed.startswith("the IOMMU blocked 3 transfers; last line: ")
+    assert "addr c000" in found.finding.observed
+
+
 def test_faults_of_other_devices_pass() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), logged(INTEL.format("02:00.0"))).status is Status.PASS
 

@@ -100,6 +100,9 @@ def test_gpus_with_fewer_links_than_most_are_short() -> None:
     assert short_of_links(linked(5, without=broken, usual=2)) == {0: odd, 1: odd}
     assert short_of_links(linked(5, without={**broken, (2, 3): 1}, usual=2)) == {}  # no three are equal
     assert short_of_links(linked(5, without={**ring, (0, 1): 3}, usual=2)) == {}  # two have more
+    assert short_of_links(linked(5, without={**ring, (0, 1): 1, (1, 4): 1}, usual=2)) == {}  # one has more
+    two = {(one, other): 0 for one in range(2) for other in range(2, 5)} | {(0, 1): 1}
+    assert short_of_links(linked(5, without=two, usual=2)) == dict.fromkeys(range(2), Odd(links=1, usual=4, peers=3))
     alone = {(0, index): 0 for index in range(1, 5)}
     assert short_of_links(linked(5, without=alone, usual=2)) == {}  # it has none
 

@@ -62,6 +62,13 @@ def test_errors_of_other_devices_are_ignored_where_devices_are_known() -> None:
     assert found.finding.subject == "PCI 0000:99:00.0"
 
 
+def test_one_fatal_error_of_several_explains_the_finding() -> None:
+    lines = [f"nvidia {bus_id(1)}: AER: Uncorrected ({kind}) error received" for kind in ("Fatal", "Non-Fatal")]
+    for found in (lines, lines[::-1]):
+        (judged,) = compute_check(logged_pcie_errors, gpus(2), pci(2), logged(*found)).findings
+        assert judged.finding.explained_by == ("gpu.kernel-log",)
+
+
 def test_without_evidence_it_does_not_pass() -> None:
     assert compute_check(logged_pcie_errors, gpus(4), missing={KernelLog: "no"}).status is Status.SKIP
     assert compute_check(logged_pcie_errors, log(), *no_driver()).status is Status.SKIP

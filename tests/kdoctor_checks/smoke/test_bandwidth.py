@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, pair, smoke_case, smoke_run
+from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, pair, smoke_case, smoke_run
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, SmokeRun
+from kdoctor.facts import FactGroup, Gpus, NvLink, SmokeRun
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.bandwidth import bandwidth
@@ -33,6 +33,15 @@ def test_bandwidth_of_nvlinks_adds_up() -> None:
     assert all(
         text in result.evidence[0].observed for text in ("300 GB/s", "63%", "478.1 GB/s of NV18", "GPU 0 - GPU 1")
     )
+
+
+def test_slowest_active_link_of_a_pair_is_the_reference() -> None:
+    # 18 links of 20 GB/s: 360 GB/s
+    slow = gpu(1, nvlinks=nvlinks(18, speed_gbs=20.0))
+    assert "360 GB/s of NV18" in judge(run(300.0, 2), gpus(2, gpu(0), slow)).evidence[0].observed
+    inactive, unread = NvLink(index=18, active=False, speed_gbs=1.0), NvLink(index=19, active=True)
+    odd = gpu(1, nvlinks=(*nvlinks(18), inactive, unread))
+    assert "478.1 GB/s of NV18" in judge(run(300.0, 2), gpus(2, gpu(0), odd)).evidence[0].observed
 
 
 def test_unused_nvlink_is_a_warning() -> None:

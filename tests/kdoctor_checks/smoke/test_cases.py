@@ -42,6 +42,7 @@ def test_phases_have_their_preposition(phase: str | None, text: str) -> None:
         ("got {\n 'a': 1\n}", "got { ... }"),
         ("got {\n 'a': 1\nafter", "got {"),
         ("expected:\nan integer", "expected: an integer"),
+        ("expected:\nan integer\nmore", "expected: an integer"),
         ("expected:", "expected:"),
         ("\x1b[31mred\x1b[0m", "red"),
         ("<keras.src.models.Sequential object at 0x7f00> failed", "Sequential failed"),

@@ -78,6 +78,13 @@ def test_device_that_was_not_measured_is_unknown(check: Check) -> None:
     result = compute_check(check, ran(check, 700.0, None, 705.0), machine(3))
     assert result.status is Status.UNKNOWN
     assert [item.subject[:5] for item in result.unjudged] == ["GPU 1"]
+    assert [item.subject[:5] for item in result.evidence] == ["GPU 0", "GPU 2"]
+
+
+@BOTH
+def test_run_that_measured_no_device_is_unknown(check: Check) -> None:
+    result = compute_check(check, ran(check), machine(2))
+    assert (result.status, "no device was measured" in (result.reason or "")) == (Status.UNKNOWN, True)
 
 
 @BOTH

@@ -86,3 +86,8 @@ def test_dropout_states_its_weights_and_its_masks() -> None:
 def test_half_precision_may_differ_more() -> None:
     assert _judge("bfloat16", weight_deviation=8e-4).status is Status.PASS
     assert _judge("metrics", weight_deviation=8e-4).status is Status.FAIL
+
+
+@pytest.mark.parametrize(("loss", "status"), [(0.545, Status.PASS), (0.56, Status.FAIL)])
+def test_losses_in_half_precision_may_differ_by_a_tenth(loss: float, status: Status) -> None:
+    assert _judge("bfloat16", reference_losses=(1.0, loss)).status is status

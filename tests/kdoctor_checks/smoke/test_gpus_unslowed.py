@@ -178,3 +178,24 @@ def test_trainings_that_were_slowed_down_are_named(names: tuple[str, ...], state
     facts = second(during=gpu_use(events=(event(0x40),)), cases=(case_use("cool"), *slowed))
     result = judge(facts, smoke_run("smoke.baseline", 2, smoke_case("cool", 2)))
     assert result.findings[0].finding.observed.startswith(stated)
+
+
+def test_gpu_that_trained_and_was_not_sampled_is_unknown() -> None:
+    result = judge(sampling(1))
+    assert [item.subject for item in result.evidence] == [f"GPU 0 ({bus_id(0)})"]
+    assert [(item.subject, item.reason) for item in result.unjudged] == [(f"GPU 1 ({bus_id(1)})", "it was not sampled")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (SmokeRuns(), "no training on GPUs finished"),
+        (
+            smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3),
+            "TensorFlow lists 3 GPUs, but 2 are visible",
+        ),
+    ],
+)
+def test_reason_why_the_used_gpus_are_unknown_is_stated(facts: FactGroup, reason: str) -> None:
+    (unjudged,) = judge(facts).unjudged
+    assert unjudged.reason == f"which of them trained is not known: {reason}"

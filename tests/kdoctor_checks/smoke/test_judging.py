@@ -69,6 +69,13 @@ def test_case_without_a_result_says_why() -> None:
     assert isinstance(second, Evidence)  # the next case is still judged
 
 
+def test_skipped_case_leaves_the_next_one() -> None:
+    skipped = smoke_case("skipped", 2, outcome="skipped", skip_reason="no port")
+    run = smoke_run("smoke.test", 2, skipped, smoke_case(replicas=2))
+    first, second = judge_cases(run, ["skipped", "mirrored"], lambda case: evidence(case, "judged"))
+    assert (type(first), type(second)) == (NotApplicable, Evidence)
+
+
 def test_skipped_case_is_not_applicable_with_its_reason() -> None:
     skipped = judged(smoke_case(replicas=2, outcome="skipped", skip_reason="no port"))
     assert isinstance(skipped, NotApplicable)
@@ -239,6 +246,10 @@ def test_fix_of_a_wrong_keras_is_another_one() -> None:
     assert wrong.remedy.action is Action.REINSTALL
     assert wrong.remedy.commands[0].startswith("pip install 'keras>=3.10")
     assert wrong.rollback.commands == ("pip install keras==3.6.0",)
+    for unread in ({"target": target()}, {"packages": packages()}):
+        partly = compared({"keras": "keras 3.6.0"}, weight_deviation=0.25, options=unread)
+        assert isinstance(partly, Finding)
+        assert partly.remedy.commands == wrong.remedy.commands
     known = compared(
         {"keras": "keras 3.6.0"}, weight_deviation=0.25, options={"target": target(), "packages": packages()}
     )

@@ -103,6 +103,47 @@ def test_pairs_of_a_gpu_are_counted(replicas: int, bad: tuple[tuple[int, int], .
 
 
 @pytest.mark.parametrize(
+    ("bad", "headline"),
+    [
+        (((0, 1),), "bad, while other pairs are not"),
+        (tuple(combinations(range(3), 2)), "every tested pair is bad"),
+        (((0, 1), (1, 2)), "its pairs are bad, those without it are not"),
+    ],
+)
+def test_headline_says_whether_other_pairs_are_good(bad: tuple[tuple[int, int], ...], headline: str) -> None:
+    assert [item.finding.headline for item in judge(3, dict.fromkeys(bad, HUNG)).findings] == [headline]
+
+
+def test_level_of_all_pairs_of_a_gpu_is_named_with_it() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "PIX" if (one, other) == (0, 1) else "SYS"}
+
+    (found,) = judge(3, {(0, 2): HUNG, (1, 2): HUNG}, levels=levels).findings
+    assert "All bad pairs are SYS and no other pair is, so the SYS path may be the cause" in found.finding.observed
+    assert "All bad pairs" not in judge(3, {(0, 2): HUNG, (1, 2): HUNG}).findings[0].finding.observed
+
+
+def test_only_faults_of_gpus_explain_a_gpu_with_bad_pairs() -> None:
+    on_gpus = pairs_run(4, of_gpu(1, 4, HUNG))
+    (found,) = compute_check(pairs, on_gpus, gpus(4)).findings
+    assert "gpu.responding" in found.finding.explained_by
+    on_cpu = smoke_run("smoke.pairs", 4, *on_gpus.cases, devices_kind="cpu")
+    (found,) = compute_check(pairs, on_cpu, gpus(4)).findings
+    assert found.finding.explained_by == ()
+
+
+def test_two_pairs_of_a_level_are_not_compared() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "SYS" if (one, other) == (1, 2) else "PIX"}
+
+    result = judge(3, {(0, 1): {"bytes_per_s": 1e9}}, levels=levels)
+    assert result.findings == ()
+    assert [item.observed.rpartition("; ")[2] for item in result.evidence] == [
+        "slowest pair GPU 0 - GPU 1", "128 MiB all-reduced exactly at 300 to 300 GB/s"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("link", "look"),
     [
         ({}, "nvidia-smi nvlink -s -i 1 "),

@@ -49,6 +49,7 @@ def test_nan_losses_and_errors_are_a_warning() -> None:
     assert compute_check(starved_replica, _run(losses=(None, None))).status is Status.FAIL
     result = compute_check(starved_replica, _run(outcome="raised", error_type="InvalidArgumentError"))
     assert result.findings[0].finding.observed.startswith("InvalidArgumentError")
+    assert result.findings[0].finding.expected == "finite weights"
 
 
 @pytest.mark.parametrize(("replicas", "tail", "starves"), [(4, 5, True), (4, 4, False), (4, 7, False), (8, 9, True)])

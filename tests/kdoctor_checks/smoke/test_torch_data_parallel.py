@@ -17,6 +17,7 @@ METRICS: dict[str, float | None] = {
     for name, value in (("top_2", 0.8), ("f1", 0.5))
     for whose in ("metric", "reference", "part")
 }
+STATISTICS = "moving statistics of the ranks differ by up to 0.1"
 REFUSED = SmokeWorker(name="rank 0", outcome="raised", phase="build", error_type="RuntimeError", error_message="no")
 HEALTHY: dict[str, dict[str, Any]] = {
     **{name: {} for name in COMPARED},
@@ -79,10 +80,7 @@ def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
         (
             "batch-normalization",
             {},
-            (
-                "equal on all ranks; weights differ from one device by up to 0.05; moving statistics of the ranks differ "
-                "by up to 0.1"
-            ),
+            f"equal on all ranks; weights differ from one device by up to 0.05; {STATISTICS}",
         ),
         ("uneven-tail", {}, "equal on all ranks; weights differ from one device by up to 0.03"),
         ("lost-rank", {}, "the others ended after 0.8 s with RuntimeError"),
@@ -113,3 +111,17 @@ def test_metrics_of_all_ranks_are_stated_with_those_of_the_first() -> None:
 def test_model_built_late_must_be_refused_by_the_wrapper(change: dict[str, Any]) -> None:
     result = compute_check(torch_data_parallel, _run(model_built_late=change))
     assert [item.finding.expected for item in result.findings] == ["it trains on 2 replicas"]
+
+
+def test_refusal_of_one_rank_is_enough() -> None:
+    other = SmokeWorker(name="rank 1", outcome="raised", error_type="ConnectionError")
+    for workers in ((REFUSED, other), (other, REFUSED)):
+        result = compute_check(torch_data_parallel, _run(model_built_late={"workers": workers}))
+        assert result.status is Status.PASS
+
+
+def test_rank_that_ended_without_an_error_has_no_error() -> None:
+    silent = {"workers": (SmokeWorker(name="rank 0", outcome="died"),)}
+    assert said(compute_check(torch_data_parallel, _run(lost_rank=silent)))["training lost-rank"] == (
+        "the others ended after 0.8 s"
+    )

@@ -40,3 +40,10 @@ def test_unread_log_is_skipped() -> None:
 def test_other_xids_are_no_replacement_of_memory() -> None:
     result = compute_check(logged_remapping, gpus(2), logged("NVRM: Xid (PCI:0000:20:00): 13, pid=1"))
     assert [item.subject for item in result.evidence] == ["kernel log"]
+
+
+def test_replacement_on_a_lost_gpu_is_explained_by_it() -> None:
+    for changes, explained_by in (({"errors": {"handle": "GpuIsLost"}}, ("gpu.responding",)), ({}, ())):
+        second = gpu(1, remapped_rows_pending=None, **changes)
+        (found,) = compute_check(logged_remapping, gpus(2, gpu(0), second), logged(LINE)).findings
+        assert found.finding.explained_by == explained_by

@@ -47,6 +47,8 @@ def test_unsupported_gpus_are_skipped() -> None:
     )
     assert result.status is Status.SKIP
     assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
+    assert "no resizable BAR" not in (result.reason or "")
+    assert compute_check(resizable_bar, gpus(0)).reason == "the driver lists no GPU"
 
 
 @pytest.mark.parametrize(

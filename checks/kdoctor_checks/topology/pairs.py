@@ -69,8 +69,10 @@ def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:
 def _value(near: Sequence[GpuPair], found: Sequence[GpuPair]) -> str:
     """The paths between the near pairs, for the family's line."""
     paths = list(dict.fromkeys(f"NVLink (NV{pair.nvlinks})" if pair.nvlinks else f"{pair.level}" for pair in near))
-    every = "both GPUs" if len(found) == 1 else "every pair"
-    return f"{' or '.join(paths)} between {every if len(near) == len(found) else f'{len(near)} of {len(found)} pairs'}"
+    where = "both GPUs" if len(found) == 1 else "every pair"
+    if len(near) < len(found):
+        where = f"{len(near)} of {counted(len(found), 'pair')}"
+    return f"{' or '.join(paths)} between {where}"
 
 
 def _judge(pair: GpuPair, gpus: Gpus, farthest: TopologyLevel, value: str, remedy: Remedy) -> Outcome:

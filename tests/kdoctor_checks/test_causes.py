@@ -138,3 +138,14 @@ def test_no_gpu_has_other_causes_than_too_few() -> None:
     assert "versions.cuda-libraries" not in fewer
     assert {"gpu.responding", "gpu.visible-to-driver", "gpu.replicas-match"} <= set(fewer)
     assert _causes.of_replicas(run(devices_kind="cpu")) == ()
+
+
+@pytest.mark.parametrize(("kind", "explained"), [("gpu", True), ("cpu", False)])
+def test_faulty_hardware_explains_wrong_weights_on_gpus_only(kind: str, *, explained: bool) -> None:
+    assert ("topology.nvlink" in _causes.of_weights(run(devices_kind=kind))) is explained
+    assert "topology.nvlink" not in _causes.of_losses(run(devices_kind=kind))
+
+
+@pytest.mark.parametrize(("outcome", "explained"), [("died", True), ("raised", False), ("timed-out", False)])
+def test_libraries_of_the_gpu_explain_a_crash(outcome: str, *, explained: bool) -> None:
+    assert ("versions.gpu-code" in _causes.of_end(run(), smoke_case(outcome=outcome))) is explained

@@ -217,7 +217,8 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
 def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
-        for outcome in entry.check.function(**arguments, **entry.parameters):
+        yielded: Iterable[object] = entry.check.function(**arguments, **entry.parameters)
+        for outcome in yielded:
             if not isinstance(outcome, Outcome):
                 raise TypeError(f"it yielded {outcome!r}, which is not an outcome")  # noqa: TRY301 - of the check
             outcomes.append(outcome)  # outcomes from before a crash are kept

@@ -196,7 +196,7 @@ def test_check_that_yields_something_else_is_unknown_and_keeps_findings() -> Non
         Source: https://example.org
         """
         yield bad() if first else GOOD
-        yield None  # type: ignore[misc] - a plugin forgets a return
+        yield None  # type: ignore[misc]  # a plugin forgets a return
 
     judged = compute_check(forgets, host())
     assert (judged.status, [item.subject for item in judged.unjudged]) == (Status.UNKNOWN, ["host.it"])

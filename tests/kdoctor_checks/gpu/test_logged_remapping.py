@@ -43,7 +43,7 @@ def test_other_xids_are_no_replacement_of_memory() -> None:
 
 
 def test_replacement_on_a_lost_gpu_is_explained_by_it() -> None:
-    for changes, explained_by in (({"errors": {"handle": "GpuIsLost"}}, ("gpu.responding",)), ({}, ())):
-        second = gpu(1, remapped_rows_pending=None, **changes)
+    lost = gpu(1, remapped_rows_pending=None, errors={"handle": "GpuIsLost"})
+    for second, explained_by in ((lost, ("gpu.responding",)), (gpu(1, remapped_rows_pending=None), ())):
         (found,) = compute_check(logged_remapping, gpus(2, gpu(0), second), logged(LINE)).findings
         assert found.finding.explained_by == explained_by

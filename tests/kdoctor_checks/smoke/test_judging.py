@@ -246,7 +246,8 @@ def test_fix_of_a_wrong_keras_is_another_one() -> None:
     assert wrong.remedy.action is Action.REINSTALL
     assert wrong.remedy.commands[0].startswith("pip install 'keras>=3.10")
     assert wrong.rollback.commands == ("pip install keras==3.6.0",)
-    for unread in ({"target": target()}, {"packages": packages()}):
+    parts: list[dict[str, Any]] = [{"target": target()}, {"packages": packages()}]
+    for unread in parts:
         partly = compared({"keras": "keras 3.6.0"}, weight_deviation=0.25, options=unread)
         assert isinstance(partly, Finding)
         assert partly.remedy.commands == wrong.remedy.commands

@@ -171,7 +171,13 @@ def test_optimizer_that_moved_the_weights_too_little_is_not_compared(moved: floa
 def test_variables_of_the_optimizer_are_compared(
     changes: dict[str, float | None], kind: type[Outcome], stated: str
 ) -> None:
-    values = {"moved": 50.0, "state": 4.0, "mirrored_state": 4.0, "state_deviation": 0.0, **changes}
+    values: dict[str, float | None] = {
+        "moved": 50.0,
+        "state": 4.0,
+        "mirrored_state": 4.0,
+        "state_deviation": 0.0,
+        **changes,
+    }
     outcome = judge_optimizer(compare(), measured(**values))
     assert isinstance(outcome, kind)
     assert said_of(outcome).startswith(stated)

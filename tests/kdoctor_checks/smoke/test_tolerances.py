@@ -50,7 +50,9 @@ def test_difference_may_be_as_large_as_the_tolerance(
     check: Any, name: str, measure: str | None, difference: float, *, fails: bool
 ) -> None:
     counts = {"steps": 12.0, "iterations": 12.0}
-    change = {"measures": {**counts, measure: difference}} if measure else {"weight_deviation": difference}
+    change: dict[str, Any] = (
+        {"measures": {**counts, measure: difference}} if measure else {"weight_deviation": difference}
+    )
     result = differing(check, name, **change)
     assert (len(result.findings), len(result.evidence)) == ((1, 0) if fails else (0, 1))
 

@@ -149,10 +149,10 @@ def test_sizes_of_a_job_without_a_majority_are_a_finding_about_all_nodes() -> No
 
 def test_job_without_an_id_is_named_by_its_launcher() -> None:
     nodes = {
-        f"node{n:04}": {"node": Node(name=f"node{n:04}", named_by="hostname", launcher="mpi", rank=n, ranks=2)}
+        f"node{n:04}": {"node": Node(name=f"node{n:04}", named_by="hostname", launcher="mpich", rank=n, ranks=2)}
         for n in (1, 2)
     }
-    assert said(compute_check(ranks, fleet(2, **nodes))) == {"ranks of mpi": "2 nodes, each with another rank"}
+    assert said(compute_check(ranks, fleet(2, **nodes))) == {"ranks of mpich": "2 nodes, each with another rank"}
 
 
 def test_silent_nodes_are_grouped_by_their_reason() -> None:

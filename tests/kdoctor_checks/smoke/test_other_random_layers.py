@@ -49,7 +49,7 @@ def test_is_unknown_without_measures() -> None:
 def test_first_six_layers_are_named(equal: float, same: float) -> None:
     layers = [f"Random{number}" for number in range(7)]
     measures = {f"equal_{name}": equal for name in layers} | {f"repeats_{name}": same for name in layers}
-    (found,) = compute_check(other_random_layers, _run(**measures)).findings
+    (found,) = compute_check(other_random_layers, _run(2, **measures)).findings
     assert "Random0, Random1, Random2, Random3, Random4, Random5 and 1 more" in found.finding.observed
 
 

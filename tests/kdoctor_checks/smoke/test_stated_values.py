@@ -19,7 +19,7 @@ from helpers.facts import (
     smoke_run,
 )
 from helpers.saying import said
-from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Unavailable, Weights
+from kdoctor.facts import GpuPair, SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
@@ -115,7 +115,11 @@ def test_link_to_a_gpu_that_the_driver_does_not_list_is_unknown() -> None:
 def test_run_that_did_not_take_place_leaves_the_others() -> None:
     good = smoke_run("smoke.baseline", TWO, smoke_case(replicas=TWO))
     on_cpu = smoke_run("smoke.cpu", TWO, smoke_case(replicas=TWO), devices_kind="cpu")
-    runs = {"smoke.first": Unavailable(unavailable="it died"), "smoke.cpu": on_cpu, "smoke.baseline": good}
+    runs: dict[str, SmokeRun | Unavailable] = {
+        "smoke.first": Unavailable(unavailable="it died"),
+        "smoke.cpu": on_cpu,
+        "smoke.baseline": good,
+    }
     found = used_gpus(sampling(TWO), SmokeRuns(runs=runs), gpus(TWO), environment())
     assert {index: [use.case for use in uses] for index, uses in found.uses.items()} == {
         index: list(good.cases) for index in range(TWO)

@@ -62,10 +62,10 @@ def test_links_that_do_not_fit_are_the_fault_of_no_gpu() -> None:
 
 
 def test_gpu_whose_links_to_others_were_not_read_is_not_odd() -> None:
-    unread = {(index, 7): None for index in range(7)}
-    assert unlike_equals(linked(8, without=unread)) == {}  # type: ignore[arg-type]
-    some = {(index, 7): 12 if index else None for index in range(7)}
-    assert unlike_equals(linked(8, without=some)) == {7: Odd(links=12, usual=18, peers=7)}  # type: ignore[arg-type]
+    unread: dict[tuple[int, int], Any] = {(index, 7): None for index in range(7)}
+    assert unlike_equals(linked(8, without=unread)) == {}
+    some: dict[tuple[int, int], Any] = {(index, 7): 12 if index else None for index in range(7)}
+    assert unlike_equals(linked(8, without=some)) == {7: Odd(links=12, usual=18, peers=7)}
 
 
 def test_gpus_without_any_link_have_no_usual_number() -> None:
@@ -109,7 +109,8 @@ def test_gpus_with_fewer_links_than_most_are_short() -> None:
 
 def test_gpus_are_not_short_of_links_that_were_not_read_or_need_bridges() -> None:
     ring: dict[tuple[int, int], Any] = {(0, 2): 0, (0, 3): 0, (1, 3): 0, (1, 4): 0, (2, 4): 0}
-    assert short_of_links(linked(5, without={**ring, (0, 1): None}, usual=2)) == {}
+    unread: dict[tuple[int, int], Any] = {**ring, (0, 1): None}
+    assert short_of_links(linked(5, without=unread, usual=2)) == {}
     found = linked(5, without={**ring, (0, 1): 1}, usual=2)
     mixed = replace(found, devices=(replace(found.devices[0], name="NVIDIA A40"), *found.devices[1:]))
     assert short_of_links(mixed) == {}

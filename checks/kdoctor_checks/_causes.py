@@ -86,7 +86,7 @@ _BACKENDS = re.compile(r"WrongBackendError|\bkeras\b|\btf_keras\b|\bjax\b|\btorc
 
 def of_import(run: SmokeRun) -> tuple[str, ...]:
     """The checks that explain why the framework was not imported; none if it was."""
-    if run.failure is None or run.tensorflow is not None or run.jax is not None:
+    if run.failure is None or run.tensorflow is not None or not _on_tensorflow(run):
         return ()
     keras = ("versions.keras-compatible",) if _BACKENDS.search(run.failure) else ()
     return (*keras, *BROKEN_INSTALLATION, *_baseline(run))
@@ -94,7 +94,7 @@ def of_import(run: SmokeRun) -> tuple[str, ...]:
 
 def of_end(run: SmokeRun, case: SmokeCase) -> tuple[str, ...]:
     """The checks that explain why a case raised, crashed or hung."""
-    if run.jax:
+    if not _on_tensorflow(run):
         return ()
     found: list[str] = []
     if case.error_type in ("ImportError", "ModuleNotFoundError", "AttributeError"):
@@ -112,7 +112,7 @@ def of_end(run: SmokeRun, case: SmokeCase) -> tuple[str, ...]:
 
 def of_weights(run: SmokeRun) -> tuple[str, ...]:
     """The checks that explain weights that are not those of one device."""
-    hardware = _FAULTY_HARDWARE if run.devices_kind == "gpu" and not run.jax else ()
+    hardware = _FAULTY_HARDWARE if run.devices_kind == "gpu" and _on_tensorflow(run) else ()
     known = ("versions.keras-compatible",) if has_keras(run, WRONG_WEIGHTS) else ()
     return (*known, "versions.known-bad", *hardware, *_baseline(run))
 
@@ -134,9 +134,13 @@ def has_keras(run: SmokeRun, releases: SpecifierSet) -> bool:
     """Whether TensorFlow trained with one of these releases of Keras 3."""
     name, _, text = (run.keras or "").partition(" ")
     version = parse_version(text)
-    return name == "keras" and not run.jax and version is not None and meets(version, releases)
+    return name == "keras" and _on_tensorflow(run) and version is not None and meets(version, releases)
+
+
+def _on_tensorflow(run: SmokeRun) -> bool:
+    return not (run.jax or run.torch)
 
 
 def _baseline(run: SmokeRun) -> tuple[str, ...]:
     """The simplest training of this framework, which comes first."""
-    return () if run.scenario == BASELINE or run.jax else (BASELINE,)
+    return () if run.scenario == BASELINE or not _on_tensorflow(run) else (BASELINE,)

@@ -64,10 +64,13 @@ def test_keras_explains_only_what_its_release_gets_wrong(keras: str | None, *, w
     assert ("versions.keras-compatible" in _causes.of_losses(run(keras=keras))) is losses
 
 
-def test_keras_on_jax_is_not_explained_by_its_tensorflow_backend() -> None:
-    on_jax = run("smoke.data-parallel", keras="keras 3.6.0", jax="0.7.0", tensorflow=None)
-    assert _causes.of_weights(on_jax) == ("versions.known-bad",)
-    assert _causes.of_end(on_jax, smoke_case(outcome="raised")) == ()
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_keras_on_another_backend_is_not_explained_by_tensorflow(backend: str) -> None:
+    other = run("smoke.of-backend", keras="keras 3.6.0", tensorflow=None, **{backend: "2.7.0"})
+    assert _causes.of_weights(other) == ("versions.known-bad",)
+    assert _causes.of_losses(other) == ("versions.known-bad",)
+    assert _causes.of_end(other, smoke_case(outcome="raised")) == ()
+    assert _causes.of_import(run("smoke.of-backend", failure="it died", tensorflow=None, **{backend: "2.7.0"})) == ()
 
 
 def test_baseline_comes_before_other_trainings() -> None:
@@ -135,3 +138,14 @@ def test_no_gpu_has_other_causes_than_too_few() -> None:
     assert "versions.cuda-libraries" not in fewer
     assert {"gpu.responding", "gpu.visible-to-driver", "gpu.replicas-match"} <= set(fewer)
     assert _causes.of_replicas(run(devices_kind="cpu")) == ()
+
+
+@pytest.mark.parametrize(("kind", "explained"), [("gpu", True), ("cpu", False)])
+def test_faulty_hardware_explains_wrong_weights_on_gpus_only(kind: str, *, explained: bool) -> None:
+    assert ("topology.nvlink" in _causes.of_weights(run(devices_kind=kind))) is explained
+    assert "topology.nvlink" not in _causes.of_losses(run(devices_kind=kind))
+
+
+@pytest.mark.parametrize(("outcome", "explained"), [("died", True), ("raised", False), ("timed-out", False)])
+def test_libraries_of_the_gpu_explain_a_crash(outcome: str, *, explained: bool) -> None:
+    assert ("versions.gpu-code" in _causes.of_end(run(), smoke_case(outcome=outcome))) is explained

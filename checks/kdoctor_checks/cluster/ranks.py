@@ -49,10 +49,14 @@ def _sizes(fleet: Fleet, named: str, members: Sequence[tuple[FleetNode, Node]]) 
     for node, place in members:
         if place.ranks is not None:
             by_size.setdefault(place.ranks, []).append(node.name)
-    (size, _), *others = sorted(by_size.items(), key=lambda item: -len(item[1])) or [(0, [])]
+    (size, usual), *others = sorted(by_size.items(), key=lambda item: -len(item[1])) or [(0, [])]
     for other, names in others:
-        observed = f"the job has {other} processes by its variables, and {size} by those of most nodes ({named})"
-        yield _finding(fleet, names, observed, f"{size} processes on all nodes", "another size of the job than most")
+        tie = len(names) == len(usual)
+        whose = fleet.fold(usual) if tie else "most nodes"
+        observed = f"the job has {other} processes by its variables, and {size} by those of {whose} ({named})"
+        expected = "one size of the job on all nodes" if tie else f"{size} processes on all nodes"
+        brief = "two sizes of the job, of which none has a majority" if tie else "another size of the job than most"
+        yield _finding(fleet, [*usual, *names] if tie else names, observed, expected, brief)
 
 
 def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, brief: str = "") -> Finding:

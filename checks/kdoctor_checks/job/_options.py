@@ -51,7 +51,7 @@ def judge_measured(
         remedy: the fix of a problem.
         brief: the short form of a problem.
     """
-    on = f"{used} on {counted(replicas_of(run) or 0, 'replica')}"
+    on = f"{used} on {counted(replicas_of(run), 'replica')}"
     option = option_of(run, name)
     if option is None and is_compared(job_of(run).training, name):
         return evidence(subject, f"{on}: weights match one device's (measured here)")

@@ -112,7 +112,7 @@ def _is_stretched(training: JobTraining) -> bool:
 
 
 def _short(run: SmokeRun, deviation: float) -> str:
-    return f"your model on {counted(replicas_of(run) or 0, 'replica')} equals one device (within {deviation:.0e})"
+    return f"your model on {counted(replicas_of(run), 'replica')} equals one device (within {deviation:.0e})"
 
 
 def _unfinished(run: SmokeRun) -> str:

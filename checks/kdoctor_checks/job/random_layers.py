@@ -70,7 +70,7 @@ def _judge(
     """What the layers drew here, and what the matrix knows about the others."""
     equal, different = training.equal_draws, training.different_draws
     if equal:
-        observed = f"{some(equal)} on {counted(replicas_of(run) or 0, 'replica')}: equal numbers on two of them "
+        observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
         yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=_BRIEF)
     if different:

@@ -46,7 +46,8 @@ def gpudirect(
             subject=_SUBJECT, reason="the kernel's modules, its release or the driver's flavor were not read"
         )
     elif driver.flavour == "open" and (int(release[1]), int(release[2])) >= _FIRST_KERNEL:
-        observed = f"DMA-BUF: open kernel modules {driver.version or ''} on Linux {release[0]}"
+        modules = f"open kernel modules {driver.version}" if driver.version else "open kernel modules"
+        observed = f"DMA-BUF: {modules} on Linux {release[0]}"
         yield Evidence(subject=_SUBJECT, observed=observed, brief="GPUDirect RDMA")
     else:
         yield _finding(f"nvidia-peermem is not loaded; {driver.flavour} kernel modules on Linux {release[0]}")

@@ -39,8 +39,8 @@ _COMMON_REMEDY = Remedy(
 )
 
 _CPU_REMEDY = Remedy(
-    summary="Find out what ended the process, look for patched code, or reinstall TensorFlow and Keras. All replicas "
-    "are devices of one CPU, so hardware between them is not the cause.",
+    summary="All replicas are devices of one CPU. Find out what ended the process, look for patched code, or reinstall "
+    "TensorFlow and Keras.",
     action=Action.REINSTALL,
 )
 

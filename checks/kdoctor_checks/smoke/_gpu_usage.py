@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
+from kdoctor.facts import CaseUse, Environment, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor.text.lists import counted
@@ -123,8 +123,4 @@ def _gpus_of(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environmen
     numbers = [int(end[1]) for end in ends if end]
     if len(numbers) != len(case.devices) or max(numbers) >= len(order):
         return f"the device names of the replicas contain no GPU numbers ({', '.join(case.devices[:3])})"
-    return {name for number in numbers for name in _names(order[number])}
-
-
-def _names(gpu: Gpu) -> tuple[str | int, ...]:
-    return (gpu.index, gpu.bus_id) if gpu.bus_id else (gpu.index,)
+    return {order[number].bus_id or order[number].index for number in numbers}

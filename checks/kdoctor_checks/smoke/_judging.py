@@ -24,6 +24,7 @@ from kdoctor_checks._causes import (
 )
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
+from kdoctor_checks.smoke._frameworks import framework, framework_of, keras_of, this_keras
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -169,7 +170,7 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or requested is None:
         return unknown(case, "the number of replicas is not known")
     if case.replicas < requested:
-        reason = f"{_framework(run)} made {case.replicas} of {counted(requested, 'replica')}"
+        reason = f"{framework(run)} made {case.replicas} of {counted(requested, 'replica')}"
         return unknown(case, reason, of_replicas(run))
     return None
 
@@ -191,10 +192,6 @@ def brief_end(case: SmokeCase) -> str:
     return f"crashes ({case.signal or f'exit status {case.exit_code}'})"
 
 
-def _framework(run: SmokeRun) -> str:
-    return "JAX" if run.jax else "TensorFlow"
-
-
 def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
     """What to do about a case that did not finish."""
     if case.outcome == "timed-out" and run.devices_kind == "gpu":
@@ -213,7 +210,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.outcome == "died":
         return Remedy(
-            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions, and check that "
+            summary=f"Reinstall {framework(run)} and its CUDA libraries in matching versions, and check that "
             "LD_LIBRARY_PATH loads no other build of them.",
             action=Action.REINSTALL,
         )
@@ -229,10 +226,9 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             action=Action.CONFIGURE,
             look=(f"kdoctor smoke {quoted(run.scenario.removeprefix('smoke.'))} --keep-artifacts kdoctor-artifacts",),
         )
-    version = f"{_framework(run)} {run.jax or run.tensorflow or ''}"
     return Remedy(
-        summary=f"Replace {version} or {run.keras or 'Keras'} so that their versions are compatible; the error names "
-        "the conflict.",
+        summary=f"Replace {framework_of(run)} or {this_keras(run)} so that their versions are compatible; the error "
+        "names the conflict.",
         action=Action.REINSTALL,
     )
 
@@ -297,7 +293,7 @@ class Comparison:
         on_jax = f" on JAX {self.run.jax}" if self.run.jax else ""
         return Finding(
             subject=subject(case),
-            observed=f"{problem.observed} ({self.run.keras or 'Keras unknown'}{on_jax}, {_replicas(self.run, case)})",
+            observed=f"{problem.observed} ({keras_of(self.run)}{on_jax}, {_replicas(self.run, case)})",
             expected=f"the same as {'on ' if self.reference == 'one device' else 'in '}{self.reference} with the same "
             "global batches",
             remedy=remedy,
@@ -310,7 +306,7 @@ class Comparison:
         if not has_keras(self.run, WRONG_WEIGHTS if problem.about == "weights" else WRONG_LOSSES):
             summary = (
                 f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: no release of "
-                f"{self.run.keras or 'this Keras'} is known to compute this incorrectly."
+                f"{this_keras(self.run)} is known to compute this incorrectly."
             )
             return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
         wanted = FIXED_KERAS
@@ -403,7 +399,7 @@ def fit_unsupported(run: SmokeRun, case: SmokeCase, strategy: str, remedy: str) 
             f"; weights differ by up to {case.weight_deviation:.2g}" if case.weight_deviation is not None else ""
         )
     brief = f"fit {'trains incorrectly' if case.outcome == 'trained' else 'fails'} under {strategy}"
-    observed = f"{run.keras or 'this Keras'} {observed}"
+    observed = f"{this_keras(run)} {observed}"
     return finding(case, observed, f"Model.fit trains under {strategy}", remedy, brief=brief)
 
 

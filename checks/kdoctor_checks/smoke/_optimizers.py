@@ -44,15 +44,13 @@ def judge_optimizer(compare: Comparison, case: SmokeCase) -> Outcome:
     if not isinstance(outcome, Evidence):
         return outcome
     names = ("moved", "state", "mirrored_state", "state_deviation")
-    if not {*names} <= case.measures.keys():
+    state, mirrored, deviation = (case.measures.get(name) for name in names[1:])
+    if state is None or mirrored is None or not {*names} <= case.measures.keys():
         return unknown(case, "the optimizer's variables were not compared with one device")
-    state, mirrored, deviation = (case.measures[name] for name in names[1:])
     if not has_moved(compare, case):
         return unknown(case, MOVED_LITTLE)
-    if state is None or mirrored is None or mirrored < state:
-        observed = (
-            f"only {mirrored or 0:.0f} of {counted(round(state or 0), 'optimizer variable')} are equal on every replica"
-        )
+    if mirrored < state:
+        observed = f"only {mirrored:.0f} of {counted(round(state), 'optimizer variable')} are equal on every replica"
         return compare.wrong(case, Problem(observed, "the replicas hold different optimizer variables"))
     if deviation is None or deviation > compare.tolerance:
         size = "are not finite" if deviation is None else f"differ by up to {deviation:.2g} of their size"

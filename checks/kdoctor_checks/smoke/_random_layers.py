@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Action, Outcome, Remedy
 from kdoctor.text.lists import counted
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import evidence, finding, judge_cases, unknown
 
 REMEDY = Remedy(
@@ -34,7 +35,7 @@ def judge_masks(run: SmokeRun, case: SmokeCase, remedy: Remedy | str, explained_
     if equal:
         return finding(
             case,
-            f"{observed} ({run.keras or 'Keras unknown'})",
+            f"{observed} ({keras_of(run)})",
             "a different mask on each replica",
             remedy,
             brief="draw the same numbers on every replica",

@@ -9,6 +9,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, 
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._frameworks import framework_of, keras_of, this_keras
 from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
@@ -156,8 +157,8 @@ def _not_compared(case: SmokeCase, weights: Weights) -> Iterator[Unjudged]:
 
 def _not_mirrored(run: SmokeRun, case: SmokeCase, problem: Problem) -> Finding:
     remedy = Remedy(
-        summary=f"Install compatible versions: {run.keras or 'this Keras'} with TensorFlow {run.tensorflow or ''} does "
-        "not keep the replicas in sync.",
+        summary=f"Install compatible versions: {this_keras(run)} with {framework_of(run)} does not "
+        "keep the replicas in sync.",
         action=Action.REINSTALL,
     )
     expected, explained_by = "every trainable variable finite and mirrored on every replica", of_weights(run)
@@ -166,7 +167,7 @@ def _not_mirrored(run: SmokeRun, case: SmokeCase, problem: Problem) -> Finding:
 
 def _evidence(run: SmokeRun, case: SmokeCase) -> Evidence:
     times = {"import": run.import_s, "build": case.build_s, "first step": case.first_step_s, "step": case.step_s}
-    details = [run.keras or "Keras unknown", *(f"{name} {s:.3g} s" for name, s in times.items() if s is not None)]
+    details = [keras_of(run), *(f"{name} {s:.3g} s" for name, s in times.items() if s is not None)]
     if case.peak_memory_bytes is not None:
         details.append(f"peak memory {case.peak_memory_bytes / 2**20:.0f} MiB")
     variables = counted(case.weights.variables if case.weights else 0, "variable")

@@ -7,6 +7,7 @@ from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 from kdoctor_checks.smoke._optimizers import judge_optimizer
 
@@ -41,7 +42,7 @@ def ema_overwrite(
 
     def judge(case: SmokeCase) -> Outcome:
         if case.error_type == _ERROR and "merge_call" in (case.error_message or ""):
-            observed = f"{_ERROR} about merge_call {in_phase(case.phase)} ({run.keras or 'Keras unknown'})"
+            observed = f"{_ERROR} about merge_call {in_phase(case.phase)} ({keras_of(run)})"
             return finding(
                 case, observed, "it trains", _REMEDY, brief="ema_overwrite_frequency fails on several replicas"
             )

@@ -7,6 +7,7 @@ from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
+from kdoctor_checks.smoke._frameworks import this_keras
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 
 
@@ -36,7 +37,7 @@ def gradient_accumulation(
         if case.outcome == "raised":
             return finding(
                 case,
-                f"{run.keras or 'this Keras'} cannot accumulate gradients over replicas: {describe_end(case)}",
+                f"{this_keras(run)} cannot accumulate gradients over replicas: {describe_end(case)}",
                 "it trains",
                 "Remove gradient_accumulation_steps when training on several replicas, or train on JAX with "
                 "keras.distribution.DataParallel.",

@@ -7,6 +7,7 @@ from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 from kdoctor_checks.smoke._random_layers import REMEDY
 
@@ -38,7 +39,7 @@ def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
             return finding(
                 case,
                 f"the same numbers on {counted(case.replicas, 'replica')} in all {counted(round(steps), 'step')}: "
-                f"{some(alike, 6)} ({run.keras or 'Keras unknown'})",
+                f"{some(alike, 6)} ({keras_of(run)})",
                 "different random numbers on each replica",
                 REMEDY,
                 brief="draw the same numbers on every replica",

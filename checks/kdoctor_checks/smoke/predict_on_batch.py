@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 from kdoctor_checks.smoke._values import count_predictions
 
@@ -39,7 +40,7 @@ def predict_on_batch(run: SmokeRun) -> Iterator[Outcome]:
         observed = f"{predictions} predictions for {examples} examples"
         if predictions == in_order == examples:
             return evidence(case, observed)
-        observed = f"{observed}, {in_order} at their place ({run.keras or 'Keras unknown'})"
+        observed = f"{observed}, {in_order} at their place ({keras_of(run)})"
         brief = "every replica computes the whole batch"
         return finding(case, observed, "one prediction for each example, in order", _REMEDY, brief=brief)
 

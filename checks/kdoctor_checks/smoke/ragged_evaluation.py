@@ -7,6 +7,7 @@ from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -49,7 +50,7 @@ def ragged_evaluation(
     def judge(case: SmokeCase) -> Outcome:
         if case.error_type != "InvalidArgumentError":
             return judge_reported(compare, case) if case.outcome == "trained" else did_not_finish(run, case)
-        observed = f"{describe_end(case)} ({run.keras or 'Keras unknown'})"
+        observed = f"{describe_end(case)} ({keras_of(run)})"
         return finding(case, observed, "loss and metric of all examples", _REMEDY, brief=brief_end(case))
 
     yield from judge_cases(run, ("first-batch-uneven",), judge, trained=False)

@@ -7,6 +7,7 @@ from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase
+from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 
 _REMEDY = Remedy(
@@ -48,7 +49,7 @@ def steps_per_execution(
             brief = "more than one step fails on several replicas"
             return finding(
                 case,
-                f"{_ERROR} {in_phase(case.phase)} ({run.keras or 'Keras unknown'})",
+                f"{_ERROR} {in_phase(case.phase)} ({keras_of(run)})",
                 "it trains",
                 _REMEDY,
                 brief=brief,

@@ -8,6 +8,7 @@ from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_losses
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._frameworks import framework_of, this_keras
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -58,8 +59,8 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
     if case.weights.nonfinite or None in case.losses:
         nonfinite = f"NaN or infinity in {some(case.weights.nonfinite)}; " if case.weights.nonfinite else ""
         remedy = Remedy(
-            summary=f"Do not train on several replicas with {run.keras or 'this Keras'} and TensorFlow "
-            f"{run.tensorflow or ''}: install compatible versions.",
+            summary=f"Do not train on several replicas with {this_keras(run)} and {framework_of(run)}: "
+            "install compatible versions.",
             action=Action.REINSTALL,
         )
         observed, brief = f"{nonfinite}{losses} ({batch})", "weights or losses are not finite"

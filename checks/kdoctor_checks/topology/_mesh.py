@@ -55,14 +55,15 @@ def unlike_equals(gpus: Gpus) -> Mapping[int, Odd]:
 
 
 def _unlike(members: Sequence[int], counts: Mapping[frozenset[int], int]) -> dict[int, Odd]:
+    within = {pair: count for pair, count in counts.items() if pair <= set(members)}
     own = {
-        one: max((counts.get(frozenset((one, other)), 0) for other in members if other != one), default=0)
-        for one in members
+        one: max(count for pair, count in within.items() if one in pair)
+        for one in sorted({index for pair in within for index in pair})
     }
     usual = max(own.values(), default=0)
-    most = [index for index in members if own[index] == usual]
-    odd = [index for index in members if own[index] < usual]
-    pairs = {frozenset((one, other)): min(own[one], own[other]) for one in members for other in most if one != other}
+    most = [index for index, links in own.items() if links == usual]
+    odd = [index for index, links in own.items() if links < usual]
+    pairs = {frozenset((one, other)): min(own[one], own[other]) for one in own for other in most if one != other}
     fits = all(counts.get(pair, expected) == expected for pair, expected in pairs.items())
     if not usual or len(most) < _FEWEST or len(odd) >= len(most) or not fits:
         return {}

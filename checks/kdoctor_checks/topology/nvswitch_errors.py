@@ -27,11 +27,11 @@ def nvswitch_errors(
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    found = 0
+    found = False
     for subject, events in sxids(log).items():
         fatal = [event for event in events if classify(event) == "fatal"]
         unknown = [event for event in events if classify(event) == "unclassified"]
-        found += bool(fatal or unknown)
+        found |= bool(fatal or unknown)
         if unknown:
             yield Unjudged(subject=subject, reason=f"{summary(unknown)} is not in the fabric manager guide")
         if not fatal:

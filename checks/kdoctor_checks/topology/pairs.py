@@ -38,7 +38,7 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         for first, second in combinations(present, 2)
     ]
     near = [pair for pair in found if _is_near(pair, farthest)]
-    value, remedy = _value(near), _remedy(present, near)
+    value, remedy = _value(near, found), _remedy(present, near)
     short = short_of_links(gpus)
     mesh = built_with_gaps(gpus) or next((odd.usual for odd in short.values()), None)
     for pair in found:
@@ -66,10 +66,13 @@ def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:
     return bool(pair.nvlinks) or (pair.level is not None and _LEVELS.index(pair.level) <= _LEVELS.index(farthest))
 
 
-def _value(near: Sequence[GpuPair]) -> str:
-    """The paths between the pairs, for the family's line."""
+def _value(near: Sequence[GpuPair], found: Sequence[GpuPair]) -> str:
+    """The paths between the near pairs, for the family's line."""
     paths = list(dict.fromkeys(f"NVLink (NV{pair.nvlinks})" if pair.nvlinks else f"{pair.level}" for pair in near))
-    return f"{' or '.join(paths)} between {'every pair' if len(near) > 1 else 'both GPUs'}"
+    where = "both GPUs" if len(found) == 1 else "every pair"
+    if len(near) < len(found):
+        where = f"{len(near)} of {counted(len(found), 'pair')}"
+    return f"{' or '.join(paths)} between {where}"
 
 
 def _judge(pair: GpuPair, gpus: Gpus, farthest: TopologyLevel, value: str, remedy: Remedy) -> Outcome:

@@ -87,7 +87,7 @@ def pcie_path(pci: PciDevices, gpus: Gpus | Unavailable, *, least_share: float =
     gone = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else frozenset[str]()
     for link, addresses in below.values():
         yield _judge(link, addresses, least_share, explained_by=(RESPONDING,) if gone >= set(addresses) else ())
-    if not below and pci.gpus:
+    if not below:
         yield NotApplicable(reason="no visible PCIe switch above the GPUs")
 
 

@@ -217,8 +217,11 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
 def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
-        for outcome in entry.check.function(**arguments, **entry.parameters):
-            outcomes.append(outcome)  # noqa: PERF402 - outcomes from before a crash are kept
+        yielded: Iterable[object] = entry.check.function(**arguments, **entry.parameters)
+        for outcome in yielded:
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"it yielded {outcome!r}, which is not an outcome")  # noqa: TRY301 - of the check
+            outcomes.append(outcome)  # outcomes from before a crash are kept
     except Exception as error:  # noqa: BLE001 - a defect in a plugin does not end the run
         reason = f"the check raised {type(error).__name__}: {error}"
         outcomes.append(Unjudged(subject=entry.check.id, reason=reason))

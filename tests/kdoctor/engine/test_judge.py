@@ -186,6 +186,24 @@ def test_crashing_check_is_unknown_and_keeps_findings() -> None:
     assert compute_check(crashes, host(), first=True).status is Status.FAIL
 
 
+def test_check_that_yields_something_else_is_unknown_and_keeps_findings() -> None:
+    @check("host.it", severity=Severity.ERROR)
+    def forgets(host: Host, *, first: bool = False) -> Iterator[Outcome]:
+        """It is good.
+
+        Why: it must be.
+        Remedy: fix it.
+        Source: https://example.org
+        """
+        yield bad() if first else GOOD
+        yield None  # type: ignore[misc]  # a plugin forgets a return
+
+    judged = compute_check(forgets, host())
+    assert (judged.status, [item.subject for item in judged.unjudged]) == (Status.UNKNOWN, ["host.it"])
+    assert "None" in (judged.reason or "")
+    assert compute_check(forgets, host(), first=True).status is Status.FAIL
+
+
 def test_check_without_generator_is_unknown() -> None:
     @check("host.it", severity=Severity.ERROR)
     def forgets(host: Host) -> Iterator[Outcome]:

@@ -138,6 +138,23 @@ def test_rank_that_is_given_twice_and_other_sizes_fail() -> None:
     assert sizes == {"node0003": "the job has 4 processes by its variables, and 3 by those of most nodes (slurm job 7)"}
 
 
+def test_sizes_of_a_job_without_a_majority_are_a_finding_about_all_nodes() -> None:
+    (found,) = compute_check(ranks, ranked((0, 2), (1, 3))).findings
+    assert (found.finding.subject, found.finding.expected) == ("node[0001-0002]", "one size of the job on all nodes")
+    assert found.finding.observed == (
+        "the job has 3 processes by its variables, and 2 by those of node0001 (slurm job 7)"
+    )
+    assert found.finding.headline == "two sizes of the job, of which none has a majority"
+
+
+def test_job_without_an_id_is_named_by_its_launcher() -> None:
+    nodes = {
+        f"node{n:04}": {"node": Node(name=f"node{n:04}", named_by="hostname", launcher="mpich", rank=n, ranks=2)}
+        for n in (1, 2)
+    }
+    assert said(compute_check(ranks, fleet(2, **nodes))) == {"ranks of mpich": "2 nodes, each with another rank"}
+
+
 def test_silent_nodes_are_grouped_by_their_reason() -> None:
     names = tuple(f"node{n:04}" for n in range(1, 6))
     reasons = {"node0004": "node0004 refused", "node0003": "node0003 refused"}

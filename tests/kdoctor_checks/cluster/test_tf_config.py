@@ -50,6 +50,15 @@ def test_two_clusters_without_a_majority_name_all_nodes() -> None:
     other: dict[str, tuple[str, ...]] = {"worker": ("x:1", "node0002:2222")}
     result = compute_check(tf_config, fleet(2, node0002=job("worker 1", other)))
     assert [judged.finding.subject for judged in result.findings] == ["node[0001-0002]"]
+    assert result.findings[0].finding.observed.endswith(" (no majority)")
+    most = compute_check(tf_config, fleet(3, node0002=job("worker 1", other)))
+    assert most.findings[0].finding.observed == "TF_CONFIG names another cluster than on node[0001,0003]"
+
+
+@pytest.mark.parametrize(("task", "named"), [(None, "none"), ("worker 3", "worker 3")])
+def test_task_that_is_not_in_the_cluster_is_named(task: str | None, named: str) -> None:
+    (found,) = compute_check(tf_config, fleet(3, node0002=job(task))).findings
+    assert found.finding.observed == f"its task ({named}) is not in the cluster of its TF_CONFIG"
 
 
 def test_task_that_no_node_has_is_unknown() -> None:

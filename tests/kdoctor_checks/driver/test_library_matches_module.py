@@ -54,3 +54,17 @@ def test_recorded_mismatch_fails_without_the_module() -> None:
     result = compute_check(library_matches_module, Gpus(state="library-mismatch"), missing=unread)
     assert result.status is Status.FAIL
     assert compute_check(library_matches_module, gpus(), missing=unread).status is Status.UNKNOWN
+
+
+def test_driver_that_does_not_respond_has_its_reason() -> None:
+    for state, why in ((Gpus(state="failed", error="it hung"), "it hung"), (Gpus(state="failed"), "failed")):
+        result = compute_check(library_matches_module, kernel(), state)
+        assert [item.reason for item in result.unjudged] == [f"NVML is not ready: {why}"]
+
+
+def test_versions_that_are_known_are_in_the_headline() -> None:
+    library = Gpus(state="library-mismatch")
+    (found,) = compute_check(library_matches_module, kernel(version="580.173.02"), library).findings
+    assert found.finding.headline == "library does not match kernel module 580.173.02"
+    (unknown,) = compute_check(library_matches_module, kernel(version=None), library).findings
+    assert unknown.finding.headline == "library and kernel module have different versions"

@@ -181,3 +181,40 @@ def test_build_without_cuda_needs_no_libcuda() -> None:
 def test_missing_libcuda_of_an_unknown_module_has_a_placeholder() -> None:
     (found,) = cuda(libraries(missing("cuda")), kernel(1, version=None), host()).findings
     assert found.finding.remedy.commands == ("sudo apt-get install 'libnvidia-compute-<branch>'",)
+
+
+@pytest.mark.parametrize(
+    ("where", "image"), [(host(container="docker", image="job:3"), "job:3"), (CONTAINER, "'<image>'")]
+)
+def test_container_is_started_again_from_its_image(where: Any, image: str) -> None:
+    (command,) = finding(kernel(0, nodes=()), ABSENT, pci(1), where).remedy.commands
+    assert command.endswith(f"compute,utility {image} '<command>'")
+
+
+@pytest.mark.parametrize(
+    ("error", "headline"),
+    [
+        ("nvidia-smi: command not found", "nvidia-smi is not installed"),
+        ("nvidia-smi couldn't find libnvidia-ml.so", "the NVML library is not found"),
+        (None, "the NVML library is not found"),
+    ],
+)
+def test_recording_says_what_is_missing(error: str | None, headline: str) -> None:
+    result = compute_check(loaded, Gpus(state="library-absent", error=error))
+    assert [item.finding.headline for item in result.findings] == [headline]
+
+
+def test_nodes_of_one_gpu_are_created_if_the_bus_was_not_read() -> None:
+    found = finding(kernel(0, nodes=()), Gpus(state="failed"), host())
+    assert found.remedy.commands[0] == "sudo nvidia-modprobe -c 0 -u"
+
+
+def test_libcuda_of_an_unknown_path_is_named() -> None:
+    driver = library("cuda", path=None, found_by="ld.so.cache")
+    result = compute_check(forward_compatibility, *h100_node(1), libraries(driver, driver_is_compat=None))
+    assert [item.subject for item in result.unjudged] == ["libcuda.so.1"]
+
+
+def test_build_without_cuda_needs_no_forward_compatibility() -> None:
+    result = compute_check(forward_compatibility, *h100_node(1), no_libraries())
+    assert result.reason == no_libraries().note

@@ -66,12 +66,42 @@ def test_missing_gpus_are_explained_if_as_many_are_lost_or_unlisted(count: int, 
     assert result.findings[0].finding.explained_by == explained_by
 
 
+@pytest.mark.parametrize(
+    ("listed", "on_bus", "count", "explained_by"),
+    [
+        (3, 4, 4, ("gpu.responding", "gpu.visible-to-driver")),
+        (3, 4, 5, ()),
+        (3, 3, 4, ()),
+        (3, 2, 4, ()),
+    ],
+)
+def test_gpus_on_the_bus_alone_explain_as_many_missing_ones(
+    listed: int, on_bus: int, count: int, explained_by: tuple[str, ...]
+) -> None:
+    wanted = Assumptions(gpus=GpuAssumption(count=count))
+    result = compute_check(count_expected, gpus(listed), pci(on_bus), environment(), assumptions=wanted)
+    assert result.findings[0].finding.explained_by == explained_by
+
+
 def test_incomplete_list_of_gpus_is_unknown() -> None:
     assert judged(gpus(8, count=None, errors={"count": "Unknown"}), count=8).status is Status.UNKNOWN
     assert judged(gpus(1, gpu(0), count=4), count=1).status is Status.UNKNOWN
     assert judged(Gpus(state="failed", error="Unknown Error"), count=0).status is Status.SKIP
     assert judged(Gpus(state="failed", error="Unknown Error"), count=1).status is Status.UNKNOWN
     assert compute_check(count_expected).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (gpus(8, count=None, errors={"count": "Unknown"}), "Unknown"),
+        (gpus(1, count=None), "it counts None and lists 1"),
+        (gpus(1, count=4, errors={"count": "Unknown"}), "it counts 4 and lists 1"),
+        (Gpus(state="failed", error="it hung"), "it hung"),
+    ],
+)
+def test_incomplete_list_of_gpus_has_its_reason(found: Gpus, why: str) -> None:
+    assert judged(found, count=1).reason == f"GPUs: not all listed by NVML ({why})"
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,12 @@ def test_modules_without_fan_are_skipped() -> None:
 def test_checklist_sets_temperature() -> None:
     warm = gpus(1, geforce(0, temperature_c=60))
     assert compute_check(fan, warm, may_stand_below_c=50).status is Status.FAIL
+
+
+def test_commands_name_only_cards_that_are_known_to_be_hot() -> None:
+    cards = gpus(2, geforce(0, temperature_c=90), geforce(1, temperature_c=None))
+    result = compute_check(fan, cards, may_stand_below_c=1)
+    assert [item.finding.headline for item in result.findings] == ["fan stopped at 90 C"]
+    assert [command.split()[:3] for command in result.findings[0].finding.remedy.look] == [
+        ["nvidia-smi", "-i", "0000:10:00.0"]
+    ] * 2

@@ -115,3 +115,15 @@ def test_memory_next_to_a_compute_process_is_not_a_desktop() -> None:
 def test_unread_processes_are_not_called_absent() -> None:
     finding = judged(gpu(0, memory_used_bytes=4 * GIB, processes=None)).findings[0].finding
     assert "listed" not in finding.headline
+
+
+def test_headline_of_several_gpus_says_who_may_hold_their_memory() -> None:
+    full: dict[str, Any] = {"memory_used_bytes": 40 * GIB}
+    desktop = judged(gpu(0, graphics_processes=DESKTOP, **full), gpu(1, **full))
+    assert {item.finding.headline for item in desktop.findings} == {"in use by a desktop (40.0 GiB used)"}
+    unread = judged(gpu(0, processes=None, **full), gpu(1, **full))
+    assert {item.finding.headline for item in unread.findings} == {"memory in use (40.0 GiB used)"}
+    listed = judged(gpu(0, **full), gpu(1, **full))
+    assert {item.finding.headline for item in listed.findings} == {
+        "memory in use, no compute process listed (40.0 GiB used)"
+    }

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, no_driver, pci
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, KernelLog, NvLink, PciDevices
+from kdoctor.facts import FactGroup, Gpus, KernelLog, KernelLogEvent, NvLink, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.kernel_log import kernel_log
@@ -175,3 +175,37 @@ def test_unknown_message_of_a_driver_is_unknown(line: str) -> None:
 )
 def test_message_of_a_start_passes(line: str) -> None:
     assert judged(logged(f"[ 12.5] {line}")).status is Status.PASS
+
+
+def event(kind: Any, bus_id: str | None = None, code: int | None = None) -> KernelLogEvent:
+    return KernelLogEvent(kind=kind, bus_id=bus_id, code=code, text=f"{kind} {code}")
+
+
+ADDRESS = bus_id(1)
+NAMELESS = "a GPU without address in the log"
+
+
+@pytest.mark.parametrize(
+    ("events", "subjects"),
+    [
+        ([event("uvm-fatal")], ["kernel log"]),
+        ([event("xid", code=79)], [NAMELESS]),
+        ([event("uvm-fatal"), event("xid", code=79)], [NAMELESS]),
+        ([event("fallen-off-the-bus", ADDRESS)], [gpu(1).subject]),
+        # Those without an address belong to the only GPU that failed.
+        ([event("xid", ADDRESS, 79), event("uvm-fatal")], [gpu(1).subject]),
+        ([event("fallen-off-the-bus", ADDRESS), event("xid", ADDRESS, 79), event("uvm-fatal")], [gpu(1).subject]),
+        ([event("fallen-off-the-bus", ADDRESS), event("uvm-fatal")], [gpu(1).subject, "kernel log"]),
+        ([event("xid", ADDRESS, 79), event("xid", bus_id(2), 79), event("uvm-fatal")],
+         [gpu(1).subject, gpu(2).subject, "kernel log"]),
+    ],
+)  # fmt: skip
+def test_failures_are_reported_about_their_gpu(events: list[KernelLogEvent], subjects: list[str]) -> None:
+    assert [item.finding.subject for item in judged(log(*events)).findings] == subjects
+
+
+def test_mismatch_of_versions_counts_unless_the_driver_was_read() -> None:
+    mismatch = log(event("version-mismatch"))
+    assert judged(mismatch).findings == ()
+    (found,) = compute_check(kernel_log, mismatch, pci(4), missing={Gpus: "a log alone"}).findings
+    assert found.finding.explained_by == ("driver.library-matches-module", "driver.loaded")

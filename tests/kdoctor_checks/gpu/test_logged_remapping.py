@@ -35,3 +35,15 @@ def test_xid_63_with_failure_is_skipped() -> None:
 
 def test_unread_log_is_skipped() -> None:
     assert compute_check(logged_remapping, gpus(2), missing={KernelLog: "no"}).status is Status.SKIP
+
+
+def test_other_xids_are_no_replacement_of_memory() -> None:
+    result = compute_check(logged_remapping, gpus(2), logged("NVRM: Xid (PCI:0000:20:00): 13, pid=1"))
+    assert [item.subject for item in result.evidence] == ["kernel log"]
+
+
+def test_replacement_on_a_lost_gpu_is_explained_by_it() -> None:
+    lost = gpu(1, remapped_rows_pending=None, errors={"handle": "GpuIsLost"})
+    for second, explained_by in ((lost, ("gpu.responding",)), (gpu(1, remapped_rows_pending=None), ())):
+        (found,) = compute_check(logged_remapping, gpus(2, gpu(0), second), logged(LINE)).findings
+        assert found.finding.explained_by == explained_by

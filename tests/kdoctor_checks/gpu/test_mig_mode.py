@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, lost_gpu
+from helpers.saying import said
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.mig_mode import mig_mode
@@ -42,3 +43,8 @@ def test_unsupported_gpus_are_skipped() -> None:
     result = compute_check(mig_mode, gpus(2, *(gpu(index, mig_mode=None, errors=errors) for index in range(2))))
     assert result.status is Status.SKIP
     assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
+
+
+def test_state_of_each_gpu_is_stated() -> None:
+    result = compute_check(mig_mode, gpus(2, gpu(0), gpu(1, mig_mode=True)))
+    assert list(said(result).values()) == ["MIG is on", "MIG is off"]

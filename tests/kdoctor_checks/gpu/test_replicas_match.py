@@ -47,6 +47,13 @@ def test_tensorflow_fell_back_to_cpu_without_error() -> None:
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 
+@pytest.mark.parametrize(("imported", "installed"), [("2.20.0", "2.20.0"), (None, "2.21.0")])
+def test_libraries_are_installed_for_the_tensorflow_of_the_run(imported: str | None, installed: str) -> None:
+    run = smoke_run("smoke.baseline", 4, smoke_case(replicas=1, kind="CPU"), gpus_seen=0, tensorflow=imported)
+    (command,) = judged(run).findings[0].finding.remedy.commands
+    assert command.endswith(f"install 'tensorflow[and-cuda]=={installed}'")
+
+
 def test_tensorflow_ignored_gpu() -> None:
     assert judged(smoke_run("smoke.baseline", 4, smoke_case(replicas=3), gpus_seen=3)).status is Status.FAIL
 
@@ -62,6 +69,8 @@ def test_missing_gpus_are_explained_by_as_many_that_cannot_be_used() -> None:
     assert explained(3, gpu(0), gpu(1), gpu(2), lost_gpu(3)) == ("gpu.responding",)
     divided = (gpu(index, mig_mode=True) for index in range(4))
     assert explained(1, *divided) == ("gpu.mig-mode",)
+    assert explained(1, gpu(0), gpu(1), gpu(2), gpu(3, mig_mode=True)) == ("gpu.mig-mode",)
+    assert explained(1, gpu(0), gpu(1), gpu(2), gpu(3)) == ()
     assert "versions.cuda-libraries" in explained(0)
 
 
@@ -110,7 +119,9 @@ def test_without_visible_gpus_nothing_is_compared() -> None:
     hidden = judged(environment(CUDA_VISIBLE_DEVICES=""), smoke_run("smoke.baseline", 1, gpus_seen=0))
     assert hidden.status is Status.UNKNOWN
     assert "environment.visible-devices" in hidden.unjudged[0].explained_by
-    assert judged(gpus(0, devices=(), count=0), smoke_run("smoke.baseline", 1, gpus_seen=0)).status is Status.UNKNOWN
+    assert hidden.unjudged[0].reason == "no GPU is visible (CUDA_VISIBLE_DEVICES=)"
+    none = judged(gpus(0, devices=(), count=0), smoke_run("smoke.baseline", 1, gpus_seen=0))
+    assert (none.status, none.unjudged[0].reason) == (Status.UNKNOWN, "the driver lists no GPUs")
 
 
 @pytest.mark.parametrize(("seen", "explained"), [(0, True), (3, False)])

@@ -47,6 +47,8 @@ def test_unsupported_gpus_are_skipped() -> None:
     )
     assert result.status is Status.SKIP
     assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
+    assert "no resizable BAR" not in (result.reason or "")
+    assert compute_check(resizable_bar, gpus(0)).reason == "the driver lists no GPU"
 
 
 @pytest.mark.parametrize(
@@ -67,3 +69,8 @@ def test_cards_without_resizable_bar_are_not_judged(
 ) -> None:
     device = gpu(0, name=name, architecture=architecture, compute_capability=capability, bar1_total_bytes=256 * MIB)
     assert compute_check(resizable_bar, gpus(1, device)).status is status
+
+
+def test_card_without_resizable_bar_passes_if_its_bar_covers_the_memory() -> None:
+    device = gpu(0, name="Tesla T4", architecture="Turing", bar1_total_bytes=81559 * MIB)
+    assert compute_check(resizable_bar, gpus(1, device)).status is Status.PASS

@@ -75,3 +75,11 @@ def test_lost_gpu_is_unknown_and_the_others_are_compared() -> None:
     assert [item.subject[:5] for item in result.unjudged] == ["GPU 1"]
     assert [item.subject[:5] for item in result.evidence] == ["GPU 0", "GPU 2"]
     assert "79.6 GiB" in result.evidence[0].observed
+
+
+def test_capability_that_only_one_gpu_lacks_is_unknown() -> None:
+    unprinted: dict[str, Any] = {"compute_capability": None, "errors": {"compute_capability": "not in nvidia-smi -q"}}
+    result = compute_check(same_model, gpus(3, gpu(0), gpu(1, **unprinted), gpu(2)))
+    assert [item.subject for item in result.unjudged] == ["GPU 1 (0000:20:00.0)"]
+    every = gpus(2, *(gpu(index, **unprinted) for index in range(2)))
+    assert compute_check(same_model, every).status is Status.PASS

@@ -73,3 +73,22 @@ def test_reason_names_what_was_not_read() -> None:
     reason = compute_check(temperature, gpus(1, unread)).reason or ""
     assert "temperature (Unknown Error)" in reason
     assert "slowdown" not in reason
+
+
+def test_gpu_at_the_least_margin_is_not_hot() -> None:
+    (found,) = compute_check(
+        temperature, gpus(2, gpu(0, temperature_margin_c=5), gpu(1, temperature_margin_c=2))
+    ).findings
+    assert found.finding.headline == "2 C below the throttling threshold"
+
+
+def test_unread_temperature_leaves_the_other_gpus() -> None:
+    result = compute_check(temperature, gpus(3, gpu(0), gpu(1, temperature_margin_c=None), gpu(2)))
+    assert [item.subject[:5] for item in result.unjudged] == ["GPU 1"]
+    assert [item.subject[:5] for item in result.evidence] == ["GPU 0", "GPU 2"]
+
+
+def test_temperatures_that_no_gpu_could_report_are_unknown() -> None:
+    names = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
+    broken: dict[str, Any] = {**dict.fromkeys(names), "errors": dict.fromkeys(names, "Unknown Error")}
+    assert compute_check(temperature, gpus(1, gpu(0, **broken))).status is Status.UNKNOWN

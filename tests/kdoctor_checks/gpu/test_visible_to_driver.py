@@ -128,3 +128,17 @@ def test_recorded_gpu_that_lspci_does_not_list_is_unknown() -> None:
     result = compute_check(visible_to_driver, pci(1), gpus(2), missing=recording)
     assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == [f"GPU 0 ({bus_id(0)})"]
+
+
+def test_container_without_any_gpu_does_not_pass() -> None:
+    result = judged(gpus(0), kernel(0), host(container="docker"))
+    assert (result.status, len(result.unjudged)) == (Status.UNKNOWN, 4)
+
+
+@pytest.mark.parametrize("missing", [KernelDriver, Host])
+def test_gpu_may_be_hidden_if_the_nodes_or_the_container_are_not_recorded(missing: type[FactGroup]) -> None:
+    given = [fact for fact in (kernel(2), host(container="docker")) if not isinstance(fact, missing)]
+    recorded: dict[type[FactGroup], str] = {missing: not_collected(missing).unavailable}
+    devices = pci(3, pci_gpu(0), pci_gpu(1), pci_gpu(2, driver=None))
+    result = compute_check(visible_to_driver, devices, gpus(2), *given, missing=recorded)
+    assert [item.subject for item in result.unjudged] == [bus_id(2)]

@@ -23,9 +23,12 @@ from kdoctor.facts import (
     SmokeRun,
     SmokeRuns,
 )
-from kdoctor.model import Status
+from kdoctor.matrix.keras import KnownFeature
+from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
+from kdoctor_checks.job._keras_features import judge_feature
+from kdoctor_checks.job._reported import differences
 
 CHECKS = {check.id: check for check in checks() if check.family == "job"}
 
@@ -471,6 +474,23 @@ def reference_trainings(deviation: float | None, noise: float | None) -> dict[st
         ("job.options", {"model": AVERAGED, "training": own(deviation=0.01)}, Status.PASS),
         ("job.options", {"model": AVERAGED, "training": own(deviation=0.0101)},
          Status.UNKNOWN),
+        ("job.options", {"model": AVERAGED, "training": own(rounded_share=0.5)}, Status.PASS),
+        ("job.options", {"model": AVERAGED, "training": own(rounded_share=0.51)}, Status.UNKNOWN),
+        ("job.options", {"model": AVERAGED, "training": option("use_ema", "on", effect=0.4, deviation=0.1 * 0.1)},
+         Status.PASS),
+        # Random numbers explain a difference if the weights differ by more than the tolerance, or most are rounded.
+        ("job.metrics", {"training": {**own(rounded_share=0.5), **evaluated((64, 0.6))}}, Status.FAIL),
+        ("job.metrics", {"training": {**own(rounded_share=0.51), **evaluated((64, 0.6))}}, Status.UNKNOWN),
+        ("job.metrics", {"training": {"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))}}, Status.FAIL),
+        ("job.metrics", {"training": {"deviation": 0.0101, "noise": 0.3, **evaluated((64, 0.6))}}, Status.UNKNOWN),
+        ("job.metrics", {"training": evaluated((61, 0.6), (64, 0.5))}, Status.PASS),  # the largest batch counts
+        ("job.equals-one-device", {"training": {**NOISY, "noise": 0.5, "stretch": 2.0, "stretch_noise": 1.01}},
+         Status.FAIL),
+        ("job.equals-one-device", {"training": {**NOISY, "stretch": 2.0, "stretch_noise": 1.01}}, Status.FAIL),
+        ("job.input-bound", {"data": {"seconds_per_batch": 0.01}}, Status.FAIL),  # as long as a step
+        ("job.input-bound", {"data": {"seconds_per_batch": 0.0099}}, Status.PASS),
+        ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None}}, Status.PASS),
+        ("job.random-layers", {"model": {"random_layers": None}, "training": {"own_losses": ()}}, Status.PASS),
         ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 2}},
          Status.PASS),
         ("job.steps-per-execution", {"model": SEVERAL_STEPS, "training": {"steps": 1}},
@@ -571,6 +591,21 @@ def test_limits(check_id: str, changes: dict[str, Any], status: Status) -> None:
          "losses 1, not finite; NaN or infinity in a/bias"),
         ("job.trains", {"training": {"own_losses": (1.0, None)}}, "your model", "losses 1, not finite"),
         ("job.equals-one-device", {"training": {"not_run": "not compiled"}}, "training", "not compiled"),
+        ("job.input-bound", {"training": {"not_run": "not compiled"}}, "training", "not compiled"),
+        ("job.random-layers", {"model": OWN_RANDOM, "training": UNDRAWN}, "random layers",
+         "mine was not measured: calling it alone raised ValueError"),
+        ("job.random-layers", {"model": OWN_RANDOM, "training": {"not_run": "no copy"}}, "random layers",
+         "mine was not measured: no copy"),
+        ("job.random-layers", {"model": OWN_RANDOM}, "random layers",
+         "mine was not measured: no copy of the model was trained"),
+        ("job.random-layers", {"training": {"equal_draws": ("mine",)}, "replicas": None}, "random layers",
+         "mine on an unknown number of replicas: equal numbers on two of them (measured here)"),
+        ("job.options", {"model": AVERAGED, "replicas": None}, "use_ema",
+         "use_ema=True on an unknown number of replicas: weights match one device's (measured here)"),
+        ("job.clipping", {"model": CLIPS, "training": {"own": None}, "strategy": None}, "optimizer Adam",
+         "measured under MirroredStrategy only, not under an unknown strategy"),
+        ("job.clipping", {"model": CLIPS, "training": {"own": None}, "strategy": "TPUStrategy"}, "optimizer Adam",
+         "measured under MirroredStrategy only, not under TPUStrategy"),
     ],
 )  # fmt: skip
 def test_outcome_names_what_was_measured(check_id: str, changes: dict[str, Any], subject: str, text: str) -> None:
@@ -648,3 +683,69 @@ def test_short_form_counts_the_examples_of_a_replica() -> None:
     assert briefs(judge("job.batch-is-global", run(data={"batch": 31}))) == ["only 7 examples for each of 4 replicas"]
     found = judge("job.batch-is-global", run(data={"batch": 31})).findings[0].finding
     assert found.remedy.summary.endswith("31 * strategy.num_replicas_in_sync = 124.")
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (("right", "right"), Evidence), (("right", "wrong"), Finding), (("wrong", "right"), Finding),
+        (("right", None), Unjudged), ((None, "wrong"), Finding), ((None, "right"), Unjudged),
+    ],
+)  # fmt: skip
+def test_worst_of_several_features_counts(known: tuple[Any, ...], expected: type[Outcome]) -> None:
+    class Matrix:
+        def keras_feature(self, name: str, package: str, version: str) -> KnownFeature:
+            return KnownFeature(feature=name, result=known[int(name)], observed="seen", basis=f"{package} {version}")
+
+    found = judge_feature(
+        run(), MODEL, Matrix(), ["0", "1"],  # type: ignore[arg-type]
+        option="", subject="it", used="both", expected="none", remedy="Change it.", brief="wrong",
+    )  # fmt: skip
+    assert isinstance(found, expected)
+
+
+def test_numbers_may_differ_by_a_share_of_the_larger_one_and_a_tenth_of_it_near_zero() -> None:
+    def equal(one: float | None, other: float | None) -> bool:
+        return not differences({"a": one}, {"a": other}, {}, 0.5)
+
+    assert equal(1.0, 0.5)
+    assert equal(0.5, 1.0)
+    assert not equal(1.0, 0.49)
+    assert not equal(0.2, 0.09)
+    assert equal(0.0, 0.05)
+    assert not equal(0.0, 0.051)
+    assert equal(None, None)
+    assert not equal(None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("check_id", "changes", "expected"),
+    [
+        ("job.equals-one-device", {},
+         ["", "your model on 4 replicas equals one device (within 1e-06)"]),
+        ("job.equals-one-device", {"training": SGD}, ["your model on 4 replicas equals one device (within 1e-06)"]),
+        ("job.trains", {"replicas": 1}, ["your model trains on 1 replica", ""]),
+        ("job.trains", {}, ["", ""]),
+        ("job.metrics", {"training": {"evaluations": (JobEvaluation(final_batch=64, problem="no", reference=LOGS),)}},
+         ["raises", ""]),
+        ("job.metrics", {"training": evaluated((64, 0.6))}, ["reports other numbers than on one device", ""]),
+    ],
+)  # fmt: skip
+def test_short_form_of_an_outcome(check_id: str, changes: dict[str, Any], expected: list[str]) -> None:
+    assert briefs(judge(check_id, run(**changes))) == expected
+
+
+def test_data_of_a_job_without_a_model_is_not_judged_by_its_layers() -> None:
+    result = judge("job.final-batch", run(job=JobRun(data=DATA)))
+    assert [item.subject for item in result.unjudged] == ["model"]
+
+
+def test_random_layers_of_a_job_that_was_not_trained_are_judged_by_their_keras() -> None:
+    model = replace(MODEL, random_layers=("dropout",))
+    result = judge("job.random-layers", run(job=JobRun(model=model, data=DATA)))
+    assert [item.finding.observed.partition(":")[0] for item in result.findings] == ["dropout on 4 replicas"]
+
+
+def test_rate_for_the_global_batch_is_proposed() -> None:
+    (found,) = judge("job.learning-rate", run(model={"learning_rate": 0.001})).findings
+    assert found.finding.remedy.summary == "If 0.001 suits one device, try 0.004 with a warm-up."

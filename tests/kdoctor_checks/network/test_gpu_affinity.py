@@ -61,3 +61,15 @@ def test_unknown_place_is_unknown() -> None:
 def test_machine_without_active_port_is_skipped() -> None:
     assert compute_check(gpu_affinity, *machine(network(), 0)).status is Status.SKIP
     assert compute_check(gpu_affinity, *machine(network(device(0, port(state="DOWN"))), 0)).status is Status.SKIP
+
+
+def test_device_that_is_as_far_as_the_active_one_is_not_missed() -> None:
+    far = network(device(4), device(5, port(state="DOWN"), numa_node=1))
+    result = compute_check(gpu_affinity, *machine(far, 0))
+    assert [item.observed for item in result.evidence] == ["nearest is mlx5_4: on another NUMA node"]
+
+
+def test_nearer_device_is_not_needed_if_the_active_one_is_on_the_same_node() -> None:
+    near = network(device(1), device(0, port(state="DOWN")))
+    result = compute_check(gpu_affinity, *machine(near, 0))
+    assert [item.observed for item in result.evidence] == ["nearest is mlx5_1: same NUMA node"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import environment, gpu, gpus, host, pci_gpu
+from helpers.facts import environment, gpu, gpus, host, lost_gpu, pci_gpu
 from helpers.rdma import device, network, port, two_hosts
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
@@ -413,10 +413,11 @@ def test_distance_to_the_nearest_device_is_stated(path: Any, node: int, words: s
     ("flavour", "version", "stated"),
     [
         ("open", "570.158.01", "DMA-BUF: open kernel modules 570.158.01 on Linux 6.8"),
+        ("open", None, "DMA-BUF: open kernel modules on Linux 6.8"),
         ("proprietary", "570.158.01", "nvidia-peermem is not loaded; proprietary kernel modules on Linux 6.8"),
     ],
 )
-def test_way_into_gpu_memory_is_stated(flavour: Any, version: str, stated: str) -> None:
+def test_way_into_gpu_memory_is_stated(flavour: Any, version: str | None, stated: str) -> None:
     driver = KernelDriver(loaded=True, version=version, flavour=flavour)
     facts = Kernel(modules=("nvidia",)), driver, host(kernel="6.8.0-60-generic"), environment()
     assert said(compute_check(gpudirect, network(device(0)), *facts)) == {"GPUDirect RDMA": stated}
@@ -433,3 +434,27 @@ def test_ports_after_one_without_counters_are_judged() -> None:
 def test_job_whose_tasks_are_all_here_needs_no_other_host() -> None:
     both = hosts(hosts_reachable, other={"own": True})
     assert (both.status, both.reason) == (Status.SKIP, "TF_CONFIG names no other task")
+
+
+@pytest.mark.parametrize("check", [port_errors, port_rate, port_state])
+def test_machine_without_rdma_is_skipped_with_the_reason(check: Any) -> None:
+    result = compute_check(check, network(), environment(), JobHosts())
+    assert result.reason == "this machine has no RDMA device (InfiniBand, RoCE or EFA)"
+
+
+def test_rate_is_compared_with_the_fastest_of_several_ports() -> None:
+    result = ports(port_rate, [port(**SLOW)], [port()], [port(**SLOW)])
+    assert [item.finding.subject for item in result.findings] == ["mlx5_0 port 1", "mlx5_2 port 1"]
+    assert {item.finding.expected for item in result.findings} == {"400 Gbit/s, as on the other ports of such a card"}
+
+
+def test_one_active_port_is_enough_for_several_machines() -> None:
+    machine = network(device(0), device(1, port(**DOWN), board="other"))
+    assert compute_check(port_state, machine, environment(), two_hosts()).findings == ()
+
+
+def test_gpu_that_does_not_respond_has_no_nearest_device() -> None:
+    place = pci_gpu(0)
+    facts = gpus(2, gpu(0), lost_gpu(1)), PciDevices(devices=(place,)), environment()
+    result = compute_check(gpu_affinity, network(device(0)), *facts)
+    assert [item.subject for item in result.unjudged] == ["GPU 1"]

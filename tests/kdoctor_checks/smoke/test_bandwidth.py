@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, pair, smoke_case, smoke_run
+from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, pair, smoke_case, smoke_run
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, SmokeRun
+from kdoctor.facts import FactGroup, Gpus, NvLink, SmokeRun
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.bandwidth import bandwidth
@@ -35,6 +35,15 @@ def test_bandwidth_of_nvlinks_adds_up() -> None:
     )
 
 
+def test_slowest_active_link_of_a_pair_is_the_reference() -> None:
+    # 18 links of 20 GB/s: 360 GB/s
+    slow = gpu(1, nvlinks=nvlinks(18, speed_gbs=20.0))
+    assert "360 GB/s of NV18" in judge(run(300.0, 2), gpus(2, gpu(0), slow)).evidence[0].observed
+    inactive, unread = NvLink(index=18, active=False, speed_gbs=1.0), NvLink(index=19, active=True)
+    odd = gpu(1, nvlinks=(*nvlinks(18), inactive, unread))
+    assert "478.1 GB/s of NV18" in judge(run(300.0, 2), gpus(2, gpu(0), odd)).evidence[0].observed
+
+
 def test_unused_nvlink_is_a_warning() -> None:
     result = judge(run(12.0), gpus(8))
     assert result.status is Status.FAIL
@@ -46,9 +55,25 @@ def test_unused_nvlink_is_a_warning() -> None:
 def test_disabling_variable_is_named_with_its_rollback() -> None:
     result = judge(run(12.0), gpus(8), environment(NCCL_P2P_DISABLE="1"))
     finding = result.findings[0].finding
-    assert "NCCL_P2P_DISABLE=1" in finding.observed
+    assert finding.observed.endswith("; NCCL_P2P_DISABLE=1 is set")
     assert finding.remedy.commands[0] == "unset NCCL_P2P_DISABLE"
     assert finding.rollback.commands == ("export NCCL_P2P_DISABLE=1",)
+
+
+def test_several_variables_are_named_in_one_sentence() -> None:
+    result = judge(run(12.0), gpus(8), environment(NCCL_ALGO="Tree", NCCL_P2P_DISABLE="1"))
+    finding = result.findings[0].finding
+    assert finding.observed.endswith("; NCCL_P2P_DISABLE=1, NCCL_ALGO=Tree are set")
+    assert set(finding.remedy.commands) == {"unset NCCL_P2P_DISABLE", "unset NCCL_ALGO"}
+    alone = judge(run(12.0), gpus(8)).findings[0].finding
+    assert (alone.remedy.commands, alone.rollback.commands) == ((), ())
+    assert "set" not in alone.observed
+
+
+@pytest.mark.parametrize(("measured", "status"), [(0.25, Status.PASS), (0.2499, Status.FAIL)])
+def test_bandwidth_may_be_as_low_as_the_parameter_says(measured: float, status: Status) -> None:
+    gbs = measured * 18 * 26.562
+    assert judge(run(gbs), gpus(8), least_share=0.25).status is status
 
 
 @pytest.mark.parametrize(("gbs", "status"), [(15.0, Status.PASS), (1.5, Status.FAIL)])
@@ -92,7 +117,7 @@ def test_is_unknown_without_time_or_gpu_addresses() -> None:
 
 def test_is_skipped_on_cpu_devices_and_one_replica() -> None:
     cpu = smoke_run("smoke.speed", 2, *run(3.0, 2).cases, devices_kind="cpu")
-    assert judge(cpu, gpus(8)).status is Status.SKIP
+    assert (judge(cpu, gpus(8)).status, "one CPU" in (judge(cpu, gpus(8)).reason or "")) == (Status.SKIP, True)
     assert judge(run(None, 1), gpus(8)).status is Status.SKIP
 
 

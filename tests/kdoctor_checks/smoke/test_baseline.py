@@ -88,6 +88,10 @@ def test_is_unknown_without_a_result() -> None:
         ({"reference_losses": ()}, "losses were not compared"),
         ({"losses": (1.0,)}, "fewer than two epochs"),
         ({"replicas": None}, "number of replicas"),
+        (
+            {"weights": Weights(variables=0, mirrored=0, nonfinite=(), replicas_agree=None)},
+            "the model has no trainable variables",
+        ),
     ],
 )
 def test_is_unknown_if_evidence_is_missing(changes: dict[str, Any], reason: str) -> None:
@@ -122,6 +126,36 @@ def test_damaged_package_is_installed_again() -> None:
     assert command.endswith("-m pip install --force-reinstall --no-deps protobuf==7.36.2")
     assert "protobuf 7.36.2" in finding.brief
     assert "google/protobuf/message.py" in finding.observed
+
+
+@pytest.mark.parametrize(
+    ("fault", "stated"),
+    [
+        ({"missing": 1, "changed": 2}, "f.py is missing (3 of 59 files of protobuf 7.36.2): ImportError: no"),
+        ({"missing": 0, "changed": 1}, "f.py is changed (1 of 59 files of protobuf 7.36.2): ImportError: no"),
+    ],
+)
+def test_missing_and_changed_files_are_counted(fault: dict[str, int], stated: str) -> None:
+    assert _fails_to_import(target(), packages(), file="f.py", **fault).observed == stated
+
+
+def test_damaged_package_is_only_looked_at_without_the_interpreter_or_the_packages() -> None:
+    for facts in ((), (target(),), (packages(),)):
+        remedy = _fails_to_import(*facts, missing=1, file="f.py").remedy
+        assert (remedy.commands, len(remedy.look)) == ((), 2)
+
+
+@pytest.mark.parametrize(
+    ("failure", "headline"),
+    [
+        ("ImportError: libcudart.so.12: cannot open", "libcudart.so.12: cannot open"),
+        ("KeyboardInterrupt", "KeyboardInterrupt"),
+        (f"ImportError: {'x' * 80}", "raises ImportError"),
+    ],
+)
+def test_failed_import_has_a_short_form(failure: str, headline: str) -> None:
+    run = replace(_run(), cases=(), failure=failure)
+    assert _finding(compute_check(baseline, run)).headline == headline
 
 
 @pytest.mark.parametrize(
@@ -181,6 +215,61 @@ def test_silent_cpu_training_fails(requested: int | None) -> None:
     assert "0 GPUs" in finding.observed
     assert "device:CPU:0" in finding.observed
     assert {"versions.cuda-libraries", "gpu.replicas-match"} <= set(finding.explained_by)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "requested", "expected", "headline"),
+    [
+        ("gpu", 7, 8, "8 replicas, each on its GPU", "7 replicas instead of 8"),
+        ("gpu", 2, 1, "1 replica, each on its GPU", "2 replicas instead of 1"),
+        ("cpu", 1, 2, "2 replicas", "1 replica instead of 2"),
+    ],
+)
+def test_number_of_replicas_is_stated_with_the_requested_one(
+    kind: Any, made: int, requested: int, expected: str, headline: str
+) -> None:
+    run = smoke_run("smoke.baseline", requested, smoke_case("mirrored", made, kind.upper()), devices_kind=kind)
+    finding = _finding(compute_check(baseline, run))
+    assert (finding.expected, finding.headline) == (expected, headline)
+    assert "raised no error" not in finding.observed
+
+
+def test_training_without_a_gpu_states_that_no_error_was_raised() -> None:
+    case = smoke_case("mirrored", 1, "CPU")
+    run = smoke_run("smoke.baseline", 8, case, replicas_requested=None, gpus_seen=0)
+    finding = _finding(compute_check(baseline, run))
+    assert finding.expected == "at least 1 replica, each on its GPU"
+    assert finding.headline == "trains on the CPU with 1 replica, without an error"
+    assert finding.observed.endswith("; TensorFlow lists 0 GPUs and raised no error")
+
+
+def test_one_replica_of_two_on_the_cpu_fails() -> None:
+    devices = tuple(f"/job:localhost/replica:0/task:0/device:{name}" for name in ("GPU:0", "CPU:0"))
+    run = smoke_run("smoke.baseline", 2, smoke_case("mirrored", 2, devices=devices))
+    assert _finding(compute_check(baseline, run)).headline.startswith("trains on the CPU with 2 replicas")
+
+
+def test_copies_that_were_not_compared_are_unknown() -> None:
+    unread = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=None)
+    result = compute_check(baseline, _run(weights=unread))
+    assert [item.reason for item in result.unjudged] == ["whether the replicas hold equal weights was not read"]
+    assert compute_check(baseline, _one_replica(weights=unread, measures={"numpy": 1.0})).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("replicas", "kind", "changes", "brief"),
+    [
+        (8, "gpu", {"weight_deviation": 9e-8}, "8 replicas, same weights as 1 device (within 9e-08)"),
+        (2, "cpu", {}, "2 CPU replicas, same weights as 1 device"),
+        (1, "gpu", {"measures": {"numpy": 1.0}}, "1 replica, same weights as NumPy"),
+    ],
+)
+def test_line_of_a_good_training_counts_its_replicas(
+    replicas: int, kind: Any, changes: dict[str, Any], brief: str
+) -> None:
+    case = smoke_case("mirrored", replicas, kind.upper(), **changes)
+    result = compute_check(baseline, smoke_run("smoke.baseline", replicas, case, devices_kind=kind))
+    assert [item.brief for item in result.evidence] == [brief]
 
 
 def test_fewer_replicas_than_requested_fail() -> None:
@@ -246,3 +335,16 @@ def test_missing_result_of_another_training_is_explained_by_the_failed_import() 
     run = replace(_run(), cases=(), tensorflow=None, failure="ModuleNotFoundError: No module named 'wrapt'")
     (first, *_) = compute_check(uneven_final_batch, replace(run, scenario="smoke.uneven-final-batch")).unjudged
     assert {"versions.package-conflicts", "smoke.baseline"} <= set(first.explained_by)
+
+
+def test_versions_that_were_not_read_are_left_out() -> None:
+    unread = replace(_run(), keras=None, tensorflow=None)
+    assert "; weights within 0 of one device; Keras unknown, import 3.3 s" in (
+        compute_check(baseline, unread).evidence[0].observed
+    )
+    apart = Weights(variables=6, mirrored=5, nonfinite=(), replicas_agree=True)
+    run = _run(weights=apart)
+    known = _finding(compute_check(baseline, run)).remedy.summary
+    assert "keras 3.15.1 with TensorFlow 2.21.0 does not" in known
+    nameless = replace(run, keras=None, tensorflow=None)
+    assert "this Keras with TensorFlow does not" in _finding(compute_check(baseline, nameless)).remedy.summary

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case
+from kdoctor.facts import SmokeWorker
 from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, innermost_frames, was_refused
 
 RAISED: dict[str, Any] = {"outcome": "raised", "phase": "train", "error_type": "ValueError"}
@@ -41,6 +42,7 @@ def test_phases_have_their_preposition(phase: str | None, text: str) -> None:
         ("got {\n 'a': 1\n}", "got { ... }"),
         ("got {\n 'a': 1\nafter", "got {"),
         ("expected:\nan integer", "expected: an integer"),
+        ("expected:\nan integer\nmore", "expected: an integer"),
         ("expected:", "expected:"),
         ("\x1b[31mred\x1b[0m", "red"),
         ("<keras.src.models.Sequential object at 0x7f00> failed", "Sequential failed"),
@@ -60,9 +62,13 @@ def test_error_without_a_phase_has_no_place() -> None:
     assert raised("no", phase=None) == "ValueError: no"
 
 
-def test_error_of_a_worker_names_its_place_itself() -> None:
-    workers = smoke_case(replicas=2).workers or ("worker 0",)
-    assert raised("worker 1: ValueError in phase train: no\nmore", workers=workers).startswith("worker 1: ValueError")
+@pytest.mark.parametrize(
+    ("line", "shown"), [("E0000 b", ""), ("NCCL WARN no", '; log: "NCCL WARN no"')], ids=["other", "NCCL"]
+)
+def test_error_of_a_worker_names_its_place_itself(line: str, shown: str) -> None:
+    worker = SmokeWorker(name="worker 1", outcome="raised")
+    message = "worker 1: ValueError in phase train: no"
+    assert raised(f"{message}\nmore", workers=(worker,), log_lines=(line,)) == message + shown
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,14 @@ def test_incorrect_losses_are_a_warning() -> None:
     assert "1.1, 0.6 instead of 1, 0.5" in result.findings[0].finding.observed
 
 
+def test_fit_that_raises_is_not_supported() -> None:
+    raised = {"outcome": "raised", "error_type": "ValueError", "error_message": "no", "phase": "train"}
+    (found,) = compute_check(central_storage, _run(raised)).findings
+    assert found.finding.observed == (
+        "keras 3.15.1 cannot fit under CentralStorageStrategy: ValueError in phase train: no"
+    )
+
+
 def test_different_weights_of_a_custom_loop_are_a_warning() -> None:
     result = compute_check(central_storage, _run(loop={"weight_deviation": 0.1}))
     assert result.findings[0].finding.subject == "training custom-loop"

@@ -78,6 +78,13 @@ def test_device_that_was_not_measured_is_unknown(check: Check) -> None:
     result = compute_check(check, ran(check, 700.0, None, 705.0), machine(3))
     assert result.status is Status.UNKNOWN
     assert [item.subject[:5] for item in result.unjudged] == ["GPU 1"]
+    assert [item.subject[:5] for item in result.evidence] == ["GPU 0", "GPU 2"]
+
+
+@BOTH
+def test_run_that_measured_no_device_is_unknown(check: Check) -> None:
+    result = compute_check(check, ran(check), machine(2))
+    assert (result.status, "no device was measured" in (result.reason or "")) == (Status.UNKNOWN, True)
 
 
 @BOTH
@@ -103,3 +110,10 @@ def test_cpu_devices_are_skipped(check: Check) -> None:
     measures = {"tflops 0": 0.01, "copy_gbs 0": 5.0}
     case = smoke_case("each-device", 1, kind="CPU", measures=measures)
     assert compute_check(check, smoke_run(check.id, 1, case, devices_kind="cpu")).status is Status.SKIP
+
+
+@BOTH
+@pytest.mark.parametrize(("slowest", "slow"), [(350.0, []), (349.0, ["GPU 2"])])
+def test_gpu_may_be_as_slow_as_the_parameter_says(check: Check, slowest: float, slow: list[str]) -> None:
+    result = compute_check(check, ran(check, 700.0, 700.0, slowest), machine(3), slowest_share=0.5)
+    assert [item.finding.subject[:5] for item in result.findings] == slow

@@ -88,3 +88,9 @@ def test_is_unknown_without_evidence_and_skipped_on_one_device_or_without_jax() 
     result = compute_check(data_parallel_batches, _run(dict.fromkeys(names, absent)))
     assert result.status is Status.SKIP
     assert "JAX is not installed" in (result.reason or "")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("uneven_tail", "it trains"), ("predict", "it runs as on one device")])
+def test_refused_batch_states_what_should_happen(name: str, expected: str) -> None:
+    (item,) = compute_check(data_parallel_batches, _run({name: {**REFUSED, "phase": "data"}})).findings
+    assert item.finding.expected == expected

@@ -71,6 +71,23 @@ def test_is_unknown_without_its_measure(name: str, missing: str) -> None:
     assert _judge(name, measures=measures).status is Status.UNKNOWN
 
 
+def test_only_random_layers_need_masks() -> None:
+    unmasked = {name: value for name, value in HEALTHY.items() if "masks" not in name}
+    assert _judge("metrics", measures=unmasked).status is Status.PASS
+
+
+def test_dropout_states_its_weights_and_its_masks() -> None:
+    (dropout,) = [item for item in _judge("metrics").evidence if item.subject == "training dropout"]
+    assert "losses 1, 0.5" in dropout.observed
+    assert "equal masks on 2 devices in 0 of 2 steps" in dropout.observed
+    assert _judge("dropout", weight_deviation=None).status is Status.UNKNOWN
+
+
 def test_half_precision_may_differ_more() -> None:
     assert _judge("bfloat16", weight_deviation=8e-4).status is Status.PASS
     assert _judge("metrics", weight_deviation=8e-4).status is Status.FAIL
+
+
+@pytest.mark.parametrize(("loss", "status"), [(0.545, Status.PASS), (0.56, Status.FAIL)])
+def test_losses_in_half_precision_may_differ_by_a_tenth(loss: float, status: Status) -> None:
+    assert _judge("bfloat16", reference_losses=(1.0, loss)).status is status

@@ -62,3 +62,19 @@ def test_operation_that_differs_with_determinism_is_a_warning() -> None:
 def test_is_unknown_without_a_comparison() -> None:
     assert compute_check(determinism, _run(measures={})).status is Status.UNKNOWN
     assert compute_check(determinism, _run(operations={})).status is Status.UNKNOWN
+
+
+def test_fix_is_op_determinism_unless_it_was_used() -> None:
+    cases = (smoke_case(name, 2, measures={"difference": 0.5}) for name in ("seed", "op-determinism"))
+    first, second = compute_check(determinism, smoke_run("smoke.determinism", 2, *cases)).findings
+    assert "enable_op_determinism()" in first.finding.remedy.summary
+    assert "enable_op_determinism()" not in second.finding.remedy.summary
+
+
+def test_highest_cost_of_the_reproducible_operations_is_stated() -> None:
+    costs = {"sum": 1.1, "product": 1.4, "mean": 1.2}
+    measures = {f"{name}: {what}": 0.0 for name in costs for what in ("difference", "difference insisting")}
+    measures |= {f"{name}: cost": cost for name, cost in costs.items()}
+    evidence = compute_check(determinism, _run(operations={**measures})).evidence[-1]
+    assert evidence.subject == "3 operations"
+    assert evidence.observed.endswith("at most 1.4 times the time")

@@ -38,6 +38,17 @@ def test_no_gpu_is_named_if_no_pair_is_good() -> None:
     assert of(3, (0, 1), (0, 2), (1, 2)) == Fault(everything=True)
 
 
+def test_gpu_with_a_single_bad_pair_is_not_named() -> None:
+    """Four of six GPUs were in one tested pair each, which may be bad because of the other GPU."""
+    assert locate_fault([(0, 1), (2, 3)], [(4, 5)], {}) == Fault()
+    assert locate_fault([(0, 1), (0, 2), (3, 4)], [(5, 6)], {}) == Fault()
+
+
+def test_gpus_with_two_bad_pairs_and_no_good_one_are_named() -> None:
+    bad, good = [(0, 4), (0, 5), (1, 4), (1, 5)], [(4, 5), (4, 6), (5, 6)]
+    assert locate_fault(bad, good, {}) == Fault(gpus=(0, 1))
+
+
 def test_level_of_all_bad_pairs_is_named() -> None:
     across = [pair for pair, level in SOCKETS.items() if level == "SYS"]
     assert of(4, *across, levels=SOCKETS) == Fault(level="SYS")

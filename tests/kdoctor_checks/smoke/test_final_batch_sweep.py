@@ -38,7 +38,8 @@ def test_nan_without_an_empty_replica_fails(run: SmokeRun) -> None:
 
 def test_is_unknown_without_a_size_and_skipped_on_one_replica() -> None:
     lone = smoke_run("smoke.final-batch-sweep", 4, smoke_case("plain", 4))
-    assert compute_check(final_batch_sweep, lone).status is Status.UNKNOWN
+    result = compute_check(final_batch_sweep, lone)
+    assert (result.status, result.unjudged[0].reason) == (Status.UNKNOWN, "no size was tried")
     assert compute_check(final_batch_sweep, _run(replicas=1)).status is Status.SKIP
 
 

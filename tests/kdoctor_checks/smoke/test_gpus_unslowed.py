@@ -139,3 +139,63 @@ def test_unused_gpus_are_not_judged() -> None:
 def test_slowdown_fails_and_nothing_passes_if_the_used_gpus_are_unknown(facts: FactGroup) -> None:
     assert judge(second(event(0x40)), facts).status is Status.FAIL
     assert (judge(facts).status, judge(facts).evidence) == (Status.UNKNOWN, ())
+
+
+UNREAD: dict[str, Any] = {"temperature_c": None, "power_draw_w": None, "clock_sm_mhz": None}
+
+
+@pytest.mark.parametrize(
+    ("during", "changes", "stated"),
+    [
+        ({}, {}, "no slowdown in 12 samples, at most 45 C, 310 of 700 W, SM clock 345 to 1980 of 1980 MHz"),
+        (UNREAD, {}, "no slowdown in 12 samples"),
+        ({**UNREAD, "samples": 1}, {}, "no slowdown in 1 sample"),
+        (
+            {},
+            {"enforced_power_limit_w": None, "clock_sm_max_mhz": None, "temperature_slowdown_c": 87},
+            "no slowdown in 12 samples, at most 45 C (slowdown at 87 C), 310 W, SM clock 345 to 1980 MHz",
+        ),
+    ],
+)
+def test_state_is_stated_as_far_as_it_was_read(during: Any, changes: Any, stated: str) -> None:
+    assert judge(second(during=gpu_use(**during), **changes)).evidence[1].observed == stated
+
+
+def test_reason_without_a_name_is_stated_by_its_number() -> None:
+    assert judge(second(event(0x1000, 1.25))).evidence[1].observed.endswith("; reason 0x1000 1.2 s")
+
+
+@pytest.mark.parametrize(
+    ("names", "stated"),
+    [
+        ((), "HW Thermal Slowdown 2.0 s, at most"),
+        (("a",), "HW Thermal Slowdown 2.0 s during smoke.baseline/a, at most"),
+        (("a", "b", "c"), "HW Thermal Slowdown 2.0 s during smoke.baseline/a, smoke.baseline/b and 1 more, at most"),
+    ],
+)
+def test_trainings_that_were_slowed_down_are_named(names: tuple[str, ...], stated: str) -> None:
+    slowed = tuple(case_use(name, events=(event(0x01), event(0x40))) for name in names)
+    facts = second(during=gpu_use(events=(event(0x40),)), cases=(case_use("cool"), *slowed))
+    result = judge(facts, smoke_run("smoke.baseline", 2, smoke_case("cool", 2)))
+    assert result.findings[0].finding.observed.startswith(stated)
+
+
+def test_gpu_that_trained_and_was_not_sampled_is_unknown() -> None:
+    result = judge(sampling(1))
+    assert [item.subject for item in result.evidence] == [f"GPU 0 ({bus_id(0)})"]
+    assert [(item.subject, item.reason) for item in result.unjudged] == [(f"GPU 1 ({bus_id(1)})", "it was not sampled")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (SmokeRuns(), "no training on GPUs finished"),
+        (
+            smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3),
+            "TensorFlow lists 3 GPUs, but 2 are visible",
+        ),
+    ],
+)
+def test_reason_why_the_used_gpus_are_unknown_is_stated(facts: FactGroup, reason: str) -> None:
+    (unjudged,) = judge(facts).unjudged
+    assert unjudged.reason == f"which of them trained is not known: {reason}"

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.facts import (
     GIB,
+    MIB,
     bus_id,
     case_use,
     environment,
@@ -196,3 +197,78 @@ def test_samples_of_other_cases_are_not_evidence() -> None:
     result = judge(sampling(2, sampled_gpu(0), sampled_gpu(1, cases=(other,), during=gpu_use())))
     assert result.status is Status.UNKNOWN
     assert result.evidence[0].observed.startswith("utilization up to 90 %")
+
+
+def test_three_samples_of_training_steps_show_that_a_gpu_is_idle() -> None:
+    assert judge(second(idle_use(training_samples=3))).status is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("memory", "processes", "status"),
+    [(2.0 * GIB, 0.0, Status.FAIL), (2.1 * GIB, 0.0, Status.UNKNOWN), (2.0 * GIB, 1.0, Status.UNKNOWN)],
+)
+def test_memory_of_an_idle_gpu_has_a_limit(memory: float, processes: float, status: Status) -> None:
+    held, running = spread(memory, memory, memory), spread(processes, processes, processes)
+    before = GpuUse(samples=6, memory_used_bytes=held, processes=running)
+    assert judge(second(idle_use(memory_used_bytes=held, processes=running), before=before)).status is status
+
+
+def test_gpu_that_was_busy_in_one_of_its_trainings_passes() -> None:
+    cases = smoke_case(replicas=2), smoke_case("fit", 2)
+    both = sampling(2, *(sampled_gpu(index, cases=(case_use(), idle_use(case="fit"))) for index in range(2)))
+    result = judge(both, smoke_run("smoke.baseline", 2, *cases))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed.startswith("utilization up to 90 %")
+    assert "24 samples in 2 trainings" in result.evidence[0].observed
+
+
+def test_little_utilization_counts_if_it_was_not_read_before() -> None:
+    unread = gpus(2, gpu(0), gpu(1, utilization_gpu_percent=None))
+    little = idle_use(utilization_gpu_percent=spread(0.0, 0.1, 1.0))
+    result = judge(second(little, before=GpuUse()), unread)
+    assert result.status is Status.PASS
+    assert result.evidence[1].observed.startswith("utilization up to 1 % (")
+
+
+def test_gpu_that_trained_and_was_not_sampled_is_unknown() -> None:
+    result = judge(sampling(1))
+    assert [(item.subject, item.reason) for item in result.unjudged] == [(f"GPU 1 ({bus_id(1)})", "it was not sampled")]
+
+
+@pytest.mark.parametrize(("mib", "status"), [(64, Status.PASS), (63, Status.FAIL)])
+def test_memory_of_a_context_shows_work_if_no_gpu_has_utilization(mib: int, status: Status) -> None:
+    held = spread(4.0 * MIB, 4.0 * MIB, (4.0 + mib) * MIB)
+    use = idle_use(memory_used_bytes=held)
+    both = sampling(2, *(sampled_gpu(index, cases=(use,)) for index in range(2)))
+    assert judge(both).status is status
+
+
+@pytest.mark.parametrize(
+    ("mean", "samples", "status"),
+    [(10.0, 3, Status.FAIL), (9.9, 3, Status.PASS), (10.0, 2, Status.PASS)],
+)
+def test_gpu_without_utilization_is_compared_with_a_busy_one(mean: float, samples: int, status: Status) -> None:
+    busy = case_use(utilization_gpu_percent=spread(0.0, mean, 90.0), training_samples=samples)
+    never = case_use(utilization_gpu_percent=spread(0.0, 0.0, 0.0))
+    result = judge(sampling(2, sampled_gpu(0, cases=(busy,)), sampled_gpu(1, cases=(never,))))
+    assert result.status is status
+    assert "too little work" not in result.evidence[0].observed
+    if status is Status.PASS:
+        assert result.evidence[1].observed.endswith("; too little work to show in the utilization)")
+
+
+def test_busiest_other_gpu_is_stated() -> None:
+    means = {0: 20.0, 1: 60.0, 2: 30.0}
+    others = [
+        sampled_gpu(index, cases=(case_use(utilization_gpu_percent=spread(0.0, mean, 90.0)),))
+        for index, mean in means.items()
+    ]
+    run = smoke_run("smoke.baseline", 4, smoke_case(replicas=4))
+    (found,) = judge(sampling(4, *others, sampled_gpu(3, cases=(idle_use(),))), run, gpus(4)).findings
+    assert found.finding.observed.endswith(", while another GPU was busy for 60 % of the time")
+
+
+def test_idle_gpu_without_a_busy_one_is_stated_alone() -> None:
+    run = smoke_run("smoke.baseline", 1, smoke_case(replicas=1))
+    (found,) = judge(sampling(1, sampled_gpu(0, cases=(idle_use(),))), run, gpus(1)).findings
+    assert found.finding.observed == ("memory in use, processes and utilization never rose in 12 samples in 1 training")

@@ -44,3 +44,10 @@ def test_is_skipped_on_a_keras_without_the_option() -> None:
 
 def test_is_unknown_without_its_counts() -> None:
     assert compute_check(gradient_accumulation, _run(measures={})).status is Status.UNKNOWN
+
+
+def test_end_of_a_training_is_stated() -> None:
+    raised = compute_check(gradient_accumulation, _run(outcome="raised", error_type="E", error_message="no")).findings
+    assert raised[0].finding.observed.startswith("keras 3.15.1 cannot accumulate gradients over replicas: E in")
+    died = compute_check(gradient_accumulation, _run(outcome="died", signal="SIGSEGV", phase="train")).findings
+    assert died[0].finding.observed == "terminated by SIGSEGV in phase train"

@@ -47,5 +47,7 @@ def test_frozen_layer_that_moves_or_stays_is_an_error(frozen: float, unfrozen: f
 
 
 def test_is_unknown_without_measures() -> None:
-    assert compute_check(layers, _frozen()).status is Status.UNKNOWN
+    partly: list[dict[str, float]] = [{}, {"frozen_moved": 0.0}, {"unfrozen_moved": 0.2}]
+    for measures in partly:
+        assert compute_check(layers, _frozen(**measures)).status is Status.UNKNOWN
     assert compute_check(layers, _run("attention", weight_deviation=None)).status is Status.UNKNOWN

@@ -15,6 +15,7 @@ from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import Comparison, evidence
+from kdoctor_checks.smoke._optimizers import has_moved, judge_optimizer
 from kdoctor_checks.smoke._precision import judge_precision
 from kdoctor_checks.smoke._random_layers import judge_masks
 from kdoctor_checks.smoke._values import count_predictions, judge_reported
@@ -145,6 +146,43 @@ def test_masks_differ_and_are_reproduced(make: Callable[[], Outcome], kind: type
     assert said_of(outcome).startswith(stated)
 
 
+@pytest.mark.parametrize(("moved", "compared"), [(50.0, True), (49.9, False), (0.0, False), (None, False)])
+def test_optimizer_that_moved_the_weights_too_little_is_not_compared(moved: float | None, *, compared: bool) -> None:
+    """The tolerance is 0.5, and weights must move by a hundred times that."""
+    case = measured(moved=moved, state=4.0, mirrored_state=4.0, state_deviation=0.0)
+    assert has_moved(compare(), case) is compared
+    assert isinstance(judge_optimizer(compare(), case), Evidence if compared else Unjudged)
+    assert not has_moved(compare(0.001), measured())
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "stated"),
+    [
+        ({}, Evidence, "MirroredStrategy, 2 replicas"),
+        ({"mirrored_state": 3.0}, Finding, "only 3 of 4 optimizer variables are equal"),
+        ({"state": 1.0, "mirrored_state": 0.0}, Finding, "only 0 of 1 optimizer variable are equal"),
+        ({"mirrored_state": None}, Unjudged, "the optimizer's variables were not compared"),
+        ({"state": None}, Unjudged, "the optimizer's variables were not compared"),
+        ({"state_deviation": HALF}, Evidence, "MirroredStrategy, 2 replicas"),
+        ({"state_deviation": 0.51}, Finding, "the optimizer's variables differ by up to 0.51"),
+        ({"state_deviation": None}, Finding, "the optimizer's variables are not finite"),
+    ],
+)
+def test_variables_of_the_optimizer_are_compared(
+    changes: dict[str, float | None], kind: type[Outcome], stated: str
+) -> None:
+    values: dict[str, float | None] = {
+        "moved": 50.0,
+        "state": 4.0,
+        "mirrored_state": 4.0,
+        "state_deviation": 0.0,
+        **changes,
+    }
+    outcome = judge_optimizer(compare(), measured(**values))
+    assert isinstance(outcome, kind)
+    assert said_of(outcome).startswith(stated)
+
+
 def reported(value: float | None, due: float | None) -> Outcome:
     return judge_reported(compare(), smoke_case(replicas=2, measures={"metric loss": value, "reference loss": due}))
 
@@ -157,6 +195,8 @@ def reported(value: float | None, due: float | None) -> Outcome:
         (None, 0.25, Finding, "loss is not finite instead of 0.25"),
         (0.5, None, Finding, "loss is 0.5 instead of not finite"),
         (0.0, 0.01, Finding, "loss is 0 instead of 0.01"),
+        (0.0, 0.00011, Finding, "loss is 0 instead of 0.00011"),
+        (0.0, 0.000099, Evidence, "loss match NumPy"),
     ],
 )
 def test_reported_value_is_compared(value: float | None, due: float | None, kind: type[Outcome], stated: str) -> None:

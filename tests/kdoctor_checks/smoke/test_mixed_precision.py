@@ -45,3 +45,8 @@ def test_is_unknown_without_evidence_and_skipped_on_one_replica() -> None:
     assert compute_check(mixed_precision, _run(measures={})).status is Status.UNKNOWN
     assert compute_check(mixed_precision, _run(weights=None)).status is Status.UNKNOWN
     assert compute_check(mixed_precision, _run(replicas=1)).status is Status.SKIP
+
+
+@pytest.mark.parametrize(("loss", "status"), [(0.545, Status.PASS), (0.56, Status.FAIL)])
+def test_losses_may_differ_by_a_tenth(loss: float, status: Status) -> None:
+    assert compute_check(mixed_precision, _run(reference_losses=(1.0, loss))).status is status

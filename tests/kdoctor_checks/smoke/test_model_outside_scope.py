@@ -83,3 +83,12 @@ def test_is_unknown_without_evidence() -> None:
 
 def test_is_skipped_on_one_replica() -> None:
     assert compute_check(model_outside_scope, _run(replicas=1)).status is Status.SKIP
+
+
+def test_other_error_counts_although_fewer_replicas_were_made() -> None:
+    cases = [
+        smoke_case("compile-inside", 1, outcome="raised", error_type="MemoryError", phase="train"),
+        smoke_case("all-outside", 2, weights=PLAIN),
+    ]
+    result = compute_check(model_outside_scope, smoke_run("smoke.model-outside-scope", 2, *cases))
+    assert [item.finding.subject for item in result.findings] == ["training compile-inside"]

@@ -38,6 +38,17 @@ def test_passes_if_every_device_holds_its_shard() -> None:
     assert result.evidence[0].observed.startswith("sharded, 50% of the weights' bytes")
 
 
+def test_share_of_the_fullest_device_is_stated_if_it_was_read() -> None:
+    unread = {name: value for name, value in MEASURED.items() if name != "largest share"}
+    assert compute_check(model_parallel, _run(measures=unread)).evidence[0].observed.startswith("sharded, Mirrored")
+
+
+@pytest.mark.parametrize("measure", ["to be sharded", "optimizer sharded"])
+def test_placement_that_was_not_read_is_unknown(measure: str) -> None:
+    unread = {name: value for name, value in MEASURED.items() if name != measure}
+    assert "placement" in (compute_check(model_parallel, _run(measures=unread)).reason or "")
+
+
 @pytest.mark.parametrize(
     ("changes", "decisive"),
     [

@@ -50,3 +50,9 @@ def test_is_unknown_without_evidence_and_skipped_on_one_replica() -> None:
     assert compute_check(odd_batches, _run((None, 8.0))).status is Status.UNKNOWN
     assert compute_check(odd_batches, _run(unknown={"weights": None})).status is Status.UNKNOWN
     assert compute_check(odd_batches, _run(replicas=1)).status is Status.SKIP
+
+
+def test_first_replica_gets_the_odd_example() -> None:
+    shares = {"first_share": 9.0, "shares": 17.0}
+    cases = smoke_case("unknown-size", 2), smoke_case("per-replica-batch", 2, global_batch=17, measures=shares)
+    assert compute_check(odd_batches, smoke_run("smoke.odd-batches", 2, *cases)).status is Status.PASS

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity, Status
@@ -41,3 +43,16 @@ def test_seed_that_does_not_repeat_fails() -> None:
 
 def test_is_unknown_without_measures() -> None:
     assert compute_check(other_random_layers, _run(steps=0.0)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(("equal", "same"), [(3.0, 1.0), (0.0, 0.0)], ids=["replicas", "seed"])
+def test_first_six_layers_are_named(equal: float, same: float) -> None:
+    layers = [f"Random{number}" for number in range(7)]
+    measures = {f"equal_{name}": equal for name in layers} | {f"repeats_{name}": same for name in layers}
+    (found,) = compute_check(other_random_layers, _run(2, **measures)).findings
+    assert "Random0, Random1, Random2, Random3, Random4, Random5 and 1 more" in found.finding.observed
+
+
+def test_replicas_and_steps_are_counted() -> None:
+    (found,) = compute_check(other_random_layers, _run(steps=1.0, equal_RandomZoom=1.0)).findings
+    assert found.finding.observed == "the same numbers on 2 replicas in all 1 step: RandomZoom (keras 3.15.1)"

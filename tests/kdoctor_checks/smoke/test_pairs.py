@@ -88,6 +88,78 @@ def test_single_bad_pair_is_a_link(change: dict[str, Any], decisive: str) -> Non
     assert any(command.startswith("nvidia-smi nvlink -s -i 1") for command in finding.remedy.look)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "bad", "stated"),
+    [
+        (3, ((0, 1), (1, 2)), "2 of its 2 pairs are bad, the 1 pair without it is not"),
+        (4, ((0, 1), (1, 2)), "2 of its 3 pairs are bad, the 3 pairs without it are not"),
+        (4, ((0, 1), (1, 2), (1, 3)), "3 of its 3 pairs are bad, the 3 pairs without it are not"),
+    ],
+)
+def test_pairs_of_a_gpu_are_counted(replicas: int, bad: tuple[tuple[int, int], ...], stated: str) -> None:
+    (finding,) = (item.finding for item in judge(replicas, dict.fromkeys(bad, HUNG)).findings)
+    assert finding.subject.startswith("GPU 1 ")
+    assert finding.observed.startswith(stated)
+
+
+@pytest.mark.parametrize(
+    ("bad", "headline"),
+    [
+        (((0, 1),), "bad, while other pairs are not"),
+        (tuple(combinations(range(3), 2)), "every tested pair is bad"),
+        (((0, 1), (1, 2)), "its pairs are bad, those without it are not"),
+    ],
+)
+def test_headline_says_whether_other_pairs_are_good(bad: tuple[tuple[int, int], ...], headline: str) -> None:
+    assert [item.finding.headline for item in judge(3, dict.fromkeys(bad, HUNG)).findings] == [headline]
+
+
+def test_level_of_all_pairs_of_a_gpu_is_named_with_it() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "PIX" if (one, other) == (0, 1) else "SYS"}
+
+    (found,) = judge(3, {(0, 2): HUNG, (1, 2): HUNG}, levels=levels).findings
+    assert "All bad pairs are SYS and no other pair is, so the SYS path may be the cause" in found.finding.observed
+    assert "All bad pairs" not in judge(3, {(0, 2): HUNG, (1, 2): HUNG}).findings[0].finding.observed
+
+
+def test_only_faults_of_gpus_explain_a_gpu_with_bad_pairs() -> None:
+    on_gpus = pairs_run(4, of_gpu(1, 4, HUNG))
+    (found,) = compute_check(pairs, on_gpus, gpus(4)).findings
+    assert "gpu.responding" in found.finding.explained_by
+    on_cpu = smoke_run("smoke.pairs", 4, *on_gpus.cases, devices_kind="cpu")
+    (found,) = compute_check(pairs, on_cpu, gpus(4)).findings
+    assert found.finding.explained_by == ()
+
+
+def test_two_pairs_of_a_level_are_not_compared() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "SYS" if (one, other) == (1, 2) else "PIX"}
+
+    result = judge(3, {(0, 1): {"bytes_per_s": 1e9}}, levels=levels)
+    assert result.findings == ()
+    assert [item.observed.rpartition("; ")[2] for item in result.evidence] == [
+        "slowest pair GPU 0 - GPU 1", "128 MiB all-reduced exactly at 300 to 300 GB/s"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("link", "look"),
+    [
+        ({}, "nvidia-smi nvlink -s -i 1 "),
+        ({"nvlinks": 0, "level": "PIX"}, "sudo lspci -vv -s 0000:20:00.0 "),
+        (None, "sudo lspci -vv -s 0000:20:00.0 "),
+    ],
+    ids=["NVLink", "PCIe", "unknown"],
+)
+def test_link_is_inspected_with_its_tool(link: dict[str, Any] | None, look: str) -> None:
+    links = () if link is None else tuple(pair(*ends, **link) for ends in combinations(range(3), 2))
+    result = compute_check(pairs, pairs_run(3, {(1, 2): HUNG}), gpus(3, pairs=links))
+    commands = result.findings[0].finding.remedy.look
+    assert [command.startswith(look) for command in commands] == [False, True, False, False]
+    assert len({command.partition(" -")[0] for command in commands[1:3]}) == 1  # both GPUs with the same tool
+
+
 def test_pairs_across_sockets_are_named_by_their_level() -> None:
     def levels(one: int, other: int) -> dict[str, Any]:
         return {"nvlinks": 0, "level": "SYS" if (one < 2) != (other < 2) else "PIX"}
@@ -179,3 +251,45 @@ def test_is_unknown_without_the_case() -> None:
 def test_unread_links_are_unknown() -> None:
     unread = tuple(GpuPair(first=a, second=b, level=None, error="x") for a, b in combinations(range(3), 2))
     assert compute_check(pairs, pairs_run(3), gpus(3, pairs=unread)).status is Status.UNKNOWN
+
+
+def test_level_of_few_pairs_leaves_those_of_others_compared() -> None:
+    def levels(one: int, other: int) -> dict[str, Any]:
+        return {"nvlinks": 0, "level": "PIX" if (one, other) == (0, 1) else "SYS"}
+
+    (found,) = judge(4, {(2, 3): {"bytes_per_s": 1e9}}, levels=levels).findings
+    assert found.finding.subject == "GPU 2 - GPU 3 (SYS)"
+    assert found.finding.observed.startswith("1 GB/s, median of the other SYS pairs 300 GB/s")
+
+
+@pytest.mark.parametrize(
+    ("changed", "stated"),
+    [
+        ({}, "weights within 6e-08 of one CPU; 128 MiB all-reduced exactly at 300 to 300 GB/s"),
+        ({"bytes_per_s": None}, "weights within 6e-08 of one CPU; 128 MiB all-reduced exactly"),
+        ({"message_bytes": None}, "weights within 6e-08 of one CPU; 0 MiB all-reduced exactly at 300 to 300 GB/s"),
+    ],
+)
+def test_what_was_measured_of_a_single_pair_is_stated(changed: dict[str, Any], stated: str) -> None:
+    assert [item.observed for item in judge(2, {(0, 1): changed}).evidence] == [stated]
+
+
+def test_largest_difference_and_slowest_pair_are_stated() -> None:
+    (evidence,) = judge(3, {(0, 1): {"weight_deviation": 0.0}, (0, 2): {"bytes_per_s": 290e9}}).evidence
+    assert evidence.observed.startswith("weights within 6e-08 of one CPU")
+    assert evidence.observed.endswith("at 290 to 300 GB/s; slowest pair GPU 0 - GPU 2")
+
+
+def test_number_of_requested_devices_may_be_unknown() -> None:
+    run = smoke_run("smoke.pairs", 3, *pairs_run(3).cases, replicas_requested=None, gpus_seen=None)
+    assert "TensorFlow made 3 of an unknown number of replicas" in (compute_check(pairs, run, gpus(3)).reason or "")
+    complete = smoke_run("smoke.pairs", 3, *pairs_run(3).cases, replicas_requested=None, gpus_seen=3)
+    assert compute_check(pairs, complete, gpus(3)).status is Status.PASS
+
+
+def test_case_that_ended_before_its_first_pair_is_one_finding() -> None:
+    untested = dict.fromkeys(combinations(range(3), 2), NOT_TESTED)
+    result = judge(3, untested, outcome="died", signal="SIGSEGV")
+    assert [item.finding.subject for item in result.findings] == ["training alone"]
+    assert result.unjudged == ()
+    assert [item.subject for item in judge(3, untested).unjudged] == ["3 of 3 pairs"]

@@ -52,3 +52,20 @@ def test_unfinished_training_fails() -> None:
 
 def test_is_unknown_without_a_rate() -> None:
     assert compute_check(speed, _run(measures={"efficiency": 1.0})).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("rates", "efficiencies"),
+    [
+        ({1: 1000.0, 2: 1500.0}, [None, "75%"]),
+        ({1: 1000.0, 4: 3600.0}, [None, "90%"]),
+        ({1: 1000.0}, [None]),
+        ({2: 1500.0}, [None]),
+        ({2: 1500.0, 4: 3600.0}, [None, None]),
+    ],
+)
+def test_efficiency_compares_with_one_replica(rates: dict[int, float], efficiencies: list[str | None]) -> None:
+    measures = {f"per_s {replicas}": rate for replicas, rate in rates.items()}
+    observed = [item.observed for item in compute_check(speed, _run(measures=measures)).evidence]
+    stated = [found.partition(", scaling efficiency ")[2] or None for found in observed]
+    assert stated == efficiencies

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,10 +36,20 @@ def test_nan_weights_are_a_warning_despite_a_finite_loss() -> None:
         assert guard in finding.remedy.summary
 
 
+@pytest.mark.parametrize("changes", [{"weights": NAN}, {"losses": (None, None)}], ids=["weights", "losses"])
+@pytest.mark.parametrize(
+    ("keras", "subject"), [("keras 3.15.1", "keras 3.15.1"), (None, "training starved-tail")], ids=["known", "unknown"]
+)
+def test_keras_is_at_fault_if_it_is_known(changes: dict[str, Any], keras: str | None, subject: str) -> None:
+    result = compute_check(starved_replica, replace(_run(**changes), keras=keras))
+    assert [item.finding.subject for item in result.findings] == [subject]
+
+
 def test_nan_losses_and_errors_are_a_warning() -> None:
     assert compute_check(starved_replica, _run(losses=(None, None))).status is Status.FAIL
     result = compute_check(starved_replica, _run(outcome="raised", error_type="InvalidArgumentError"))
     assert result.findings[0].finding.observed.startswith("InvalidArgumentError")
+    assert result.findings[0].finding.expected == "finite weights"
 
 
 @pytest.mark.parametrize(("replicas", "tail", "starves"), [(4, 5, True), (4, 4, False), (4, 7, False), (8, 9, True)])

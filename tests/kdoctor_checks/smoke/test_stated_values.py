@@ -19,11 +19,12 @@ from helpers.facts import (
     smoke_run,
 )
 from helpers.saying import said
-from kdoctor.facts import GpuPair, SmokeCase, SmokeRuns, SmokeWorker, Weights
+from kdoctor.facts import GpuPair, SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import did_not_finish
+from kdoctor_checks.smoke._replica_gpus import replica_gpus
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.determinism import determinism
 from kdoctor_checks.smoke.gpus_unslowed import judge_slowdowns
@@ -76,6 +77,53 @@ def test_gpu_that_was_not_sampled_is_named() -> None:
     assert (set(found.uses), found.unsampled) == ({0}, (gpu(1).subject,))
     unlisted = used_gpus(sampling(1), runs, gpus(1), environment())
     assert unlisted.unsampled == (f"GPU {bus_id(1)}",)
+
+
+@pytest.mark.parametrize("addresses", [True, False], ids=["known address", "no address"])
+def test_gpu_that_was_not_sampled_is_named_once_without_addresses_from_cuda(addresses: bool) -> None:  # noqa: FBT001
+    machine = gpus(TWO, *(gpu(index, **({} if addresses else {"bus_id": None})) for index in range(TWO)))
+    runs = SmokeRuns(runs={"smoke.baseline": smoke_run("smoke.baseline", TWO, smoke_case(replicas=TWO))})
+    samples = sampling(1, *([] if addresses else [sampled_gpu(0, bus_id=None)]))
+    found = used_gpus(samples, runs, machine, environment())
+    assert (set(found.uses), found.unsampled) == ({0}, (machine.devices[1].subject,))
+
+
+def test_names_of_the_first_three_devices_are_stated() -> None:
+    (stated,) = used(smoke_case(replicas=4, devices=names("GPU:a", "GPU:b", "GPU:c", "GPU:d"))).unknown_reasons
+    assert "GPU:c" in stated
+    assert "GPU:d" not in stated
+
+
+def test_training_on_unknown_gpus_leaves_the_others() -> None:
+    unknown = smoke_case("unknown", TWO, devices=names("GPU:a", "GPU:b"))
+    found = used(unknown, smoke_case(replicas=TWO))
+    assert (set(found.uses), len(found.unknown_reasons)) == ({0, 1}, 1)
+
+
+def test_training_on_gpus_and_cpus_uses_no_gpus() -> None:
+    found = used(smoke_case(replicas=TWO, devices=names("GPU:0", "CPU:0")))
+    assert (found.uses, found.unknown_reasons) == ({}, ())
+
+
+def test_link_to_a_gpu_that_the_driver_does_not_list_is_unknown() -> None:
+    case = smoke_case(replicas=TWO, bus_ids=(bus_id(0), "0000:ff:00.0"))
+    found = replica_gpus(case, gpus(TWO))
+    assert (found.link(0, 1), found.level(0, 1)) == (None, None)
+    assert found.pair_name(0, 1) == f"{gpu(0).subject} - GPU:1 (0000:ff:00.0)"
+
+
+def test_run_that_did_not_take_place_leaves_the_others() -> None:
+    good = smoke_run("smoke.baseline", TWO, smoke_case(replicas=TWO))
+    on_cpu = smoke_run("smoke.cpu", TWO, smoke_case(replicas=TWO), devices_kind="cpu")
+    runs: dict[str, SmokeRun | Unavailable] = {
+        "smoke.first": Unavailable(unavailable="it died"),
+        "smoke.cpu": on_cpu,
+        "smoke.baseline": good,
+    }
+    found = used_gpus(sampling(TWO), SmokeRuns(runs=runs), gpus(TWO), environment())
+    assert {index: [use.case for use in uses] for index, uses in found.uses.items()} == {
+        index: list(good.cases) for index in range(TWO)
+    }
 
 
 @pytest.mark.parametrize(

@@ -33,5 +33,11 @@ def test_other_errors_and_differences_fail() -> None:
     assert compute_check(steps_per_execution, _run(weight_deviation=0.1)).status is Status.FAIL
 
 
+def test_alternative_must_match_one_device() -> None:
+    cases = smoke_case("steps-per-execution", 2), smoke_case("steps-in-function", 2, weight_deviation=0.1)
+    result = compute_check(steps_per_execution, smoke_run("smoke.features", 2, *cases))
+    assert [item.finding.subject for item in result.findings] == ["training steps-in-function"]
+
+
 def test_is_unknown_if_not_compared() -> None:
     assert compute_check(steps_per_execution, _run(weight_deviation=None)).status is Status.UNKNOWN

@@ -21,7 +21,12 @@ ALL = {"measures": {"devices used": 2.0}}
 
 
 def test_passes_if_ranks_agree_and_all_devices_are_used() -> None:
-    assert compute_check(torch_fit, _run(EQUAL, ALL)).status is Status.PASS
+    result = compute_check(torch_fit, _run(EQUAL, ALL))
+    assert result.status is Status.PASS
+    assert [item.observed for item in result.evidence] == [
+        "weights of the ranks differ by up to 0",
+        "DataParallel over 2 devices trains on 2",
+    ]
     refused = {"outcome": "raised", "error_type": "NotImplementedError"}
     assert compute_check(torch_fit, _run(EQUAL, refused)).status is Status.PASS
 

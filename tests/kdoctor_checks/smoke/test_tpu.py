@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.tpu import tpu
@@ -28,3 +28,8 @@ def test_is_skipped_without_a_tpu() -> None:
 
 def test_is_unknown_without_a_comparison() -> None:
     assert compute_check(tpu, _run(weight_deviation=None)).status is Status.UNKNOWN
+
+
+def test_variables_need_not_be_mirrored() -> None:
+    whole = Weights(variables=4, mirrored=0, nonfinite=(), replicas_agree=None)
+    assert compute_check(tpu, _run(weights=whole)).status is Status.PASS

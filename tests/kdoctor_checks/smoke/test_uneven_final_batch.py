@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,3 +80,16 @@ def test_is_unknown_if_fewer_replicas_were_made() -> None:
     result = compute_check(uneven_final_batch, run)
     assert result.status is Status.UNKNOWN
     assert "1 of 2 replicas" in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("versions", "named"),
+    [
+        ({}, "with keras 3.15.1 and TensorFlow 2.21.0: "),
+        ({"keras": None, "tensorflow": None}, "with this Keras and TensorFlow: "),
+    ],
+    ids=["known", "unknown"],
+)
+def test_versions_to_replace_are_named_if_they_are_known(versions: dict[str, Any], named: str) -> None:
+    (judged,) = compute_check(uneven_final_batch, replace(_run(fed={"weights": NAN}), **versions)).findings
+    assert named in judged.finding.remedy.summary

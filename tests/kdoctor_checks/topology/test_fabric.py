@@ -84,3 +84,10 @@ def test_gpu_outside_the_fabric_of_its_equals_fails() -> None:
     odd = gpu(1, fabric_state="not-supported", fabric_status=None)
     (found,) = compute_check(fabric, gpus(3, gpu(0), odd, gpu(2))).findings
     assert found.finding.subject == "GPU 1 (0000:20:00.0)"
+
+
+def test_driver_that_is_too_old_for_the_fabric_is_skipped() -> None:
+    old: dict[str, Any] = {"fabric_state": None, "errors": {"fabric_state": "NVML_ERROR_FUNCTION_NOT_FOUND"}}
+    result = compute_check(fabric, gpus(2, *(gpu(index, **old) for index in range(2))))
+    assert result.status is Status.SKIP
+    assert "is too old to report fabric state" in (result.reason or "")

@@ -40,6 +40,12 @@ def test_gpus_with_fabric_state_are_skipped() -> None:
     assert judged(gpus(2), kernel_settings(daemons=())).status is Status.SKIP
 
 
+def test_daemon_is_needed_if_one_gpu_does_not_report_its_registration() -> None:
+    mixed = gpus(2, gpu(0), gpu(1, **UNTOLD))
+    result = compute_check(fabric_manager, pci(2), mixed, kernel_settings(daemons=()), host())
+    assert result.status is Status.FAIL
+
+
 def test_no_switch_is_skipped() -> None:
     assert judged(PciDevices(devices=())).status is Status.SKIP
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpus, log, logged, pci
-from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.iommu_faults import iommu_faults
@@ -28,6 +28,13 @@ def test_blocked_transfer_fails_and_names_gpu(line: str) -> None:
     assert "2 transfers" in finding.observed
 
 
+def test_blocked_transfers_are_counted_with_the_last_one() -> None:
+    lines = [INTEL.format("10:00.0").replace("cd139000", address) for address in ("a000", "b000", "c000")]
+    (found,) = compute_check(iommu_faults, gpus(2), pci(2), logged(*lines)).findings
+    assert found.finding.observed.startswith("the IOMMU blocked 3 transfers; last line: ")
+    assert "addr c000" in found.finding.observed
+
+
 def test_faults_of_other_devices_pass() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), logged(INTEL.format("02:00.0"))).status is Status.PASS
 
@@ -40,3 +47,10 @@ def test_fault_is_unknown_without_list_of_devices() -> None:
 
 def test_unread_log_is_skipped() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), missing={KernelLog: "no"}).status is Status.SKIP
+
+
+def test_unknown_devices_of_faults_are_named() -> None:
+    events = [KernelLogEvent(kind="iommu-fault", bus_id=address, text="no") for address in (None, "0000:99:00.0")]
+    result = compute_check(iommu_faults, log(*events), gpus(2), missing={PciDevices: "not read"})
+    assert result.status is Status.UNKNOWN
+    assert "of 0000:99:00.0, a device without address, which" in (result.reason or "")

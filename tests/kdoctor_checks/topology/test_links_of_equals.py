@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import pytest
 
-from helpers.facts import gpu, gpus, nvlinks, pair
+from helpers.facts import gpu, gpus, nvlinks, pair, pci
 from helpers.saying import briefs, said
 from kdoctor.facts import Gpu, GpuPair, NvLink, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Remedy, Status, Unjudged
@@ -53,6 +54,20 @@ def test_single_pair_that_lacks_links_is_the_fault_of_no_gpu() -> None:
     assert unlike_equals(linked(8, without={(0, 1): 12})) == {}
 
 
+def test_links_that_do_not_fit_are_the_fault_of_no_gpu() -> None:
+    short = {(index, 7): 12 for index in range(7)}
+    assert unlike_equals(linked(8, without={**short, (0, 1): 12})) == {}
+    halves = {(one, other): 12 for one, other in combinations(range(8), 2) if other > 3}
+    assert unlike_equals(linked(8, without=halves)) == {}
+
+
+def test_gpu_whose_links_to_others_were_not_read_is_not_odd() -> None:
+    unread: dict[tuple[int, int], Any] = {(index, 7): None for index in range(7)}
+    assert unlike_equals(linked(8, without=unread)) == {}
+    some: dict[tuple[int, int], Any] = {(index, 7): 12 if index else None for index in range(7)}
+    assert unlike_equals(linked(8, without=some)) == {7: Odd(links=12, usual=18, peers=7)}
+
+
 def test_gpus_without_any_link_have_no_usual_number() -> None:
     assert unlike_equals(linked(8, usual=0)) == {}
 
@@ -84,6 +99,21 @@ def test_gpus_with_fewer_links_than_most_are_short() -> None:
     odd = Odd(links=3, usual=4, peers=3)
     assert short_of_links(linked(5, without=broken, usual=2)) == {0: odd, 1: odd}
     assert short_of_links(linked(5, without={**broken, (2, 3): 1}, usual=2)) == {}  # no three are equal
+    assert short_of_links(linked(5, without={**ring, (0, 1): 3}, usual=2)) == {}  # two have more
+    assert short_of_links(linked(5, without={**ring, (0, 1): 1, (1, 4): 1}, usual=2)) == {}  # one has more
+    two = {(one, other): 0 for one in range(2) for other in range(2, 5)} | {(0, 1): 1}
+    assert short_of_links(linked(5, without=two, usual=2)) == dict.fromkeys(range(2), Odd(links=1, usual=4, peers=3))
+    alone = {(0, index): 0 for index in range(1, 5)}
+    assert short_of_links(linked(5, without=alone, usual=2)) == {}  # it has none
+
+
+def test_gpus_are_not_short_of_links_that_were_not_read_or_need_bridges() -> None:
+    ring: dict[tuple[int, int], Any] = {(0, 2): 0, (0, 3): 0, (1, 3): 0, (1, 4): 0, (2, 4): 0}
+    unread: dict[tuple[int, int], Any] = {**ring, (0, 1): None}
+    assert short_of_links(linked(5, without=unread, usual=2)) == {}
+    found = linked(5, without={**ring, (0, 1): 1}, usual=2)
+    mixed = replace(found, devices=(replace(found.devices[0], name="NVIDIA A40"), *found.devices[1:]))
+    assert short_of_links(mixed) == {}
 
 
 def test_odd_gpu_is_described() -> None:
@@ -150,6 +180,19 @@ def test_link_below_95_percent_of_the_usual_speed_is_slow(speed: float, kind: ty
 
 
 @pytest.mark.parametrize(
+    "others",
+    [
+        tuple(NvLink(index=index, active=False, speed_gbs=200.0) for index in range(4)),
+        nvlinks(4, speed_gbs=None),
+    ],
+    ids=["inactive", "unread"],
+)
+def test_usual_speed_is_that_of_active_links_whose_speed_was_read(others: tuple[NvLink, ...]) -> None:
+    peer = gpu(1, name="NVIDIA A100", nvlinks=others)
+    assert judged(gpu(0, nvlinks=nvlinks(2, speed_gbs=100.0)), peer) == (Evidence, "2 NVLinks active, each 100 GB/s")
+
+
+@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"nvlinks": nvlinks(2)}, True),
@@ -160,11 +203,19 @@ def test_link_below_95_percent_of_the_usual_speed_is_slow(speed: float, kind: ty
         ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
         ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A100-SXM4-40GB"}, True),
         ({"nvlinks": nvlinks(2, down=(0, 1)), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, True),
+        ({"nvlinks": nvlinks(2, down=(0,), remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2"}, False),
         ({"nvlinks": (), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
     ],
 )
 def test_gpus_on_switches(changes: dict[str, Any], *, expected: bool) -> None:
     assert switched(gpu(0, **changes), UNREAD) is expected
+
+
+def test_switch_on_the_bus_shows_that_gpus_are_on_switches() -> None:
+    bare = gpu(0, nvlinks=(), fabric_state=None, name="Tesla V100-SXM2-16GB")
+    assert switched(bare, pci(1)) is True
+    assert switched(bare, PciDevices(devices=pci(1).gpus)) is False
+    assert switched(gpu(0, nvlinks=(), fabric_state=None, name="NVIDIA A40"), pci(1)) is False
 
 
 def test_only_gpu_of_a_superchip_is_alone() -> None:
@@ -248,6 +299,8 @@ def test_pairs_may_be_as_far_as_the_parameter(level: Any, farthest: str, status:
 
 def test_paths_of_all_pairs_are_summed_up() -> None:
     assert briefs(paired(2, pair(nvlinks=18))) == ["NVLink (NV18) between both GPUs"]
+    partly = paired(3, pair(0, 1), pair(0, 2, nvlinks=0, level="SYS"), pair(1, 2))
+    assert set(briefs(partly)[1:]) == {"NVLink (NV18) between 2 of 3 pairs"}
     mixed = paired(3, pair(0, 1, nvlinks=18), pair(0, 2, nvlinks=0, level="PIX"), pair(1, 2, nvlinks=18))
     assert set(briefs(mixed)) == {"NVLink (NV18) or PIX between every pair"}
     assert list(said(mixed).values()) == ["NV18", "PIX", "NV18"]

@@ -62,6 +62,24 @@ def test_errors_of_other_devices_are_ignored_where_devices_are_known() -> None:
     assert found.finding.subject == "PCI 0000:99:00.0"
 
 
+def test_one_fatal_error_of_several_explains_the_finding() -> None:
+    lines = [f"nvidia {bus_id(1)}: AER: Uncorrected ({kind}) error received" for kind in ("Fatal", "Non-Fatal")]
+    for found in (lines, lines[::-1]):
+        (judged,) = compute_check(logged_pcie_errors, gpus(2), pci(2), logged(*found)).findings
+        assert judged.finding.explained_by == ("gpu.kernel-log",)
+
+
 def test_without_evidence_it_does_not_pass() -> None:
     assert compute_check(logged_pcie_errors, gpus(4), missing={KernelLog: "no"}).status is Status.SKIP
     assert compute_check(logged_pcie_errors, log(), *no_driver()).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("address", "subject"),
+    [("0000:0d:00.0", "PCI 0000:0d:00.0"), (bus_id(1), gpu(1).subject)],
+    ids=["port above a GPU", "GPU that the bus does not list"],
+)
+def test_errors_of_ports_and_of_all_gpus_count(address: str, subject: str) -> None:
+    line = f"pcieport {address}: AER: Uncorrected (Non-Fatal) error received: {address}"
+    (found,) = compute_check(logged_pcie_errors, gpus(2), pci(1), logged(line)).findings
+    assert found.finding.subject == subject

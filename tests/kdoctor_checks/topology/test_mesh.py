@@ -119,6 +119,11 @@ def test_gaps_of_a_mesh_are_no_fault(rows: Sequence[str], links: int, tmp_path: 
     gaps = [item.observed for item in result.evidence if item.observed.startswith("SYS")]
     assert len(gaps) == sum(row.count("SYS") for row in rows) // 2
     assert all(f"{links} NVLinks" in gap for gap in gaps)
+    near = len(result.evidence) - len(gaps)
+    assert {item.brief.rpartition(" between ")[2] for item in result.evidence} == {
+        "",
+        f"{near} of {len(result.evidence)} pairs",
+    }
     assert compute_check(nvlink, gpus).findings == ()
 
 

@@ -115,3 +115,39 @@ def test_slow_link_is_not_explained() -> None:
     slow = tuple(replace(link, speed_gbs=10.0) if link.index == 3 else link for link in nvlinks())
     (found,) = judged(gpu(0), gpu(1, nvlinks=slow)).findings
     assert found.finding.explained_by == ()
+
+
+def test_only_gpu_of_a_virtual_machine_with_active_links_is_judged() -> None:
+    partly = gpu(0, virtualization_mode="passthrough", nvlinks=nvlinks(down=(3,)))
+    result = compute_check(nvlink, gpus(1, partly), PciDevices(devices=()))
+    assert [item.finding.observed for item in result.findings] == ["17 of 18 NVLinks active (inactive: 3)"]
+
+
+OLD: dict[str, Any] = {"name": "Tesla V100-SXM2-16GB", "fabric_state": None}
+
+
+def test_gpu_whose_equals_are_on_switches_must_have_links() -> None:
+    machine = gpus(2, gpu(0, **OLD), gpu(1, nvlinks=(), **OLD))
+    result = compute_check(nvlink, machine, PciDevices(devices=()))
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+    assert [item.subject for item in result.unjudged] == ["GPU 1 (0000:20:00.0)"]
+
+
+def test_card_next_to_gpus_on_switches_needs_no_links() -> None:
+    card = gpu(1, name="NVIDIA A40", nvlinks=(), fabric_state=None)
+    result = compute_check(nvlink, gpus(2, gpu(0), card), pci(2))
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+    assert result.unjudged == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"virtualization_mode": "passthrough", "nvlinks": nvlinks(down=range(18))}, "the only GPU, whose NVLinks"),
+        ({"name": "NVIDIA A40", "fabric_state": None, "nvlinks": ()}, "no GPU is known to be connected to NVSwitches"),
+    ],
+)
+def test_machine_without_nvswitches_has_its_reason(changes: dict[str, Any], reason: str) -> None:
+    result = compute_check(nvlink, gpus(1, gpu(0, **changes)), PciDevices(devices=()))
+    assert result.status is Status.SKIP
+    assert (result.reason or "").startswith(reason)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import geforce, geforces, gpu, gpus, lost_gpu, pci, pci_gpu
+from helpers.facts import bridge, geforce, geforces, gpu, gpus, lost_gpu, pci, pci_gpu
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_generation import pcie_generation
@@ -69,3 +69,41 @@ def test_slow_link_is_explained_by_narrow_one(width: int, explained_by: tuple[st
 def test_slow_link_without_the_driver_may_be_idle(change: dict[str, Any], status: Status) -> None:
     result = compute_check(pcie_generation, pci(1, pci_gpu(0, **change)))
     assert (result.status, result.findings) == (status, ())
+
+
+def test_gpu_whose_load_was_not_read_is_not_busy() -> None:
+    unread = gpu(0, pcie_generation=1, performance_state=8, utilization_gpu_percent=None)
+    assert compute_check(pcie_generation, gpus(1, unread), busy_from_percent=1).status is Status.SKIP
+
+
+def test_driver_without_a_gpu_is_skipped_for_that_reason() -> None:
+    assert compute_check(pcie_generation, gpus(0)).reason == "the driver lists no GPU"
+
+
+@pytest.mark.parametrize(
+    ("gpu_speed", "port_speed", "status"),
+    [
+        ("32.0 GT/s PCIe", "8.0 GT/s PCIe", Status.PASS),  # the port allows generation 3
+        ("8.0 GT/s PCIe", "32.0 GT/s PCIe", Status.PASS),
+        ("16.0 GT/s PCIe", "32.0 GT/s PCIe", Status.UNKNOWN),
+        ("16.0 GT/s PCIe", None, Status.UNKNOWN),
+        (None, None, Status.UNKNOWN),
+    ],
+)
+def test_generation_on_the_bus_is_compared_with_what_both_ends_support(
+    gpu_speed: str | None, port_speed: str | None, status: Status
+) -> None:
+    port = bridge("0000:0e:00.0", link_speed_max=port_speed)
+    device = pci_gpu(0, link_speed="8.0 GT/s PCIe", link_speed_max=gpu_speed, path=(port,))
+    result = compute_check(pcie_generation, pci(1, device))
+    assert result.status is status
+    assert [item.observed for item in result.evidence] == (
+        ["PCIe x16 of x16, generation 3 of 3"] if status is Status.PASS else []
+    )
+
+
+@pytest.mark.parametrize("unread", ["link_speed", "link_speed_max"])
+def test_generation_that_was_not_read_on_the_bus_is_not_stated(unread: str) -> None:
+    device = pci_gpu(0, path=(), **{unread: None})
+    result = compute_check(pcie_generation, pci(1, device))
+    assert [item.subject for item in result.unjudged] == ["GPUs"]

@@ -18,6 +18,8 @@ def test_slower_slot_is_note() -> None:
     result = compute_check(pcie_slot, gpus(2, gpu(0), slow))
     assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
     assert re.search(r"generation 3\b.*\b4$", result.findings[0].finding.observed)
+    (look,) = result.findings[0].finding.remedy.look
+    assert look == "sudo lspci -vv -s 0000:20:00.0 | grep -E 'LnkCap:|LnkCap2:'"
 
 
 def test_unread_generation_is_unknown() -> None:

@@ -51,6 +51,30 @@ def test_narrow_idle_gpu_is_compared_with_idle_ones_of_its_model(others: dict[st
 
 
 @pytest.mark.parametrize(
+    ("widths", "status"),
+    [((8, 16), Status.UNKNOWN), ((8, 16, 16), Status.FAIL), ((8, 8, 16, 16), Status.UNKNOWN)],
+)
+def test_more_than_half_of_the_idle_gpus_must_have_full_width(widths: tuple[int, ...], status: Status) -> None:
+    idle = (gpu(index, pcie_width=width, performance_state=8) for index, width in enumerate(widths))
+    assert compute_check(pcie_width, gpus(len(widths), *idle)).status is status
+
+
+def test_gpu_whose_state_was_not_read_does_not_count_as_idle() -> None:
+    unknown = [gpu(index, performance_state=None) for index in range(2)]
+    narrow = gpu(2, pcie_width=8, performance_state=1)
+    assert compute_check(pcie_width, gpus(3, *unknown, narrow), idle_from=1).status is Status.UNKNOWN
+
+
+def test_headline_of_a_narrow_link_names_the_width_that_it_lacks() -> None:
+    for change, headline in (
+        ({"pcie_width": 8}, "PCIe x8 of x16"),
+        ({"pcie_width": 8, "pcie_width_max": 8}, "PCIe x8, most have x16"),
+    ):
+        (found,) = compute_check(pcie_width, gpus(3, gpu(0), gpu(1), gpu(2, **change))).findings
+        assert found.finding.headline == headline
+
+
+@pytest.mark.parametrize(
     ("change", "status"),
     [
         ({}, Status.FAIL),

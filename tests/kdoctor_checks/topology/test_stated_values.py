@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from helpers.facts import (
     kernel_settings,
     log,
     logged,
+    lost_gpu,
     near,
     pair,
     pci,
@@ -39,6 +41,7 @@ from kdoctor_checks.topology.nvlink_direct import nvlink_direct
 from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
 from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
 from kdoctor_checks.topology.p2p import p2p
+from kdoctor_checks.topology.p2p_geforce import p2p_geforce
 from kdoctor_checks.topology.p2p_trusted import p2p_trusted
 from kdoctor_checks.topology.pairs import pairs
 from kdoctor_checks.topology.pcie_errors import pcie_errors
@@ -60,6 +63,7 @@ def below_one_port(*indices: int) -> PciDevices:
 LINKED = {"nvlinks": 18, "p2p_read": "OK"}
 OVER_PCIE = {"level": "PIX", "nvlinks": 0, "p2p_read": "OK"}
 UNREAD = {"level": "PIX", "nvlinks": 0, "p2p_read": None}
+REFUSED = {"level": "PIX", "nvlinks": 0, "p2p_read": "GNS"}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,11 @@ UNREAD = {"level": "PIX", "nvlinks": 0, "p2p_read": None}
         ((LINKED, LINKED, OVER_PCIE), Status.FAIL),
         ((OVER_PCIE, UNREAD, LINKED), Status.FAIL),
         ((UNREAD, OVER_PCIE, LINKED), Status.FAIL),
+        ((OVER_PCIE, REFUSED, REFUSED), Status.FAIL),
+        ((REFUSED, REFUSED, OVER_PCIE), Status.FAIL),
+        ((REFUSED, REFUSED, UNREAD), Status.UNKNOWN),
+        ((UNREAD, REFUSED, REFUSED), Status.UNKNOWN),
+        ((REFUSED, REFUSED, REFUSED), Status.PASS),
     ],
 )
 def test_port_matters_if_any_gpu_below_it_uses_pcie(states: tuple[dict[str, Any], ...], status: Status) -> None:
@@ -81,12 +90,73 @@ def test_port_matters_if_any_gpu_below_it_uses_pcie(states: tuple[dict[str, Any]
     assert result.status is status
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["PCI 0000:0d:00.0"])
+    assert bool(result.evidence) is (status is Status.PASS)
 
 
-@pytest.mark.parametrize("check", [acs, acs_settings])
-def test_driver_that_lists_no_gpu_is_skipped(check: Any) -> None:
+def test_port_above_an_unknown_path_does_not_pass() -> None:
+    result = compute_check(acs, pci(2, pci_gpu(0, path=None), pci_gpu(1)), gpus(2))
+    assert (result.status, result.evidence) == (Status.SKIP, ())
+
+
+@pytest.mark.parametrize("check", [acs, acs_settings, pcie_errors, pcie_path])
+def test_machine_without_a_gpu_is_skipped_with_the_reason(check: Any) -> None:
     result = compute_check(check, pci(2), gpus(0))
-    assert (result.status, "the driver lists no GPU" in (result.reason or "")) == (Status.SKIP, True)
+    assert (result.status, result.reason) == (Status.SKIP, "the driver lists no GPU")
+    nowhere = compute_check(check, PciDevices(devices=()), gpus(0))
+    assert (nowhere.status, nowhere.reason) == (
+        Status.SKIP, "no NVIDIA GPU on the PCI bus and none listed by the driver"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("unread", [0, 1])
+def test_unread_path_of_a_gpu_leaves_the_links_of_the_others(unread: int) -> None:
+    devices = [pci_gpu(index, path=None if index == unread else way(index)) for index in range(2)]
+    result = compute_check(pcie_path, pci(2, *devices), gpus(2))
+    assert [item.subject for item in result.unjudged] == [f"GPU at {bus_id(unread)}"]
+    assert len(result.evidence) == 1
+
+
+def test_link_above_lost_gpus_only_is_explained_by_them() -> None:
+    narrow = pci(2, pci_gpu(0), pci_gpu(1, path=way(1, link_width=8)))
+    lost = gpu(1, errors={"handle": "GpuIsLost"})
+    for devices, explained_by in (((gpu(0), lost), ("gpu.responding",)), ((gpu(0), gpu(1)), ())):
+        (found,) = compute_check(pcie_path, narrow, gpus(2, *devices)).findings
+        assert found.finding.explained_by == explained_by
+
+
+def test_bus_without_ports_above_gpus_has_no_links() -> None:
+    result = compute_check(pcie_path, PciDevices(devices=()), gpus(2))
+    assert (result.status, result.reason) == (Status.SKIP, "no visible PCIe switch above the GPUs")
+    above = compute_check(pcie_path, pci(1, pci_gpu(0, path=way(0)[:2])), gpus(1))
+    assert [item.subject for item in above.evidence] == ["PCI 0000:0c:00.0 - 0000:0d:00.0"]
+
+
+def test_links_above_two_switches_are_judged() -> None:
+    second = tuple(replace(port, bus_id=port.bus_id.replace(":00.0", ":01.0")) for port in way(0)[1:])
+    result = compute_check(pcie_path, pci(1, pci_gpu(0, path=(*way(0), *second))), gpus(1))
+    assert [item.subject for item in result.evidence] == [
+        "PCI 0000:0c:00.0 - 0000:0d:00.0", "PCI 0000:0e:00.0 - 0000:0d:01.0"
+    ]  # fmt: skip
+
+
+def test_fatal_sxid_is_not_reported_together_with_their_absence() -> None:
+    for found in (sxid(None, "Fatal, Link 32"), sxid(None)):
+        result = compute_check(nvswitch_errors, log(found), gpus(2), pci(2))
+        assert (len(result.findings) + len(result.unjudged), result.evidence) == (1, ())
+
+
+@pytest.mark.parametrize("check", [p2p_trusted, p2p_geforce])
+def test_pairs_with_a_lost_card_are_unknown(check: Any) -> None:
+    cards = gpus(3, geforce(0), geforce(1), lost_gpu(2), pairs=(pair(nvlinks=0, p2p_read="GNS", p2p_write="GNS"),))
+    result = compute_check(check, cards)
+    assert len(result.evidence) + len(result.findings) == 1
+    assert [item.subject for item in result.unjudged] == ["GPU 0 - GPU 2", "GPU 1 - GPU 2"]
+
+
+def test_only_gpus_with_a_narrow_link_are_inspected() -> None:
+    result = widths(gpu(0, pcie_width=0), gpu(1, pcie_width=8), gpu(2))
+    assert [item.subject for item in result.unjudged] == [FIRST]
+    assert f"-s {bus_id(1)} " in result.findings[0].finding.remedy.look[0]
 
 
 def test_harmless_redirection_has_a_command_for_its_ports_only() -> None:

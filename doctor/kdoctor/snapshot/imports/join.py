@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -299,9 +299,11 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     for part, version in versions[1:]:
         if version != versions[0][1]:
             raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
+    version = named[0][1] if named else None
     if drivers:
-        return next((group for _, group in drivers if group.version), drivers[0][1])
-    return KernelDriver(loaded=True, version=named[0][1], nodes=None) if named else None
+        found = next((group for _, group in drivers if group.version), drivers[0][1])
+        return replace(found, version=found.version or version)
+    return KernelDriver(loaded=True, version=version, nodes=None) if version else None
 
 
 def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:

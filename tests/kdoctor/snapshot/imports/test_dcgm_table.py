@@ -181,3 +181,13 @@ def test_rows_of_the_metadata_are_not_tests(tmp_path: Path) -> None:
         title.format("Metadata") + "| memory                    | Fail                                           |\n"
     )
     assert [found[:3] for found in results(tmp_path, text + again)] == [("software", "node", "pass")]
+
+
+def test_two_tables_and_a_line_between_them(tmp_path: Path) -> None:
+    first, second = table(("pcie", "Pass"), ("Warning", "slow")), table(("memory", "Fail"))
+    found = imported(tmp_path, f"{first}\nanother line\n{second}").facts[Diagnostics]
+    assert isinstance(found, Diagnostics)
+    assert [(item.test, item.status, item.message) for item in found.results] == [
+        ("pcie", "pass", ""),
+        ("memory", "fail", ""),
+    ]

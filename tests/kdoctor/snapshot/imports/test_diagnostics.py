@@ -211,7 +211,12 @@ def test_errors_of_the_fabric_manager_are_listed_once_and_in_order(tmp_path: Pat
         ("log", "fabric manager", "warn"),
         ("SXid 12028", "NVSwitch 0000:86:00.0", "warn"),
     ]
-    assert [item.message for item in found.results][1:3] == ["failed to connect", "stopped"]
+    assert [item.message for item in found.results] == [
+        "NVSwitch non-fatal error 11012 on NVSwitch pci bus id 00000000:86:00.0",
+        "failed to connect",
+        "stopped",
+        "NVSwitch non-fatal error 12028 on NVSwitch pci bus id 00000000:86:00.0",
+    ]
 
 
 def test_address_of_a_switch_in_another_form_is_kept(tmp_path: Path) -> None:

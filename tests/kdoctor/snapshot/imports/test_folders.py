@@ -54,7 +54,9 @@ def test_copy_of_sys(tmp_path: Path) -> None:
 def test_links_out_of_a_copy_of_sys_are_refused(tmp_path: Path) -> None:
     devices = tmp_path / "copy/sys/bus/pci/devices"
     devices.mkdir(parents=True)
+    (devices / "0000:3a:00.0").mkdir()
     (devices / "0000:3b:00.0").symlink_to(tmp_path)
+    (devices / "0000:3c:00.0").mkdir()
     with pytest.raises(UsageError, match="lead out of it"):
         import_files([tmp_path / "copy"])
 
@@ -229,6 +231,7 @@ def test_archive_is_known_by_its_content(tmp_path: Path) -> None:
         ("report.tar", LOG.encode(), False),
         ("zeros.tar", bytes(20_000), False),
         ("empty.tar", b"", False),
+        ("cut.tar.gz", archive.read_bytes()[:30], False),
     ):
         (tmp_path / name).write_bytes(content)
         assert folders.is_collection(tmp_path / name) is expected, name

@@ -106,12 +106,14 @@ def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: 
 def test_only_a_complete_query_shows_that_the_driver_lacks_an_entry(tmp_path: Path) -> None:
     whole = query("3B")
     memory = whole.partition("    Product Name")[0] + "    FB Memory Usage\n        Total : 40960 MiB\n\n"
-    for text, reason in (
-        (whole, "not reported by this driver"),
-        (memory, "not in nvidia-smi -q"),
-        (whole[: whole.index("    Remapped Rows")], CUT),
+    for texts, reason in (
+        ((whole,), "not reported by this driver"),
+        ((memory,), "not in nvidia-smi -q"),
+        ((whole, memory), "not reported by this driver"),
+        ((memory, whole), "not reported by this driver"),
+        ((whole[: whole.index("    Remapped Rows")],), CUT),
     ):
-        assert imported_gpus(tmp_path, text).devices[0].errors["unrepairable_memory"] == reason
+        assert imported_gpus(tmp_path, *texts).devices[0].errors["unrepairable_memory"] == reason
 
 
 HWLOC = """\
@@ -232,3 +234,9 @@ def test_lines_of_a_gpu_and_of_the_file_are_counted_together(tmp_path: Path) -> 
         "1 line was",
         "2 lines were",
     ]
+
+
+def test_note_names_three_files_with_unknown_lines(tmp_path: Path) -> None:
+    (note,) = imported(tmp_path, *[f"{NVLINK}Frobnication of GPU 0 failed\n"] * 5).notes
+    assert [f"file-{place}" in note for place in range(5)] == [True] * 3 + [False] * 2
+    assert "5 lines" in note

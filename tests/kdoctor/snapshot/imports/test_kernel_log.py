@@ -62,3 +62,20 @@ def test_only_a_long_log_alone_is_read_in_blocks(tmp_path: Path, monkeypatch: py
             assert isinstance(log, KernelLog)
             assert [event.code for event in log.events] == [79] * 20
     assert kernel_log.read_long(tmp_path, split.is_log_alone) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "is_counted"),
+    [
+        ("[  500.000000] usb 1-1: new device", True),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python", True),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 3", False),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): ", False),
+    ],
+)
+def test_last_line_without_line_end_counts_unless_its_code_may_be_cut(
+    tmp_path: Path, last: str, *, is_counted: bool
+) -> None:
+    path = tmp_path / "dmesg"
+    path.write_text(f"{START}{last}", encoding="utf-8")
+    assert log_of(path).lines == 1 + is_counted

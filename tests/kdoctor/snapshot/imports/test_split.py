@@ -421,3 +421,41 @@ def test_declaration_belongs_to_xml_that_begins_within_three_lines(tmp_path: Pat
     path.write_text("\n".join((declaration, *[""] * empty, rest)), encoding="utf-8")
     (section,) = read_sections(path)
     assert (section.kind, section.first) == ("nvidia-smi -q -x", first)
+
+
+def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    title = "|  NVIDIA-SMI 570.158.01"
+    for length, kinds in ((100_000, 2), (100_001, 1)):
+        path.write_text(LOG + title.ljust(length) + "\n", encoding="utf-8")
+        assert len(list(read_sections(path))) == kinds
+
+
+def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    for above in ("$ dmesg", RULE):
+        path.write_text(f"first\n{above}\nsecond\n{LOG}", encoding="utf-8")
+        (section,) = read_sections(path)
+        assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
+        (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
+        (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
+        ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
+        ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+        (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
+    ],
+)
+def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert kinds(tmp_path, text) == found
+
+
+def test_comment_above_a_csv_table_does_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", encoding="utf-8")
+    (section,) = read_sections(path)
+    assert section.lines == ("name", "Tesla T4")

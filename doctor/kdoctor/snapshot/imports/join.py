@@ -364,12 +364,10 @@ def _compare_logs(
         lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
     if lister is None or not listed:
         return
-    for part in parts:
-        for log in part.groups:
-            if not isinstance(log, KernelLog):
-                continue
-            lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
-            named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
-            if strangers := sorted(named - listed - lost):
-                what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
-                raise _not_one_machine(lister, part, what)
+    logs = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelLog)]
+    for part, log in logs:
+        lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+        named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+        if strangers := sorted(named - listed - lost):
+            what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+            raise _not_one_machine(lister, part, what)

@@ -250,7 +250,7 @@ def test_newest_final_release_is_the_best() -> None:
 
     def chosen(*rows: Release) -> str | None:
         found = best(compatible(small_matrix(*rows), MACHINE))
-        return found and found.release.version
+        return None if found is None else found.release.version
 
     assert chosen(*releases) == "2.1.0"
     assert chosen(*releases[2:]) == "2.2.0rc1"
@@ -276,6 +276,10 @@ def test_newest_final_release_is_the_best() -> None:
 def test_oldest_driver_for_gpus(changes: dict[str, Any], gpus: tuple[NamedGpu, ...], driver: str | None) -> None:
     one = release("2.0.0", **changes)
     assert needed_driver(small_matrix(one), one, gpus) == driver
+
+
+def test_driver_of_a_cuda_without_a_row_is_missing() -> None:
+    assert reasons(verdict(MACHINE, {"cuda": "13.0", "and_cuda": None})) == [("missing", "driver")]
 
 
 def test_oldest_driver_is_that_of_the_newest_gpu() -> None:

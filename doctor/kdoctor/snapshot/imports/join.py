@@ -299,11 +299,11 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     for part, version in versions[1:]:
         if version != versions[0][1]:
             raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
-    version = named[0][1] if named else None
+    known = named[0][1] if named else None
     if drivers:
         found = next((group for _, group in drivers if group.version), drivers[0][1])
-        return replace(found, version=found.version or version)
-    return KernelDriver(loaded=True, version=version, nodes=None) if version else None
+        return replace(found, version=found.version or known)
+    return KernelDriver(loaded=True, version=known, nodes=None) if known else None
 
 
 def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:

@@ -240,3 +240,17 @@ def test_note_names_three_files_with_unknown_lines(tmp_path: Path) -> None:
     (note,) = imported(tmp_path, *[f"{NVLINK}Frobnication of GPU 0 failed\n"] * 5).notes
     assert [f"file-{place}" in note for place in range(5)] == [True] * 3 + [False] * 2
     assert "5 lines" in note
+
+
+def test_unknown_line_is_listed_once_with_its_number(tmp_path: Path) -> None:
+    one = query("3B", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
+    two = query("3B", "AF", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
+    assert imported_gpus(tmp_path, one).not_understood == ("file-0: frobnication: 7",)
+    assert imported_gpus(tmp_path, two).not_understood == ("file-0: frobnication: 7 (2 times)",)
+
+
+@pytest.mark.parametrize("texts", [(TWO, TOPOLOGY), (query("3B"), query("3B", attached=2))])
+def test_two_numbers_of_gpus_are_a_contradiction(tmp_path: Path, texts: tuple[str, str]) -> None:
+    for given in (texts, texts[::-1]):
+        with pytest.raises(UsageError, match=r"\d GPUs and \d"):
+            imported(tmp_path, *given)

@@ -79,3 +79,11 @@ def test_last_line_without_line_end_counts_unless_its_code_may_be_cut(
     path = tmp_path / "dmesg"
     path.write_text(f"{START}{last}", encoding="utf-8")
     assert log_of(path).lines == 1 + is_counted
+
+
+@pytest.mark.parametrize(("more", "is_long"), [(1, False), (0, True), (-1, True)])
+def test_log_of_the_limit_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int, *, is_long: bool) -> None:
+    path = tmp_path / "dmesg"
+    path.write_text(START + XID.format(1, 79), encoding="utf-8")
+    monkeypatch.setattr(kernel_log, "_LONG_BYTES", path.stat().st_size + more)
+    assert (kernel_log.read_long(path, split.is_log_alone) is not None) is is_long

@@ -29,6 +29,7 @@ MATRIX = small_matrix(gpus=KINDS)
         ("NVIDIA X80 Large 40GB", "8.0", False, True),
         ("X80 Small", "8.0", True, False),
         ("X80", "8.0", False, False),  # either of them
+        ("NVIDIA X80", "8.0", False, False),
         ("GX8", "8.0", True, False),
         ("X90", "9.0", False, True),
         ("X90 Desk", "9.0", False, False),  # the longer name counts

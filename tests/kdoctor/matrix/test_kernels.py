@@ -27,6 +27,7 @@ def kernels(*cubins: int, ptx: tuple[str, ...] = ()) -> Kernels:
         (kernels(ptx=("90a",)), "9.0", "PTX"),
         (kernels(ptx=("90a",)), "10.0", None),
         (kernels(ptx=("100f",)), "10.3", "PTX"),
+        (kernels(ptx=("103f",)), "10.7", "PTX"),
         (kernels(ptx=("100f",)), "12.0", None),
         (kernels(ptx=("103f",)), "10.0", None),
         (kernels(ptx=("90a", "80")), "12.0", "PTX"),

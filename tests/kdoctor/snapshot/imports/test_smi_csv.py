@@ -10,7 +10,7 @@ import pytest
 from helpers.dumps import TABLE, UUID, imported, imported_gpus, query
 from kdoctor.facts import Gpus, ImportedLines
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
-from kdoctor.snapshot.imports.smi_csv import is_header
+from kdoctor.snapshot.imports.smi_csv import is_header, is_row
 
 HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
 ROWS = (
@@ -102,9 +102,9 @@ def test_invalid_inforom_is_an_error(tmp_path: Path) -> None:
 
 def test_gpu_of_which_nothing_can_be_read_does_not_respond(tmp_path: Path) -> None:
     rows = "0, NVIDIA Test 40GB, 34, 0 %\n1, [Unknown Error], [Unknown Error], [Unknown Error]\n"
-    first, second = imported_gpus(tmp_path, f"index, name, temperature.gpu, utilization.gpu [%]\n{rows}").devices
-    assert "handle" not in first.errors
-    assert second.errors["handle"] == "Unknown Error"
+    rows += "2, NVIDIA Test 40GB, [Unknown Error], 0 %\n"
+    gpus = imported_gpus(tmp_path, f"index, name, temperature.gpu, utilization.gpu [%]\n{rows}").devices
+    assert [gpu.errors.get("handle") for gpu in gpus] == [None, "Unknown Error", None]
 
 
 def test_unread_fields_are_named(tmp_path: Path) -> None:
@@ -268,3 +268,11 @@ def test_line_that_is_not_a_row_is_not_read(tmp_path: Path, line: str, *, is_unr
 
 def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
     assert [gpu.temperature_c for gpu in imported_gpus(tmp_path, "index, temperature.gpu\n0, 34\n1, 3").devices] == [34]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [(UUID.format(3), False), (f"{UUID.format(3)}, 34", True), ("34, 00000000:3B:00.0", True), ("34, 35", False)],
+)
+def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
+    assert is_row(line) is expected

@@ -184,3 +184,11 @@ def test_gpus_without_counters_have_no_result(tmp_path: Path) -> None:
     assert isinstance(found, Diagnostics)
     assert [(item.subject, item.status) for item in found.results] == [("GPU 1", "warn")]
     assert Diagnostics not in imported(tmp_path, NVLINK).facts
+
+
+def test_last_gpu_is_compared_with_the_one_with_the_most_links(tmp_path: Path) -> None:
+    none = f"{HEAD}Device does not have or support Nvlink\n"
+    text = f"{none}{SECOND}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
+    third = SECOND.replace("GPU 1:", "GPU 2:").replace(UUID.format(1), UUID.format(2))
+    assert imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n").devices[2].errors["nvlinks"] == CUT
+    assert len(imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n\n").devices[2].nvlinks or ()) == 1

@@ -10,7 +10,7 @@ import pytest
 from helpers.dumps import TABLE, UUID, imported, imported_gpus, query
 from kdoctor.facts import Gpus, ImportedLines
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
-from kdoctor.snapshot.imports.smi_csv import is_header, is_row
+from kdoctor.snapshot.imports.smi_csv import is_header, is_query, is_row
 
 HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
 ROWS = (
@@ -276,3 +276,16 @@ def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
 )
 def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
     assert is_row(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("nvidia-smi --query-gpu=name --format=csv", True),
+        ("nvidia-smi --query-gpu=name", False),
+        ("nvidia-smi --query-compute-apps=pid --format=csv", False),
+        ("", False),
+    ],
+)
+def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
+    assert is_query(command) is expected

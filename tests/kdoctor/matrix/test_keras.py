@@ -54,6 +54,7 @@ def test_packages_and_features_are_kept_apart() -> None:
     assert known_feature(ROWS, "ours/clip", "tf_keras", "2.21.0").result == "raises"
     assert known_feature(ROWS, "ours/other", "keras", "3.6.0").result is None
     assert measured_result(ROWS, "ours/clip", "keras", "3.4.0") is None
+    assert measured_result(ROWS, "ours/clip", "keras", "3.6.0") == "wrong"
 
 
 def test_later_row_counts() -> None:

@@ -71,7 +71,7 @@ def _tests(lines: Sequence[str]) -> Iterator[_Test]:
     is_metadata, is_info = True, False
     for line in lines:
         row = ROW.fullmatch(line.rstrip())
-        if not row or START.fullmatch(line):
+        if not row or line.startswith("+") or START.fullmatch(line):
             continue
         name, value = row["name"].strip(), row["value"].removeprefix(" ").rstrip()
         title = _TITLE.fullmatch(name)
@@ -88,7 +88,6 @@ def _tests(lines: Sequence[str]) -> Iterator[_Test]:
         elif name:
             yield test
             test = _Test(name=name, results=_results(value))
-            is_info = False
         elif _RESULT.fullmatch(value):
             test.results += _results(value)
         elif test.messages and not is_info:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -299,9 +299,11 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     for part, version in versions[1:]:
         if version != versions[0][1]:
             raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
+    known = named[0][1] if named else None
     if drivers:
-        return next((group for _, group in drivers if group.version), drivers[0][1])
-    return KernelDriver(loaded=True, version=named[0][1], nodes=None) if named else None
+        found = next((group for _, group in drivers if group.version), drivers[0][1])
+        return replace(found, version=found.version or known)
+    return KernelDriver(loaded=True, version=known, nodes=None) if known else None
 
 
 def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
@@ -362,12 +364,10 @@ def _compare_logs(
         lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
     if lister is None or not listed:
         return
-    for part in parts:
-        for log in part.groups:
-            if not isinstance(log, KernelLog):
-                continue
-            lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
-            named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
-            if strangers := sorted(named - listed - lost):
-                what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
-                raise _not_one_machine(lister, part, what)
+    logs = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelLog)]
+    for part, log in logs:
+        lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+        named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+        if strangers := sorted(named - listed - lost):
+            what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+            raise _not_one_machine(lister, part, what)

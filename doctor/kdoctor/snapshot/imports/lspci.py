@@ -140,7 +140,7 @@ def _of_ids(entries: Mapping[str, str]) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
-    heads = [(place, found) for place, line in enumerate(lines) if line[:1].strip() and (found := HEAD.match(line))]
+    heads = [(place, found) for place, line in enumerate(lines) if (found := HEAD.match(line))]
     ends = [*(place for place, _ in heads), len(lines)][1:]
     blocks: list[_Block] = []
     for (start, found), end in zip(heads, ends, strict=True):

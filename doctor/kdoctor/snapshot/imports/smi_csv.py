@@ -144,7 +144,7 @@ def is_header(line: str) -> bool:
     names = [name.strip() for name in line.split(",")]
     if not _OTHER_TABLES.isdisjoint(map(_bare, names)):
         return False
-    return all(map(_NAME.fullmatch, names)) and any(_bare(name) in _KNOWN and len(name) > 3 for name in names)  # noqa: PLR2004 - "name"
+    return all(map(_NAME.fullmatch, names)) and any(_bare(name) in _KNOWN for name in names)
 
 
 def is_row(line: str) -> bool:

@@ -92,9 +92,8 @@ def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]
 
 def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
     found = _GPU.fullmatch(lines[0])
-    lost = smi_failure.lost(lines[0])
-    if lost or not found:
-        return lost or GpuPart()
+    if not found:
+        return smi_failure.lost(lines[0]) or GpuPart()
     entries: dict[str, str] = {}
     processes: list[dict[str, str]] = []
     path = ""

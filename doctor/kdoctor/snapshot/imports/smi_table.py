@@ -53,9 +53,8 @@ def parse(section: Section) -> Part:
     head = {found["name"].lower(): found["text"] for line in closed for found in _VERSIONS.finditer(line)}
     driver, errors = read_all(DRIVER, head)
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
-    table = lines if start is None else lines[:start]
     processes = None if start is None else _processes(lines[start:])
-    found = list(_rows(table))
+    found = list(_rows(lines[:start]))
     return Part(
         kind="nvidia-smi",
         file=section.file,

@@ -118,7 +118,7 @@ def _pairs(index: int, gpus: Sequence[int], cells: Sequence[str], read: Any) -> 
     return {
         (min(index, other), max(index, other)): read(cell)
         for other, cell in zip(gpus, cells, strict=False)
-        if other != index and cell.upper() != "X"
+        if other != index
     }
 
 

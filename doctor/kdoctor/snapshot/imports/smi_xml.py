@@ -65,7 +65,8 @@ class _Reader:
         self.blocks: list[_Block] = []
         self._path: list[str] = []
         self._text: list[str] = []
-        self._leaf = False
+        self._leaf: bool = False
+        """Whether the element that began last is open, and has no other in it."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""

@@ -199,6 +199,13 @@ class _Open:
     command: str | None
     first: int
     lines: list[str] = field(default_factory=list)
+    has_end: bool = False
+    """Whether it is XML with its closing tag."""
+
+    def add(self, line: str) -> None:
+        """Append a line."""
+        self.lines.append(line)
+        self.has_end = self.has_end or (self.kind in _XML_ENDS and _XML_ENDS[self.kind] in line)
 
 
 class _Splitter:
@@ -239,7 +246,7 @@ class _Splitter:
                 self._skip_before()
                 self._open = _Open(kind=kind, command=self._command, first=place + 1 - len(before), lines=before)
             if self._open:
-                self._open.lines.append(line)
+                self._open.add(line)
             else:
                 self._before.append((place + 1, line))
         yield from self._close(last=True)
@@ -280,11 +287,7 @@ class _Splitter:
         return kind if is_new else None
 
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
-        if (
-            self._open
-            and current in _XML_ENDS
-            and not any(_XML_ENDS[current] in line for line in self._open.lines[-3:])
-        ):
+        if self._open and current in _XML_ENDS and not self._open.has_end:
             return None
         if _XML.match(line):
             return self._xml_kind(place)

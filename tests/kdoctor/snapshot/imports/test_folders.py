@@ -54,7 +54,9 @@ def test_copy_of_sys(tmp_path: Path) -> None:
 def test_links_out_of_a_copy_of_sys_are_refused(tmp_path: Path) -> None:
     devices = tmp_path / "copy/sys/bus/pci/devices"
     devices.mkdir(parents=True)
+    (devices / "0000:3a:00.0").mkdir()
     (devices / "0000:3b:00.0").symlink_to(tmp_path)
+    (devices / "0000:3c:00.0").mkdir()
     with pytest.raises(UsageError, match="lead out of it"):
         import_files([tmp_path / "copy"])
 
@@ -179,3 +181,93 @@ def test_archive_at_both_limits_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(folders, "_MOST_BYTES", sum(map(len, contents)) - 1)
     with pytest.raises(UsageError, match="limit for an archive"):
         import_files([path])
+
+
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [
+        ("dmesg", True),
+        ("var/log/messages", True),
+        ("var/log/messages.1", True),
+        ("var/log/kern.log.2.gz", True),
+        ("nvidia-smi.TXT", True),
+        ("lspci.log", True),
+        ("gpu.topo.json", True),
+        ("proc/driver/nvidia/version", True),
+        ("XID.csv", True),
+        ("nvidia.html", False),
+        ("nvidia-driver.rpm", False),
+        ("nvidia-1.0a", False),
+        ("hosts", False),
+        ("my-version", False),
+        ("sys/module/nvidia/version", False),
+        ("copy/sys/module/nvidia/version", False),
+        ("mysys/nvidia.txt", True),
+    ],
+)
+def test_dumps_of_a_folder_are_known_by_their_names(tmp_path: Path, name: str, *, is_read: bool) -> None:
+    file = tmp_path / "report" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("text", encoding="utf-8")
+    assert list(folders.dumps(tmp_path / "report")) == ([file] if is_read else [])
+
+
+def test_only_files_of_the_folder_itself_that_are_not_empty_are_dumps(tmp_path: Path) -> None:
+    root = tmp_path / "report"
+    (root / "nvidia").mkdir(parents=True)
+    for name in ("report/z-dmesg", "report/dmesg", "outside"):
+        (tmp_path / name).write_text(LOG, encoding="utf-8")
+    (root / "dmesg.1").write_bytes(b"")
+    (root / "dmesg.2").symlink_to("dmesg")
+    (root / "dmesg.3").symlink_to("../outside")
+    (root / "dmesg.4").symlink_to("nothing")
+    assert [file.name for file in folders.dumps(root)] == ["dmesg", "dmesg.2", "z-dmesg"]
+
+
+def test_archive_is_known_by_its_content(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path, (member("dmesg", size=len(LOG)), LOG.encode()))
+    for name, content, expected in (
+        ("archive", archive.read_bytes(), True),
+        ("report.tar", LOG.encode(), False),
+        ("zeros.tar", bytes(20_000), False),
+        ("empty.tar", b"", False),
+        ("cut.tar.gz", archive.read_bytes()[:30], False),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert folders.is_collection(tmp_path / name) is expected, name
+    assert folders.is_collection(tmp_path)
+    assert not folders.is_collection(tmp_path / "nothing")
+
+
+def sys_device(root: Path, address: str, vendor: str = "0x10de") -> None:
+    """A PCI device of a copy of /sys."""
+    device = root / "sys/bus/pci/devices" / address
+    device.mkdir(parents=True)
+    for name, text in (("vendor", vendor), ("class", "0x030200"), ("numa_node", "1")):
+        (device / name).write_text(f"{text}\n", encoding="ascii")
+
+
+def test_each_copy_of_sys_with_nvidia_devices_is_read(tmp_path: Path) -> None:
+    sys_device(tmp_path / "report/a", "0000:3b:00.0", vendor="0x8086")
+    sys_device(tmp_path / "report/b", "0000:5e:00.0")
+    sys_device(tmp_path / "report/c", "0000:af:00.0")
+    parts = list(folders.sys_copies(tmp_path / "report", "report"))
+    groups = [group for part in parts for group in part.groups]
+    assert [[gpu.bus_id for gpu in group.gpus] for group in groups if isinstance(group, PciDevices)] == [
+        ["0000:5e:00.0"],
+        ["0000:af:00.0"],
+    ]
+    assert {(part.kind, part.file) for part in parts} == {("copy of /sys", "report")}
+
+
+def test_devices_that_the_driver_lists_are_read_from_a_copy_of_proc(tmp_path: Path) -> None:
+    """The driver lists a GPU whose configuration space reads all ones, so that sysfs has no vendor of NVIDIA."""
+    sys_device(tmp_path, "0000:3b:00.0")
+    sys_device(tmp_path, "0000:5e:00.0", vendor="0xffff")
+    for listed, addresses in ((None, ["0000:3b:00.0"]), ("0000:5e:00.0", ["0000:3b:00.0", "0000:5e:00.0"])):
+        if listed:
+            (tmp_path / "proc/driver/nvidia/gpus" / listed).mkdir(parents=True)
+        (part,) = folders.sys_copies(tmp_path, "report")
+        (group,) = part.groups
+        assert isinstance(group, PciDevices)
+        assert [device.bus_id for device in group.devices] == addresses

@@ -62,3 +62,28 @@ def test_only_a_long_log_alone_is_read_in_blocks(tmp_path: Path, monkeypatch: py
             assert isinstance(log, KernelLog)
             assert [event.code for event in log.events] == [79] * 20
     assert kernel_log.read_long(tmp_path, split.is_log_alone) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "is_counted"),
+    [
+        ("[  500.000000] usb 1-1: new device", True),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python", True),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 3", False),
+        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): ", False),
+    ],
+)
+def test_last_line_without_line_end_counts_unless_its_code_may_be_cut(
+    tmp_path: Path, last: str, *, is_counted: bool
+) -> None:
+    path = tmp_path / "dmesg"
+    path.write_text(f"{START}{last}", encoding="utf-8")
+    assert log_of(path).lines == 1 + is_counted
+
+
+@pytest.mark.parametrize(("more", "is_long"), [(1, False), (0, True), (-1, True)])
+def test_log_of_the_limit_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int, *, is_long: bool) -> None:
+    path = tmp_path / "dmesg"
+    path.write_text(START + XID.format(1, 79), encoding="utf-8")
+    monkeypatch.setattr(kernel_log, "_LONG_BYTES", path.stat().st_size + more)
+    assert (kernel_log.read_long(path, split.is_log_alone) is not None) is is_long

@@ -19,7 +19,7 @@ from kdoctor.snapshot.imports.processes import read_processes
 from kdoctor.snapshot.imports.smi_csv import is_row
 from kdoctor.snapshot.imports.smi_topo import parse_levels as parse_topology
 from kdoctor.snapshot.imports.smi_xml import _Reader
-from kdoctor.snapshot.imports.split import decode, is_log_alone, read_sections, unquote
+from kdoctor.snapshot.imports.split import decode, is_log_alone, unquote
 from kdoctor.snapshot.imports.values import NotKnownError
 
 
@@ -61,14 +61,6 @@ def test_wide_text_without_a_mark_is_known_by_nine_zeros(codec: str, length: int
 )
 def test_marks_before_lines_are_removed(lines: list[str], plain: list[str]) -> None:
     assert unquote(lines) == plain
-
-
-def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    title = "|  NVIDIA-SMI 570.158.01"
-    for length, kinds in ((100_000, 2), (100_001, 1)):
-        path.write_text(LOG + title.ljust(length) + "\n", encoding="utf-8")
-        assert len(list(read_sections(path))) == kinds
 
 
 @pytest.mark.parametrize(("number", "listed"), [(5, "f4"), (6, "and 1 more")])

@@ -162,3 +162,87 @@ def test_gpus_below_one_bridge_are_as_far_as_the_bridges_between(tmp_path: Path,
     )
     (pair,) = imported_gpus(tmp_path, text).pairs
     assert pair.level == level
+
+
+@pytest.mark.parametrize(
+    ("nodeset", "node"),
+    [
+        ("0x00000001", 0),
+        ("0x00000002", 1),
+        ("0x80000000", 31),
+        ("0x00000001,0x00000000", 32),
+        ("0x00000001,,0x0", 64),
+        ("0x00000002,0x00000001", None),  # two nodes
+        ("0x00000003", None),
+        ("0x0", None),
+        ("", None),
+        ("0xf...f", None),
+    ],
+)
+def test_node_of_a_device_is_the_only_member_of_its_set(nodeset: str, node: int | None, tmp_path: Path) -> None:
+    """Sets are written in groups of 32 bits, the highest first. Source: hwloc's ``hwloc_bitmap_snprintf``."""
+    text = TOPOLOGY.replace('os_index="1" nodeset="0x00000002">', f'os_index="1" nodeset="{nodeset}">')
+    assert imported_pci(tmp_path, text).devices[0].numa_node == node
+
+
+def test_device_is_near_the_node_of_the_closest_object(tmp_path: Path) -> None:
+    text = TOPOLOGY.replace('<object type="Bridge" bridge_type="0-1">', '<object type="Bridge" nodeset="0x00000001">')
+    assert imported_pci(tmp_path, text).devices[0].numa_node == 0
+    text = TOPOLOGY.replace('os_index="1" nodeset="0x00000002">', 'os_index="1">').replace("0x00000003", "0x00000004")
+    assert imported_pci(tmp_path, text).devices[0].numa_node == 2
+
+
+def test_empty_subsystem_is_unknown(tmp_path: Path) -> None:
+    device = imported_pci(tmp_path, TOPOLOGY.replace("[10de:134f]", "[0000:0000]")).devices[0]
+    assert device.subsystem is None
+
+
+def test_devices_of_a_topology_are_in_the_order_of_their_addresses(tmp_path: Path) -> None:
+    text = linked("1000000 50000 50000 1000000").replace("0000:3b:00.0", "0000:6b:00.0")
+    assert [gpu.bus_id for gpu in imported_pci(tmp_path, text).devices] == ["0000:5e:00.0", "0000:6b:00.0"]
+    assert [(gpu.index, gpu.bus_id) for gpu in imported_gpus(tmp_path, text).devices] == [
+        (0, "0000:6b:00.0"),
+        (1, "0000:5e:00.0"),
+    ]
+
+
+def test_number_of_gpus_is_known_if_all_are_listed(tmp_path: Path) -> None:
+    whole = linked("1000000 50000 50000 1000000")
+    assert imported_gpus(tmp_path, whole).count == 2
+    assert imported_gpus(tmp_path, whole.replace("nvml1", "nvml2")).count is None
+    assert imported_gpus(tmp_path, whole[: whole.index("<distances2")]).count is None
+
+
+@pytest.mark.parametrize("name", ["XGMIBandwidth", "NUMALatency", "NVLinkBandwidth2"])
+def test_other_matrix_has_no_links(tmp_path: Path, name: str) -> None:
+    text = linked("1000000 50000 50000 1000000")
+    (pair,) = imported_gpus(tmp_path, text.replace("NVLinkBandwidth", name)).pairs
+    assert pair.nvlinks is None
+    # Two matrices: that of the links counts, wherever it is.
+    start, end = text.index("<distances2"), text.index("</topology>")
+    other = text[start:end].replace("NVLinkBandwidth", name).replace("50000", "25000")
+    for matrices in (other + text[start:end], text[start:end] + other):
+        (pair,) = imported_gpus(tmp_path, text[:start] + matrices + text[end:]).pairs
+        assert pair.nvlinks == 2
+
+
+def test_matrix_without_one_of_the_gpus_has_no_links(tmp_path: Path) -> None:
+    (pair,) = imported_gpus(tmp_path, linked("1000000 50000 50000 1000000").replace("OSDev:72", "OSDev:99")).pairs
+    assert pair.nvlinks is None
+
+
+def test_objects_of_other_makers_are_not_gpus(tmp_path: Path) -> None:
+    text = TOPOLOGY.replace('name="nvml0"', 'name="rsmi0"')
+    assert set(imported(tmp_path, text).facts) == {PciDevices}
+    text = TOPOLOGY.replace("0302 [10de:20b0] [10de:134f]", "0302 [1002:740f] [1002:0c34]")
+    facts = imported(tmp_path, text).facts
+    assert Gpus not in facts
+    assert facts[PciDevices] == PciDevices(devices=())
+
+
+def test_information_of_other_objects_is_not_that_of_the_gpu(tmp_path: Path) -> None:
+    start = TOPOLOGY.index('          <object type="PCIDev" pci_busid="0000:3b:00.1"')
+    other = '<object type="OSDev" name="mlx5_0"><info name="GPUModel" value="a network adapter"/></object>'
+    text = TOPOLOGY[:start] + f'<object type="PCIDev">{other}</object>\n' + TOPOLOGY[start:]
+    (gpu,) = imported_gpus(tmp_path, text).devices
+    assert (gpu.name, gpu.uuid) == ("NVIDIA Test 40GB", UUID.format(0))

@@ -78,3 +78,66 @@ def test_distance_by_bridges(first: tuple[str, ...], second: tuple[str, ...], le
 def test_distance_by_nodes(nodes: tuple[int | None, int | None], level: str) -> None:
     one, other = (replace(GPU, bus_id=f"0000:{place}9:00.0", numa_node=node) for place, node in enumerate(nodes))
     assert _level(one, other) == level
+
+
+def test_gpus_of_a_topology_are_in_the_order_of_their_addresses(tmp_path: Path) -> None:
+    text = TOPOLOGY.replace("0000:19:00.0", "0000:99:00.0").replace('dev="0"', "").replace('dev="1"', "")
+    gpus = imported(tmp_path, text).facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:5d:00.0"), (1, "0000:99:00.0")]
+    assert [(pair.first, pair.second, pair.nvlinks) for pair in gpus.pairs] == [(0, 1, 18)]
+
+
+def test_numbers_of_gpus_are_those_of_cuda(tmp_path: Path) -> None:
+    swapped = TOPOLOGY.replace('dev="0"', 'dev="9"').replace('dev="1"', 'dev="0"').replace('dev="9"', 'dev="1"')
+    gpus = imported(tmp_path, swapped).facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:5d:00.0"), (1, "0000:19:00.0")]
+    assert [(pair.first, pair.second, pair.nvlinks) for pair in gpus.pairs] == [(0, 1, 18)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "links"),
+    [
+        ('<nvlink target="0000:19:00.0" count="18" tclass="0x030200"/>', "", 18),  # one side is enough
+        ('target="0000:19:00.0"', 'target="something"', 18),
+        ('count="18"', 'count="many"', None),
+        ('count="18"', 'count="0"', None),
+        ("<nvlink ", "<other ", None),
+    ],
+)
+def test_links_that_one_gpu_shows(tmp_path: Path, old: str, new: str, links: int | None) -> None:
+    assert old in TOPOLOGY
+    gpus = imported(tmp_path, TOPOLOGY.replace(old, new)).facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [pair.nvlinks for pair in gpus.pairs] == [links]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_gpu"),
+    [
+        ('class="0x030200" vendor="0x10de"', True),
+        ('class="0x030000"', True),
+        ('class="0x030200" vendor="0x1002"', False),
+        ('class="0x020700" vendor="0x10de"', False),
+        ('vendor="0x10de"', False),
+    ],
+)
+def test_gpus_are_known_by_class_and_vendor(tmp_path: Path, attributes: str, *, is_gpu: bool) -> None:
+    text = f'<system version="1">\n<cpu numaid="x">\n<pci busid="0000:3b:00.0" {attributes} device="0x2330"/>\n</cpu>\n'
+    pci = imported(tmp_path, f"{text}</system>\n").facts[PciDevices]
+    assert isinstance(pci, PciDevices)
+    expected = [("2330", attributes[9:13], None)] if is_gpu else []
+    assert [(gpu.device_id, gpu.device_class, gpu.numa_node) for gpu in pci.devices] == expected
+
+
+def test_bridges_above_a_gpu_are_its_path(tmp_path: Path) -> None:
+    bridges = "".join(f'<pci busid="ffff:ff:0{place}.0" class="0x060400">\n' for place in (1, 2))
+    gpus = '<pci busid="0000:3b:00.0" class="0x030200"/>\n</pci>\n<pci busid="0000:3c:00.0" class="0x030200"/>\n'
+    text = f'<system version="1">\n<cpu numaid="0">\n{bridges}{gpus}</pci>\n</cpu>\n</system>\n'
+    pci = imported(tmp_path, text).facts[PciDevices]
+    assert isinstance(pci, PciDevices)
+    assert [[above.bus_id for above in gpu.path or ()] for gpu in pci.gpus] == [
+        ["ffff:ff:01.0", "ffff:ff:02.0"],
+        ["ffff:ff:01.0"],
+    ]

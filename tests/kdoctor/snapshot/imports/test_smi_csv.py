@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from helpers.dumps import TABLE, UUID, imported, imported_gpus, query
+from kdoctor.facts import Gpus, ImportedLines
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
-from kdoctor.snapshot.imports.smi_csv import is_header
+from kdoctor.snapshot.imports.smi_csv import is_header, is_query, is_row
 
 HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
 ROWS = (
@@ -101,9 +102,9 @@ def test_invalid_inforom_is_an_error(tmp_path: Path) -> None:
 
 def test_gpu_of_which_nothing_can_be_read_does_not_respond(tmp_path: Path) -> None:
     rows = "0, NVIDIA Test 40GB, 34, 0 %\n1, [Unknown Error], [Unknown Error], [Unknown Error]\n"
-    first, second = imported_gpus(tmp_path, f"index, name, temperature.gpu, utilization.gpu [%]\n{rows}").devices
-    assert "handle" not in first.errors
-    assert second.errors["handle"] == "Unknown Error"
+    rows += "2, NVIDIA Test 40GB, [Unknown Error], 0 %\n"
+    gpus = imported_gpus(tmp_path, f"index, name, temperature.gpu, utilization.gpu [%]\n{rows}").devices
+    assert [gpu.errors.get("handle") for gpu in gpus] == [None, "Unknown Error", None]
 
 
 def test_unread_fields_are_named(tmp_path: Path) -> None:
@@ -163,3 +164,128 @@ def test_word_that_is_not_an_answer_is_unknown(tmp_path: Path, field: str, text:
     gpu = imported_gpus(tmp_path, f"index, {field}\n0, {text}\n").devices[0]
     assert getattr(gpu, attribute) is expected
     assert (attribute in gpu.errors) is (expected is None)
+
+
+def test_table_that_was_printed_twice_has_the_last_readings(tmp_path: Path) -> None:
+    table = "index, temperature.gpu\n0, 34\n1, 35\n"
+    found = imported(tmp_path, table + table.replace("34", "36"))
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [(gpu.index, gpu.temperature_c) for gpu in gpus.devices] == [(0, 36), (1, 35)]
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "field", "value"),
+    [
+        ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
+        ("uuid", UUID.format(3), "uuid", UUID.format(3)),
+        ("gpu_bus_id", "00000000:3b:00.0", "bus_id", "0000:3b:00.0"),
+        ("pci.bus_id", "00000000:3B:00.0", "bus_id", "0000:3b:00.0"),
+        ("gpu_name", "Tesla T4", "name", "Tesla T4"),
+    ],
+)
+def test_identity_in_each_column(tmp_path: Path, column: str, cell: str, field: str, value: str | None) -> None:
+    (found,) = imported_gpus(tmp_path, f"{column}, temperature.gpu\n{cell}, 34\n").devices
+    assert (getattr(found, field), found.temperature_c) == (value, 34)
+
+
+@pytest.mark.parametrize("column", ["uuid", "pci.bus_id"])
+def test_rows_that_name_their_gpus_are_not_in_order(tmp_path: Path, column: str) -> None:
+    """A table without indices may be of some of the GPUs, in any order."""
+    cells = (UUID.format(5), UUID.format(6)) if column == "uuid" else ("00000000:5E:00.0", "00000000:3B:00.0")
+    found = imported(tmp_path, f"{column}, temperature.gpu\n{cells[0]}, 34\n{cells[1]}, 35\n")
+    assert [note[-5:] for note in found.notes] == ["GPU 0", "GPU 1"]
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A2", "Tesla T4", "GeForce GT 710", "Quadro P400"])
+def test_rows_without_header_may_have_any_model_and_order(tmp_path: Path, name: str) -> None:
+    for row in (f"0, 00000000:3B:00.0, {name}, 34", f"0, {name}, 00000000:3B:00.0", f"0, 34, {name}, 00000000:3B:00.0"):
+        (found,) = imported_gpus(tmp_path, f"{row}\n").devices
+        assert (found.index, found.bus_id, found.name) == (0, "0000:3b:00.0", name)
+    (found,) = imported_gpus(tmp_path, f"{name}, 7, 00000000:3B:00.0\n").devices
+    assert (found.bus_id, found.name) == ("0000:3b:00.0", name)
+
+
+@pytest.mark.parametrize(
+    ("columns", "field", "value"),
+    [
+        ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
+        ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
+        ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
+        (
+            {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
+            "clock_event_reasons",
+            (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
+        ),
+        (
+            {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
+            "clock_event_reasons",
+            (EVENT_SW_POWER_CAP,),
+        ),
+        ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
+        ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
+        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
+        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
+        ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
+        ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
+        ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
+        ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
+        ({"temperature.gpu": "-3"}, "temperature_c", -3),
+        ({"temperature.gpu": "34 F"}, "temperature_c", None),
+        ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
+        ({"pcie.link.width.current": "16"}, "pcie_width", 16),
+        ({"pcie.link.width.current": "16x"}, "pcie_width", 16),
+        ({"remapped_rows.pending": "1"}, "remapped_rows_pending", True),
+        ({"remapped_rows.pending": "no"}, "remapped_rows_pending", False),
+    ],
+)
+def test_value_in_other_forms(tmp_path: Path, columns: dict[str, str], field: str, value: Any) -> None:
+    text = f"index, {', '.join(columns)}\n0, {', '.join(columns.values())}\n"
+    (found,) = imported_gpus(tmp_path, text).devices
+    assert getattr(found, field) == value
+    assert (found.errors.get(field) is None) is (value is not None)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_unread"),
+    [
+        ("1, NVIDIA Test 40GB, 00000000:AF:00.0", False),
+        ("index, name, pci.bus_id", False),
+        ("1, NVIDIA Test 40GB", True),
+        ("1, NVIDIA Test 40GB, 00000000:AF:00.0, more", True),
+        ("one, NVIDIA Test 40GB, [N/A]", True),
+        ("[Unknown Error], NVIDIA Test 40GB, 00000000:AF:00.0", False),
+    ],
+)
+def test_line_that_is_not_a_row_is_not_read(tmp_path: Path, line: str, *, is_unread: bool) -> None:
+    text = f"index, name, pci.bus_id\n0, NVIDIA Test 40GB, 00000000:3B:00.0\n\n{line}\n"
+    facts = imported(tmp_path, text).facts
+    gpus, unread = facts[Gpus], facts.get(ImportedLines)
+    assert isinstance(gpus, Gpus)
+    assert (len(gpus.devices), unread is not None) == ((1 if is_unread or line.startswith("index") else 2), is_unread)
+
+
+def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
+    assert [gpu.temperature_c for gpu in imported_gpus(tmp_path, "index, temperature.gpu\n0, 34\n1, 3").devices] == [34]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [(UUID.format(3), False), (f"{UUID.format(3)}, 34", True), ("34, 00000000:3B:00.0", True), ("34, 35", False)],
+)
+def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
+    assert is_row(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("nvidia-smi --query-gpu=name --format=csv", True),
+        ("nvidia-smi --query-gpu=name", False),
+        ("nvidia-smi --query-compute-apps=pid --format=csv", False),
+        ("", False),
+    ],
+)
+def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
+    assert is_query(command) is expected

@@ -103,3 +103,92 @@ def test_listed_mig_devices_show_that_mig_is_on(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, text)
     assert [gpu.mig_mode for gpu in gpus.devices] == [True, None]
     assert gpus.devices[0].errors["nvlinks"] == "not in nvidia-smi -L"
+
+
+HEAD = f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\n"
+SECOND = f"GPU 1: NVIDIA Test (UUID: {UUID.format(1)})\n"
+
+
+@pytest.mark.parametrize(
+    ("last", "is_read"),
+    [
+        ("\t Link 0: 25 GB/s", True),
+        ("\t Link 0: 26.562 GB/s", True),
+        ("\t Link 0: <inactive>", True),
+        ("\t Link 0: inactive", True),
+        ("\t Link 0: 25 GB", False),
+        ("\t Link 0: 2", False),
+        ("\t Link 0: <inact", False),
+    ],
+)
+def test_last_line_without_line_end_counts_if_it_is_complete(tmp_path: Path, last: str, *, is_read: bool) -> None:
+    first = imported_gpus(tmp_path, f"{HEAD}\t Link 1: 25 GB/s\n{last}").devices[0]
+    assert [link.index for link in first.nvlinks or ()] == ([1, 0] if is_read else [1])
+
+
+@pytest.mark.parametrize(
+    ("links", "index"),
+    [("\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n", 2), ("\t Link 0: 25 GB/s\n", None), ("", None)],
+)
+def test_last_gpu_of_a_file_has_as_many_links_as_the_others(tmp_path: Path, links: str, index: int | None) -> None:
+    first = f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
+    second = imported_gpus(tmp_path, f"{first}{SECOND}{links}").devices[1]
+    assert (second.nvlinks is None) is (index is None)
+    assert second.errors.get("nvlinks") == (CUT if index is None else None)
+    # An empty line shows that the output is complete.
+    second = imported_gpus(tmp_path, f"{first}{SECOND}{links}\n").devices[1]
+    assert len(second.nvlinks or ()) == links.count("Link")
+
+
+def test_last_gpu_may_have_no_links_for_another_reason(tmp_path: Path) -> None:
+    text = f"{HEAD}\t Link 0: 25 GB/s\n{SECOND}Device does not have or support Nvlink\n"
+    assert imported_gpus(tmp_path, text).devices[1].errors["nvlinks"] == "NVML_ERROR_NOT_SUPPORTED"
+    inactive = "NVML: Unable to retrieve NVLink information as all links are inactive"
+    two = imported_gpus(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n{SECOND}{inactive}\n").devices[1]
+    assert two.errors["nvlinks"] == inactive
+    strange = imported_gpus(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n{SECOND}Something else\n").devices[1]
+    assert (strange.nvlinks, strange.errors["nvlinks"]) == (None, "Something else")
+
+
+@pytest.mark.parametrize(
+    ("state", "link"),
+    [
+        ("25 GB/s", NvLink(index=3, active=True, speed_gbs=25.0)),
+        ("0 GB/s", NvLink(index=3, active=True, speed_gbs=0.0)),
+        ("53.125 GB/s", NvLink(index=3, active=True, speed_gbs=53.125)),
+        ("inactive", NvLink(index=3, active=False)),
+        ("<Inactive>", NvLink(index=3, active=False)),
+        ("", NvLink(index=3, errors={"active": "empty"})),
+        ("25 MB/s", NvLink(index=3, errors={"active": "25 MB/s"})),
+    ],
+)
+def test_state_of_a_link(tmp_path: Path, state: str, link: NvLink) -> None:
+    assert imported_gpus(tmp_path, f"{HEAD}\t Link 3: {state}\n\n").devices[0].nvlinks == (link,)
+
+
+def test_counters_of_several_links_are_counted(tmp_path: Path) -> None:
+    lines = [f"Link {number}: Replay Errors: {number}" for number in range(1, 6)]
+    found = imported(tmp_path, counters(*lines)).facts[Diagnostics]
+    assert isinstance(found, Diagnostics)
+    first, second = found.results
+    assert (first.message, second.status) == ("", "warn")
+    assert [f"link {number}: {number} Replay Errors" in second.message for number in range(1, 6)] == [True] * 3 + [
+        False
+    ] * 2
+    assert "2 more" in second.message
+
+
+def test_gpus_without_counters_have_no_result(tmp_path: Path) -> None:
+    facts = imported(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n{SECOND}\t Link 0: Replay Errors: 1\n").facts
+    found = facts[Diagnostics]
+    assert isinstance(found, Diagnostics)
+    assert [(item.subject, item.status) for item in found.results] == [("GPU 1", "warn")]
+    assert Diagnostics not in imported(tmp_path, NVLINK).facts
+
+
+def test_last_gpu_is_compared_with_the_one_with_the_most_links(tmp_path: Path) -> None:
+    none = f"{HEAD}Device does not have or support Nvlink\n"
+    text = f"{none}{SECOND}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
+    third = SECOND.replace("GPU 1:", "GPU 2:").replace(UUID.format(1), UUID.format(2))
+    assert imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n").devices[2].errors["nvlinks"] == CUT
+    assert len(imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n\n").devices[2].nvlinks or ()) == 1

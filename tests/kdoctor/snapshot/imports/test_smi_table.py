@@ -107,3 +107,66 @@ def test_row_that_was_not_understood_is_kept(tmp_path: Path) -> None:
 def test_gpu_that_needs_a_reset_is_read(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TABLE.replace("   0MiB /  40960MiB", "GPU requires reset "))
     assert (gpus.not_understood, gpus.devices[1].errors["memory_used_bytes"]) == ((), "GPU requires reset")
+
+
+ROW_3 = """\
+|   3  NVIDIA Test 40GB               On  |   00000000:5E:00.0 Off |                  N/A |
+| 30%   41C    P8             15W /  70W |       0MiB /  15360MiB |      0%      Default |
+"""
+
+
+def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> None:
+    """Before drivers with MIG, a row has two lines."""
+    head, _, rest = TABLE.partition("|   0  NVIDIA Test")
+    processes = rest[rest.index("\n+---", rest.index("N/A |\n+")) + 1 :]
+    for between in ("", "+------+\n"):
+        text = f"{head}{ROW_3}{between}{ROW_3.replace('   3  ', '   4  ').replace('5E', '5F')}{processes}"
+        first, second = imported_gpus(tmp_path, text).devices
+        assert (first.index, first.bus_id, first.fan_speed_percent, first.mig_mode) == (3, "0000:5e:00.0", 30, None)
+        assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "count"),
+    [("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None)],
+)
+def test_table_counts_the_gpus_if_it_lists_all(tmp_path: Path, command: str, first: int, count: int | None) -> None:
+    table = TABLE.replace("|   1  NVIDIA", f"|   {first + 1}  NVIDIA").replace("|   0  NVIDIA", f"|   {first}  NVIDIA")
+    gpus = imported_gpus(tmp_path, f"{command}{table}")
+    assert (gpus.count, [gpu.index for gpu in gpus.devices]) == (count, [first, first + 1])
+
+
+def test_table_without_processes_may_be_cut_off(tmp_path: Path) -> None:
+    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")]).count is None
+    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")] + "| Processes: |\n").count == 2
+
+
+def test_line_without_its_closing_bar_is_ignored(tmp_path: Path) -> None:
+    cut = imported_gpus(
+        tmp_path, TABLE[: TABLE.index("Exclusive") if "Exclusive" in TABLE else TABLE.index("E. Process")]
+    )
+    assert (cut.devices[1].ecc_uncorrected_volatile, cut.devices[1].utilization_gpu_percent) == (17, None)
+    head = imported_gpus(tmp_path, TABLE.replace("CUDA UMD Version: 13.3     |", "CUDA UMD Version: 13.3"))
+    assert head.cuda_driver_version is None
+
+
+def test_several_processes_of_each_gpu(tmp_path: Path) -> None:
+    row = "|    0   N/A  N/A            4711      C   /opt/job/bin/python                    1190MiB |\n"
+    rows = (
+        row
+        + row.replace("4711", "4712").replace("1190MiB", "    N/A")
+        + row.replace("|    0", "|    1").replace("4711", "4713").replace("/opt/job/bin/python", "...job/bin/python  ")
+    )
+    first, second = imported_gpus(tmp_path, TABLE.replace(row, rows)).devices
+    assert [(one.pid, one.used_memory_bytes) for one in first.processes or ()] == [(4711, 1190 * MIB), (4712, None)]
+    assert [(one.pid, one.name) for one in second.processes or ()] == [(4713, None)]
+    assert [one.pid for one in second.graphics_processes or ()] == [80]
+    assert first.graphics_processes == ()
+
+
+def test_lost_and_damaged_gpus_below_the_table(tmp_path: Path) -> None:
+    lost = "Unable to determine the device handle for GPU2: 0000:D8:00.0: Unknown Error\n"
+    damaged = "WARNING: infoROM is corrupted at gpu 0000:AF:00.0\n"
+    gpus = imported_gpus(tmp_path, f"{TABLE}{lost}{damaged}")
+    assert [gpu.errors.get("handle") for gpu in gpus.devices] == [None, None, "Unknown Error"]
+    assert [gpu.errors.get("inforom") for gpu in gpus.devices] == [None, "infoROM is corrupted", None]

@@ -95,3 +95,61 @@ def test_row_that_is_cut_in_a_later_column_keeps_its_levels(tmp_path: Path) -> N
 def test_range_of_cpus_is_bounded(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TOPOLOGY.replace("4-7", "4-99999999"))
     assert gpus.devices[2].cpu_affinity == tuple(range(4, 4 + 4097))
+
+
+def test_rows_after_other_lines_are_read(tmp_path: Path) -> None:
+    head, first, second, third, adapter, *_ = TOPOLOGY.splitlines()
+    mixed = f"{head}\n{adapter}\n{first}\n\nanother line\n{second}\n{third}\n"
+    assert imported_gpus(tmp_path, mixed) == imported_gpus(tmp_path, TOPOLOGY)
+
+
+def test_matrix_of_selected_gpus_does_not_count_the_gpus(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, "\tGPU0\tGPU2\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU2\tSYS\t X \t14-27\n")
+    assert gpus.count is None
+    assert [gpu.index for gpu in gpus.devices] == [0, 2]
+    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs] == [(0, 2, "SYS")]
+
+
+def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:
+    found = imported(tmp_path, "\tGPU0\tCPU Affinity\nGPU0\t X \t0-13\n")
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert (gpus.count, gpus.pairs, found.notes) == (1, (), ())
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (("OK", "OK"), ("OK", None)),
+        (("OK", "GNS"), ("GNS", None)),
+        (("TNS", "OK"), ("TNS", None)),
+        (("OK", "??"), (None, "??")),
+        (("??", "OK"), (None, "??")),
+    ],
+)
+def test_access_of_each_pair(tmp_path: Path, cells: tuple[str, str], found: tuple[str | None, str | None]) -> None:
+    there, back = cells
+    text = f" \tGPU0\tGPU1\tGPU2\n GPU0\tX\tOK\t{there}\n GPU1\tOK\tX\tCNS\n GPU2\t{back}\tCNS\tX\n"
+    pairs = {(pair.first, pair.second): pair for pair in imported_gpus(tmp_path, text).pairs}
+    assert (pairs[0, 1].p2p_read, pairs[1, 2].p2p_read) == ("OK", "CNS")
+    assert (pairs[0, 2].p2p_read, pairs[0, 2].errors.get("p2p_read")) == found
+
+
+def test_incomplete_last_cell_of_an_access_matrix_is_ignored(tmp_path: Path) -> None:
+    pair = imported_gpus(tmp_path, " \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tC").pairs[0]
+    assert (pair.p2p_read, pair.errors.get("p2p_read")) == ("CNS", None)
+
+
+@pytest.mark.parametrize(
+    ("affinity", "cpus"), [("0", (0,)), ("0-1", (0, 1)), ("5,7", (5, 7)), ("3-4,8", (3, 4, 8)), ("0-", None)]
+)
+def test_set_of_cpus(tmp_path: Path, affinity: str, cpus: tuple[int, ...] | None) -> None:
+    (gpu,) = imported_gpus(tmp_path, f"\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t{affinity}\t1\n").devices
+    assert (gpu.cpu_affinity, gpu.numa_affinity) == (cpus, (1,))
+    assert gpu.errors.get("cpu_affinity") == (None if cpus else affinity)
+
+
+@pytest.mark.parametrize(("cell", "level"), [("PIX", "PIX"), ("PXB", "PXB"), ("NODE", "NODE"), ("SOC", "SYS")])
+def test_level_of_a_pair(tmp_path: Path, cell: str, level: str) -> None:
+    (pair,) = imported_gpus(tmp_path, f"\tGPU0\tGPU1\nGPU0\t X \t{cell}\nGPU1\t{cell}\t X \n").pairs
+    assert (pair.level, pair.nvlinks, pair.error) == (level, 0, None)

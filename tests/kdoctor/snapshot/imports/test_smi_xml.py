@@ -125,3 +125,55 @@ def test_depth_of_a_document_is_bounded(levels: int, is_read: bool, tmp_path: Pa
 def test_depth_is_that_of_open_elements(tmp_path: Path) -> None:
     text = xml("3B").replace("<fan_speed>", "<a></a>" * 100 + "<fan_speed>", 1)
     assert len(imported_gpus(tmp_path, text).devices) == 1
+
+
+def test_first_of_equal_elements_counts(tmp_path: Path) -> None:
+    text = xml("3B").replace("<fan_speed>", "<fan_speed>77 %</fan_speed><fan_speed>")
+    text = text.replace("<driver_version>", "<driver_version>470.1</driver_version><driver_version>")
+    gpus = imported_gpus(tmp_path, text)
+    assert (gpus.devices[0].fan_speed_percent, gpus.driver_version) == (77, "470.1")
+
+
+def test_address_is_that_of_the_gpu_or_of_its_pci_device(tmp_path: Path) -> None:
+    text = xml("3B").replace(' id="00000000:3B:00.0"', "")
+    assert imported_gpus(tmp_path, text).devices[0].bus_id is None
+    text = text.replace("<pci>", "<pci><pci_bus_id>00000000:5E:00.0</pci_bus_id>")
+    assert imported_gpus(tmp_path, text).devices[0].bus_id == "0000:5e:00.0"
+    text = xml("3B").replace("<pci>", "<pci><pci_bus_id>00000000:5E:00.0</pci_bus_id>")
+    assert imported_gpus(tmp_path, text).devices[0].bus_id == "0000:3b:00.0"
+
+
+def test_text_around_elements_is_not_that_of_an_entry(tmp_path: Path) -> None:
+    text = xml("3B").replace("<compute_mode>", "stray<compute_mode>").replace("</fan_speed>", "</fan_speed>stray")
+    text = text.replace("<remapped_rows>N/A", "<remapped_rows>stray<pending>Yes</pending>stray")
+    gpu = imported_gpus(tmp_path, text).devices[0]
+    assert (gpu.compute_mode, gpu.fan_speed_percent, gpu.remapped_rows_pending) == ("prohibited", 31, True)
+    assert imported_gpus(tmp_path, text).not_understood == ()
+
+
+def test_each_process_has_its_own_values(tmp_path: Path) -> None:
+    second = (
+        "<process_info><pid>100</pid><type>G</type><process_name>Xorg</process_name>"
+        "<used_memory>N/A</used_memory><frobnication>Failed</frobnication></process_info>"
+    )
+    gpus = imported_gpus(tmp_path, xml("3B", "AF").replace("        </processes>", f"{second}</processes>", 1))
+    first, other = gpus.devices
+    assert [(one.pid, one.name) for one in first.processes or ()] == [(99, "python")]
+    assert [(one.pid, one.used_memory_bytes) for one in first.graphics_processes or ()] == [(100, None)]
+    assert other.graphics_processes == ()
+    assert [line.partition(": ")[2] for line in gpus.not_understood] == ["processes/frobnication: Failed"]
+
+
+def test_text_in_place_of_the_processes_is_the_reason(tmp_path: Path) -> None:
+    text = xml("3B")
+    start, end = text.index("<processes>"), text.index("</processes>")
+    gpu = imported_gpus(tmp_path, text[:start] + "<processes>N/A" + text[end:]).devices[0]
+    assert (gpu.processes, gpu.errors["processes"]) == (None, "N/A")
+    gpu = imported_gpus(tmp_path, text[:start] + text[end + len("</processes>") :]).devices[0]
+    assert (gpu.processes, gpu.errors["processes"]) == (None, "not in nvidia-smi -q -x")
+
+
+def test_only_the_last_gpu_of_a_cut_document_is_cut_off(tmp_path: Path) -> None:
+    text = xml("3B", "AF")
+    first, second = imported_gpus(tmp_path, text[: text.rindex("</gpu>")]).devices
+    assert (first.errors["nvlinks"], second.errors["nvlinks"]) == ("not in nvidia-smi -q -x", CUT)

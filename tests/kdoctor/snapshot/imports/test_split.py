@@ -333,3 +333,129 @@ def test_prefix_of_a_host_is_taken_from_four_lines(tmp_path: Path) -> None:
         else:
             with pytest.raises(UsageError):
                 import_files([path])
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n\n\n\n", "a line\n" * 10])
+def test_dump_after_xml_is_found_wherever_it_begins(tmp_path: Path, between: str) -> None:
+    assert kinds(tmp_path, f"{xml('3B')}{between}{LSPCI}") == ["nvidia-smi -q -x", "lspci -vvv"]
+
+
+def test_text_within_xml_begins_no_dump(tmp_path: Path) -> None:
+    text = xml("3B").replace("<fan_speed>", f"\n{NVLINK}{LOG}<fan_speed>")
+    assert kinds(tmp_path, text) == ["nvidia-smi -q -x"]
+
+
+@pytest.mark.parametrize(("marked", "is_removed"), [(10, True), (9, True), (8, False)])
+@pytest.mark.parametrize("mark", ["> ", "[pod/driver-7x9zq/driver] ", "node17: ", "2025-02-23T16:24:18.123Z "])
+def test_mark_of_nine_lines_in_ten_is_removed(mark: str, marked: int, *, is_removed: bool) -> None:
+    lines = [f"{mark if place < marked else ''}line {place}" for place in range(10)]
+    plain = [f"line {place}" for place in range(10)]
+    assert split.unquote(lines) == (plain if is_removed else lines)
+    assert split.unquote([*lines, "", "  "]) == ([*plain, "", "  "] if is_removed else [*lines, "", "  "])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_unpacked_file_at_the_limit_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(pack(LSPCI.encode() * 20))
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) * 20)
+    assert len(read_sections(path)) == 1
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) * 20 - 1)
+    with pytest.raises(UsageError, match="the limit for a dump"):
+        read_sections(path)
+
+
+def test_numbers_of_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(
+        f"\nfirst\n{RULE}\nsecond\n{TABLE}$ lspci -vvv\nthird\n{LSPCI}$ dmesg\n{LOG}last\n", encoding="utf-8"
+    )
+    table, lspci, log = read_sections(path)
+    start = 4 + TABLE.index("+--") // len("Mon Jan  5 10:00:00 2026\n")
+    assert (table.lines[0][:12], table.first) == ("| NVIDIA-SMI", start + 2)
+    assert [number for number, text in table.skipped if text in ("first", "second")] == [2, 4]
+    third = 4 + TABLE.count("\n") + 2
+    assert (lspci.first, lspci.skipped) == (third + 1, ((third, "third"),))
+    assert log.first == third + LSPCI.count("\n") + 2
+    assert log.lines[-1] == "last"
+
+
+def test_command_is_that_above_the_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(f"$ nvidia-smi topo -m\n{TOPOLOGY}$ sudo /usr/bin/lspci -vvv \n\n{LSPCI}", encoding="utf-8")
+    assert [section.command for section in read_sections(path)] == ["nvidia-smi topo -m", "sudo /usr/bin/lspci -vvv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        (TABLE, [(True, False)]),
+        (f"{TABLE}\n", [(True, True)]),
+        (TABLE.rstrip("\n"), [(False, False)]),
+        (TABLE + NVLINK, [(True, True), (True, False)]),
+        (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
+    ],
+)
+def test_last_dump_of_a_file_may_be_incomplete(tmp_path: Path, text: str, states: list[tuple[bool, bool]]) -> None:
+    path = tmp_path / "dump"
+    path.write_text(text, encoding="utf-8")
+    assert [(section.whole, section.ended) for section in read_sections(path)] == states
+
+
+@pytest.mark.parametrize(("lines", "is_found"), [(399, True), (400, False)])
+def test_name_that_identifies_json_is_near_its_start(tmp_path: Path, lines: int, *, is_found: bool) -> None:
+    text = "{" + "\n" * lines + '"DCGM Diagnostic": {}}\n'
+    if is_found:
+        assert kinds(tmp_path, text) == ["dcgmi diag"]
+    else:
+        with pytest.raises(UsageError):
+            kinds(tmp_path, text)
+
+
+@pytest.mark.parametrize(("empty", "first"), [(0, 1), (1, 1), (2, 4)])
+def test_declaration_belongs_to_xml_that_begins_within_three_lines(tmp_path: Path, empty: int, first: int) -> None:
+    declaration, _, rest = xml("3B").split("\n", maxsplit=2)
+    path = tmp_path / "dump"
+    path.write_text("\n".join((declaration, *[""] * empty, rest)), encoding="utf-8")
+    (section,) = read_sections(path)
+    assert (section.kind, section.first) == ("nvidia-smi -q -x", first)
+
+
+def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    title = "|  NVIDIA-SMI 570.158.01"
+    for length, kinds in ((100_000, 2), (100_001, 1)):
+        path.write_text(LOG + title.ljust(length) + "\n", encoding="utf-8")
+        assert len(list(read_sections(path))) == kinds
+
+
+def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    for above in ("$ dmesg", RULE):
+        path.write_text(f"first\n{above}\nsecond\n{LOG}", encoding="utf-8")
+        (section,) = read_sections(path)
+        assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
+        (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
+        (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
+        ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
+        ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+        (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
+    ],
+)
+def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert kinds(tmp_path, text) == found
+
+
+def test_comment_above_a_csv_table_does_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", encoding="utf-8")
+    (section,) = read_sections(path)
+    assert section.lines == ("name", "Tesla T4")

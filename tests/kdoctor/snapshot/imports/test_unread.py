@@ -184,3 +184,53 @@ def test_diagnosis_that_did_not_run_is_unknown(tmp_path: Path) -> None:
 def test_line_after_a_lost_gpu_is_counted(tmp_path: Path) -> None:
     lost = "Unable to determine the device handle for GPU0: 0000:3B:00.0: Unknown Error"
     assert unread(tmp_path, f"{lost}\n{STRANGE}\n") == [("file-0", 2, STRANGE)]
+
+
+def test_long_line_is_shortened(tmp_path: Path) -> None:
+    assert unread(tmp_path, f"{'x' * (MOST + 50)}\n{NVLINK}") == [("file-0", 1, "x" * MOST)]
+
+
+@pytest.mark.parametrize("number", [MOST, MOST + 1])
+def test_first_lines_are_kept_and_all_are_counted(tmp_path: Path, number: int) -> None:
+    found = imported(tmp_path, "".join(f"line {place}\n" for place in range(number)) + NVLINK).facts[ImportedLines]
+    assert isinstance(found, ImportedLines)
+    assert (found.count, len(found.lines), found.lines[-1].text) == (number, MOST, f"line {MOST - 1}")
+
+
+def test_everything_after_the_message_of_a_failure_is_kept(tmp_path: Path) -> None:
+    text = f"{FAILED}{STRANGE}\n\nand more\n"
+    assert unread(tmp_path, text) == [("file-0", 4, STRANGE), ("file-0", 6, "and more")]
+
+
+def test_lines_between_lost_gpus_are_kept(tmp_path: Path) -> None:
+    lost = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: Unknown Error\n"
+    text = f"{lost.format(0, '3B')}{STRANGE}\n{lost.format(1, 'AF')}and more\n"
+    assert unread(tmp_path, text) == [("file-0", 2, STRANGE), ("file-0", 4, "and more")]
+
+
+@pytest.mark.parametrize("text", [NCCL, HWLOC, xml("3B")])
+def test_lines_around_xml_are_kept(tmp_path: Path, text: str) -> None:
+    number = text.count("\n")
+    found = unread(tmp_path, f"{STRANGE}\n{text}{STRANGE}\n<frob/>\n")
+    assert found == [("file-0", 1, STRANGE), ("file-0", number + 2, STRANGE), ("file-0", number + 3, "<frob/>")]
+
+
+def test_unknown_field_is_kept_to_the_end_of_its_line(tmp_path: Path) -> None:
+    text = '{\n "DCGM Diagnostic": {"frob": 1, "status": "Pass", "nication": 2},\n "last": 3\n}\n'
+    assert unread(tmp_path, text) == [
+        ("file-0", 2, '"frob": 1, "status": "Pass", "nication": 2},'),
+        ("file-0", 2, '"nication": 2},'),
+        ("file-0", 3, '"last": 3'),
+    ]
+
+
+def test_row_of_the_table_is_listed_with_the_gpus_only(tmp_path: Path) -> None:
+    """A row among the GPUs is not understood; a row above or below them is an unread line."""
+    lines = TABLE.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("|==")) + 1
+    end = next(place for place, line in enumerate(lines) if line.startswith("| Processes:"))
+    for place, is_row in ((first - 1, False), (first, True), (end - 1, True), (end, True), (end + 1, False)):
+        text = "\n".join([*lines[:place], ROW, *lines[place:], ""])
+        gpus = imported(tmp_path, text).facts[Gpus]
+        assert isinstance(gpus, Gpus)
+        assert (len(gpus.not_understood), len(unread(tmp_path, text))) == ((1, 0) if is_row else (0, 1)), place

@@ -1,0 +1,202 @@
+"""What follows from the rows of a version matrix."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
+from kdoctor.matrix.keras import KerasBehaviour
+from kdoctor.matrix.kernels import Kernels
+from kdoctor.matrix.model import CudaMajor, CudaRelease, GpuKind, Libraries, PtxVersion, Release, cudnn_requirement
+
+OWN = Kernels(cubins=(80,), ptx=("80",))
+"""Code with the PTX of the build's CUDA."""
+
+
+@pytest.mark.parametrize(
+    ("name", "python", "found"),
+    [
+        ("numpy", None, "numpy>=1.26; python_version < '3.12'"),
+        ("numpy", "3.11", "numpy>=1.26; python_version < '3.12'"),
+        ("numpy", "3.12", "numpy>=2; python_version >= '3.12'"),
+        ("scipy", "3.11", None),
+        ("scipy", "3.9", "scipy<2; python_version < '3.10'"),
+        ("typing-extensions", None, "Typing_Extensions>=4"),
+        ("nvidia-cudnn-cu12", "3.11", "nvidia-cudnn-cu12>=9.3"),
+        ("absl-py", None, None),
+    ],
+)
+def test_requirement_of_a_release(name: str, python: str | None, found: str | None) -> None:
+    lines = (
+        "numpy>=1.26; python_version < '3.12'",
+        "numpy>=2; python_version >= '3.12'",
+        "scipy<2; python_version < '3.10'",
+        "Typing_Extensions>=4",
+    )
+    requirement = release("2.0.0", requires=lines).requirement(name, python)
+    assert (None if requirement is None else str(requirement).replace('"', "'")) == found
+
+
+def test_release_without_extra_requires_no_cudnn() -> None:
+    assert cudnn_requirement(release("2.0.0", and_cuda=None)) is None
+    assert cudnn_requirement(release("2.0.0", and_cuda=("nvidia-nccl-cu12==2.23",))) is None
+    both = release("2.0.0", and_cuda=("nvidia-nccl-cu12==2.23", "nvidia-cudnn-cu12<10,>=9.3"))
+    assert str(cudnn_requirement(both)) == "nvidia-cudnn-cu12<10,>=9.3"
+    assert release("2.0.0", and_cuda=None).requirement("nvidia-cudnn-cu12") is None
+
+
+MAJORS = tuple(
+    CudaMajor(major=major, oldest_driver=driver, oldest_windows_driver=windows, source=SOURCE)
+    for major, driver, windows in ((11, "450.80.02", "452.39"), (12, "525.60.13", "527.41"))
+)
+RELEASES = tuple(
+    CudaRelease(release=name, driver=driver, source=SOURCE)
+    for name, driver in (
+        ("12.4.0", "550.54.14"),
+        ("12.5.1", "555.42.06"),
+        ("12.5.0", "555.42.02"),
+        ("12.6.0", None),
+        ("12.6.1", "560.35.03"),
+        ("12.8.0", None),
+    )
+)
+ISAS = (PtxVersion(isa="8.4", cuda="12.4", source=SOURCE), PtxVersion(isa="8.0", cuda="12.0", source=SOURCE))
+MATRIX = small_matrix(release("2.0.0"), cuda_majors=MAJORS, cuda_releases=RELEASES, ptx_versions=ISAS)
+
+
+@pytest.mark.parametrize(
+    ("isa", "cuda", "driver"),
+    [
+        (None, "12.5.1", "555.42.02"),  # the first driver of the minor release
+        (None, "12.5", "555.42.02"),
+        (None, "12.6.0", "560.35.03"),
+        (None, "12.8", None),
+        (None, "12.7", None),
+        (None, "12.0.1", "525.60.13"),  # every driver of CUDA 12
+        (None, "11.0", "450.80.02"),
+        (None, "13.0", None),
+        ("8.4", "12.5.1", "550.54.14"),
+        ("8.0", "12.5.1", "525.60.13"),
+        ("8.9", "12.5.1", None),
+    ],
+)
+def test_driver_that_compiles_ptx(isa: str | None, cuda: str, driver: str | None) -> None:
+    assert MATRIX.ptx_driver(Kernels(cubins=(), ptx=("80",), ptx_isa=isa), cuda) == driver
+
+
+def test_oldest_driver_of_a_major_release() -> None:
+    assert [MATRIX.oldest_driver(cuda) for cuda in ("11.8", "12.5.1", "13.0")] == ["450.80.02", "525.60.13", None]
+    assert MATRIX.oldest_driver("11.8", windows=True) == "452.39"
+    assert MATRIX.oldest_driver("13.0", windows=True) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "major"),
+    [
+        ({"cudnn": "8.9"}, 8),
+        ({"cudnn": None}, 9),  # the lowest that it requires
+        ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12<10,>=8.6",)}, 8),
+        ({"cudnn": None, "and_cuda": None}, None),
+        ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12",)}, None),
+    ],
+)
+def test_major_release_of_cudnn(changes: dict[str, object], major: int | None) -> None:
+    assert MATRIX.cudnn_major(release("2.0.0", **changes)) == major
+
+
+def test_libraries_of_a_release_are_those_of_all_rows_that_fit() -> None:
+    rows = (
+        Libraries(cuda=12, sonames={"cudart": "libcudart.so.12"}, source=SOURCE),
+        Libraries(cuda=11, sonames={"cudart": "libcudart.so.11.0"}, source=SOURCE),
+        Libraries(cudnn=9, sonames={"cudnn": "libcudnn.so.9"}, source=SOURCE),
+        Libraries(cudnn=8, sonames={"cudnn": "libcudnn.so.8"}, source=SOURCE),
+        Libraries(cuda=12, nccl="dynamic", sonames={"nccl": "libnccl.so.2"}, source=SOURCE),
+    )
+    matrix = small_matrix(libraries=rows)
+    static = release("2.0.0")
+    assert matrix.sonames(static) == {"cudart": "libcudart.so.12", "cudnn": "libcudnn.so.9"}
+    dynamic = static.model_copy(update={"nccl": static.nccl.model_copy(update={"linkage": "dynamic"})})
+    assert matrix.sonames(dynamic).keys() == {"cudart", "cudnn", "nccl"}
+    assert matrix.sonames(release("2.0.0", cuda="11.8", cudnn="8.6")) == {
+        "cudart": "libcudart.so.11.0",
+        "cudnn": "libcudnn.so.8",
+    }
+
+
+def test_matrix_is_old_when_newer_releases_are_likely() -> None:
+    updated = dt.date(2026, 1, 1)
+    matrix = small_matrix(updated=updated.isoformat())
+    found = {days: matrix.too_old(updated + dt.timedelta(days=days)) for days in (-1, 0, 90, 91, 5000)}
+    assert [found[days] for days in (-1, 0, 90)] == [None] * 3
+    assert [(found[days] or "").partition(":")[0] for days in (91, 5000)] == ["91 days old", "5000 days old"]
+
+
+def test_known_combinations_of_given_versions() -> None:
+    rows = (
+        bad("a", {"tensorflow": "==2.0.0"}),
+        bad("b", {"tensorflow": ">=2.0", "cudnn": "<9.5"}),
+        bad("c", {"tensorflow": ">2.0"}),
+        bad("d", {"tensorflow": ">=2.0", "numpy": ">=2"}),
+    )
+    matrix = small_matrix(known_bad=rows)
+
+    def ids(**versions: str) -> list[str]:
+        return [row.id for row in matrix.known_bad_for(versions)]
+
+    assert ids(tensorflow="2.0.0") == ["a"]
+    assert ids(tensorflow="2.0.0", cudnn="9.4") == ["a", "b"]
+    assert ids(tensorflow="2.1.0rc0", cudnn="9.6") == ["c"]
+    assert ids(cudnn="9.4") == []
+
+
+def test_rows_are_found_by_their_keys() -> None:
+    two, three = release("2.0.0"), release("3.0.0")
+    matrix = small_matrix(two, three)
+    assert (matrix.release("2.0.0"), matrix.release("3.0.0"), matrix.release("4.0.0")) == (two, three, None)
+    assert [kind and kind.architecture for kind in map(matrix.capability, ("8.0", "9.0", "7.0"))] == [
+        "Ampere",
+        "Hopper",
+        None,
+    ]
+    assert [found and found.platform for found in map(matrix.elsewhere, ("windows", "linux-x86_64", None))] == [
+        "windows",
+        None,
+        None,
+    ]
+    assert matrix.of("tensorflow") is matrix
+    assert (matrix.of("jax").framework, matrix.of("jax").releases) == ("JAX", matrix.jax)
+
+
+def test_first_row_about_keras_counts() -> None:
+    first, second = (
+        KerasBehaviour(
+            versions=versions, weights="right", reported="right", ragged=text, empty_replica=text, source=SOURCE
+        )
+        for versions, text in ((">=3.0,<3.5", "first"), (">=3.2", "second"))
+    )
+    matrix = small_matrix(keras=(first, second))
+    found = [matrix.keras_behaviour(version) for version in ("3.0", "3.4.0", "3.5.0", "2.15", "3.6.0rc1")]
+    assert found == [first, first, second, None, second]
+
+
+@pytest.mark.parametrize(
+    ("lists", "arm_only"),
+    [
+        ({"data_center": ("A",), "arm_models": ("C",)}, False),
+        ({"models": ("B",), "arm_models": ("C",)}, False),
+        ({"arm_models": ("C",)}, True),
+    ],
+)
+def test_models_of_a_capability(lists: dict[str, tuple[str, ...]], *, arm_only: bool) -> None:
+    kind = GpuKind.model_validate({"capability": "12.1", "architecture": "X", "source": SOURCE, **lists})
+    assert (kind.names, kind.arm_only, kind.number) == (tuple(sum(lists.values(), ())), arm_only, 121)
+
+
+@pytest.mark.parametrize(("kernel_gen", "number"), [(None, 1), (PTX_8_5, 2)])
+def test_code_of_a_release(kernel_gen: Kernels | None, number: int) -> None:
+    found: Release = release("2.0.0", kernel_gen=kernel_gen)
+    assert found.kernels == (OWN, PTX_8_5)[:number]
+    assert not found.prerelease
+    assert release("2.1.0rc0").prerelease

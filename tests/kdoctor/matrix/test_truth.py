@@ -1,0 +1,137 @@
+"""What distributed Keras does, as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.matrices import SOURCE, release, small_matrix
+from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature, features_of
+from kdoctor.matrix.truth import KerasOnReplicas, Span, describe, features_of_checks, for_release, spans, titles
+
+
+def known(feature: str, result: str = "wrong") -> KnownFeature:
+    return KnownFeature(feature=feature, result=result, observed="x", basis="measured")  # type: ignore[arg-type]
+
+
+def row(feature: str, *releases: str, result: str = "wrong", package: str = "keras") -> KerasFeature:
+    values = {"feature": feature, "package": package, "releases": releases, "result": result, "source": SOURCE}
+    return KerasFeature.model_validate({**values, "observed": f"as in {releases[-1]}"})
+
+
+def measured(version: str, package: str = "keras") -> KerasRelease:
+    values = {"package": package, "release": version, "tensorflow": "2.0", "python": "3.11", "measured": "2026-01-01"}
+    return KerasRelease.model_validate({**values, "source": SOURCE})
+
+
+FEATURES = {
+    name: MeasuredFeature(feature=name, title=title, checks=checks)
+    for name, title, checks in (
+        ("a/clip", "clipping", ("smoke.clip",)),
+        ("b/clip", "clipping", ("smoke.clip", "smoke.other")),
+        ("c/loss", "losses", ("smoke.loss",)),
+        ("d/none", "nothing", ()),
+    )
+}
+MATRIX = small_matrix(
+    features=FEATURES,
+    keras_releases=(measured("3.2.1"), measured("3.10.0"), measured("3.11.0rc0"), measured("2.0.0", "tf_keras")),
+    keras_features=(
+        row("a/clip", "3.2.1", "3.10.0", "3.11.0rc0"),
+        row("c/loss", "3.10.0", result="right"),
+        row("d/none", "3.10.0", result="unsupported"),
+        row("c/loss", "2.0.0", result="hangs", package="tf_keras"),
+    ),
+)
+
+
+def test_features_with_one_title_are_named_once() -> None:
+    assert titles(MATRIX, ["a/clip", "b/clip", "x/y", "c/loss"]) == ["clipping", "x/y", "losses"]
+    assert describe(MATRIX, [known("a/clip"), known("c/loss", "hangs"), known("x/y")]) == (
+        "wrong without an error with clipping, x/y; hangs with losses"
+    )
+    assert describe(MATRIX, [known("a/clip", "right"), known("c/loss", "unsupported")]) == ""
+    assert describe(MATRIX, []) == ""
+
+
+def test_number_of_named_features_is_bounded() -> None:
+    found = [known(f"x/{number}") for number in range(4)]
+    assert "x/3" in describe(MATRIX, found)
+    assert describe(MATRIX, found, most=4) == describe(MATRIX, found)
+    assert "x/1" in describe(MATRIX, found, most=2)
+    assert "x/2" not in describe(MATRIX, found, most=2)
+    assert "2 more" in describe(MATRIX, found, most=2)
+
+
+@pytest.mark.parametrize(
+    ("checks", "features"),
+    [
+        (["smoke.clip"], ["a/clip", "b/clip"]),
+        (["smoke.other", "smoke.loss"], ["b/clip", "c/loss"]),
+        (["smoke.unknown"], []),
+        ([], []),
+    ],
+)
+def test_features_that_checks_judge(checks: list[str], features: list[str]) -> None:
+    assert features_of_checks(MATRIX, checks) == features
+
+
+def test_features_of_a_package() -> None:
+    assert features_of(MATRIX.keras_features) == ("a/clip", "c/loss", "d/none")
+    assert features_of(MATRIX.keras_features, "tf_keras") == ("c/loss",)
+
+
+@pytest.mark.parametrize(("releases", "named"), [(("3.1",), "3.1"), (("3.1", "3.2", "3.4"), "3.1 to 3.4")])
+def test_span_names_its_ends(releases: tuple[str, ...], named: str) -> None:
+    span = Span(package="keras", releases=releases, result="crashes", observed="signal 11")
+    assert span.text == f"{named}: crashes (signal 11)"
+
+
+def test_spans_are_by_package_and_feature() -> None:
+    found = [(span.package, span.releases, span.observed) for span in spans(MATRIX, "c/loss")]
+    assert found == [("keras", ("3.10.0",), "as in 3.10.0"), ("tf_keras", ("2.0.0",), "as in 2.0.0")]
+    rows = (row("c/loss", "3.10.0", "3.9.0"), row("c/loss", "3.2.0"), row("c/loss", "3.9.0", result="right"))
+    split = spans(small_matrix(keras_features=rows), "c/loss")
+    assert [(span.releases, span.result, span.observed) for span in split] == [
+        (("3.2.0",), "wrong", "as in 3.2.0"),
+        (("3.9.0",), "right", "as in 3.9.0"),
+        (("3.10.0",), "wrong", "as in 3.9.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("requires", "tf_keras", "found"),
+    [
+        (("keras>=3.0",), None, [("keras", "3.10.0", 2, ["a/clip"])]),
+        (("keras<3.10",), None, [("keras", "3.2.1", 1, ["a/clip"])]),
+        (("keras>=4",), None, []),
+        (("keras-nightly>=3.0",), None, [("keras", "3.11.0rc0", 1, ["a/clip"])]),
+        ((), "2.0.0", [("tf_keras", "2.0.0", 1, ["c/loss"])]),
+        ((), "2.1.0", []),
+        ((), None, []),
+        (
+            ("keras>=3.0",),
+            "2.0.0",
+            [("keras", "3.10.0", 2, ["a/clip"]), ("tf_keras", "2.0.0", 1, ["c/loss"])],
+        ),
+    ],
+)
+def test_keras_of_a_release_of_tensorflow(
+    requires: tuple[str, ...], tf_keras: str | None, found: list[tuple[str, str, int, list[str]]]
+) -> None:
+    keras = for_release(MATRIX, release("2.0.0", requires=requires, tf_keras=tf_keras))
+    assert [
+        (item.package, item.release, item.features, [defect.feature for defect in item.defects]) for item in keras
+    ] == found
+
+
+@pytest.mark.parametrize(
+    ("features", "defects", "text"),
+    [
+        (1, (), "1 measured feature, no defect"),
+        (3, (), "3 measured features, no defect"),
+        (3, (known("c/loss"),), "1 of 3 measured features fail: wrong without an error with losses"),
+    ],
+)
+def test_keras_in_one_sentence(features: int, defects: tuple[KnownFeature, ...], text: str) -> None:
+    found = KerasOnReplicas(package="keras", release="3.10.0", features=features, defects=defects)
+    assert found.text(MATRIX) == text

@@ -198,7 +198,6 @@ class Recorder:
     def pending(self) -> Iterator[tuple[str, list[int], list[Any]]]:
         """The tensors that were not read yet: name, steps and values. They are forgotten."""
         taken, self._pending = self._pending, []
-        self.steps_read += len(taken)
         for name in dict.fromkeys(name for _, logs in taken for name in logs):
             found = [(step, logs[name]) for step, logs in taken if name in logs]
             yield name, [step for step, _ in found], [value for _, value in found]

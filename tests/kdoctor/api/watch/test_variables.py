@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import kdoctor
 from kdoctor.api.watch.recorder import Recorder
 from kdoctor.api.watch.variables import note_gradients, read_pending
+
+np = pytest.importorskip("numpy")
 
 
 def test_batches_can_be_read_in_each_epoch() -> None:

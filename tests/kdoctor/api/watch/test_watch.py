@@ -9,12 +9,16 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import kdoctor
 from helpers.command import environ
+from helpers.locks import lock
+from kdoctor.errors import UsageError
+from kdoctor.lock.store import write_lock
 
 ROOT = Path(__file__).parents[4]
 QUICK = ("healthy", "planted", "single")
@@ -150,6 +154,20 @@ def begin_fit(**settings: Any) -> kdoctor.Watch:
     watch.set_model(Model())
     watch.on_train_begin()
     return watch
+
+
+def test_digest_of_the_lock_becomes_a_tag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    recorded, tags = lock(), dict[str, str]()
+    write_lock(tmp_path / "node.lock.yaml", recorded, None)
+    monkeypatch.setitem(sys.modules, "mlflow", SimpleNamespace(active_run=object, set_tags=tags.update))
+    watch = begin_fit(lock=tmp_path / "node.lock.yaml")
+    assert tags["kdoctor.lock"] == recorded.digest
+    assert "kdoctor.verdict" not in tags
+    watch.on_train_end()
+    assert watch.report is not None
+    assert tags["kdoctor.verdict"] == watch.report.verdict.conclusion.value
+    with pytest.raises(UsageError, match=r"none\.lock\.yaml"):
+        begin_fit(lock=tmp_path / "none.lock.yaml")
 
 
 def fit_epoch(watch: kdoctor.Watch, losses: list[float]) -> None:

@@ -72,7 +72,8 @@ def plan_of(limits: Mapping[str, Mapping[str, Any]]) -> Plan:
         ValueError: a limit is not that of a check, or its value does not fit.
     """
     checks = [check for check in load_catalog().checks.values() if check.family == FAMILY]
-    if not isinstance(limits, Mapping) or not all(isinstance(one, Mapping) for one in limits.values()):
+    given: Any = limits
+    if not (isinstance(given, Mapping) and all(isinstance(one, Mapping) for one in given.values())):
         raise ValueError(
             f"limits: expected parameters by check, {{'watch.step-time': {{'factor': 1.2}}}}; found {limits!r}"
         )

@@ -1,4 +1,4 @@
-"""A training of Keras on JAX under ``kdoctor.Watch``: one bit of one replica changes before step 22."""
+"""Trainings on JAX under ``kdoctor.Watch``: a bit of a replica changes before step 22 of a fit; a custom loop."""
 
 from __future__ import annotations
 
@@ -34,6 +34,18 @@ class Plant(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
         model._jax_state["trainable_variables"][place] = changed
 
 
+def loop(model: Any) -> list[str]:
+    """Subjects and findings of a custom loop with a NaN in its loss, and one in a gradient."""
+    with kdoctor.Watch(model=model, history=False) as watch:
+        for step in range(12):
+            gradients = [jax.numpy.ones(one.shape) for one in model.trainable_variables]
+            gradients[1] += jax.numpy.nan if step == 9 else 0.0
+            watch.step(jax.numpy.float32(jax.numpy.nan if step == 5 else 1.0), gradients=gradients)
+    assert watch.report is not None
+    found = next(result for result in watch.report.results if result.id == "watch.finite").findings
+    return [f"{judged.finding.subject}: {judged.finding.observed}" for judged in found]
+
+
 def main() -> None:
     """Print the findings of ``watch.replicas-equal``, and whether TensorFlow was imported."""
     logging.getLogger("kdoctor.watch").setLevel(logging.CRITICAL)
@@ -48,6 +60,7 @@ def main() -> None:
     for result in watch.report.results:
         for judged in result.findings:
             sys.stdout.write(f"{result.id} {judged.finding.subject}: {judged.finding.observed}\n")
+    sys.stdout.write(f"{', '.join(loop(model))}\n")
     sys.stdout.write(f"tensorflow: {'tensorflow' in sys.modules}\n")
 
 

@@ -96,9 +96,19 @@ class Plants:
         return results(self.fit([self.at(24, plant)], self.data(bad_step=37)))
 
     def stall(self) -> Any:
-        """Step 30 takes longer than a busy machine delays any other, and so does a callback after the last step."""
-        model_is_saved = self.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: time.sleep(4))
-        return results(self.fit([self.at(30, lambda _: time.sleep(4), end=True), model_is_saved], stall_s=2))
+        """Step 30 takes longer than any step may on a busy machine, and so does a callback after the last step."""
+        watch = kdoctor.Watch(every=10, interval_s=0.1, history=False, stall_s=6)
+        slept: list[float] = []
+
+        def sleep(*_: Any, **__: Any) -> None:
+            assert watch._recorder is not None
+            slept.append(1.25 * watch._recorder.stall_after_s)
+            time.sleep(slept[-1])
+
+        model_is_saved = self.keras.callbacks.LambdaCallback(on_epoch_end=sleep)
+        callbacks = [self.at(30, sleep, end=True), model_is_saved, watch]
+        self.model().fit(watch.data(self.data()), verbose=0, callbacks=callbacks)
+        return {**results(watch), "slept": slept[0]}
 
     def starved(self) -> Any:
         def slow(*batch: Any) -> Any:

@@ -35,7 +35,7 @@ RULES = FOLDER / "prometheus-alerts.yml"
 DAY = 86400
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 120) -> Any:
     """Wait for a true value of the condition, and return it."""
     end = time.monotonic() + seconds
     while not (answer := condition()):

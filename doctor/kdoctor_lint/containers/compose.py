@@ -14,6 +14,8 @@ _SHARED_FOLDER = "/dev/shm"  # noqa: S108 - of the container
 _LOCKING = {"ALL", "IPC_LOCK", "CAP_IPC_LOCK"}
 """Capabilities with which a process may lock any amount of memory."""
 _GPU_DEVICE = re.compile(r"/dev/nvidia\d|nvidia\.com/gpu=")
+_DEFAULT = re.compile(r"\$\{\w{1,60}:?-([^${}]{0,60})\}")
+"""A variable with its default value: ``${SHM:-8gb}``."""
 _MOST_EXTENDED = 50
 _MERGED = {"deploy", "resources", "reservations", "environment", "ulimits", "memlock"}
 
@@ -66,7 +68,7 @@ class Service:
             return None
         if self.settings.get("shm_size") is None and not self.is_whole:
             return None
-        stated = str(self.settings.get("shm_size") or "64m").strip().lower()
+        stated = _DEFAULT.sub(r"\1", str(self.settings.get("shm_size") or "64m")).strip().lower()
         found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([kmgtp]?)i?b?", stated)
         return int(float(found[1]) * _UNITS[found[2]]) if found else None
 

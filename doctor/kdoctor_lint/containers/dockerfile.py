@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -16,7 +17,8 @@ _HEREDOC = re.compile(r"(?<!<)<<(?P<tabs>-?)(?P<quote>[\"']?)(?P<word>[A-Za-z_]\
 _WITH_HEREDOC = ("RUN", "COPY", "ADD")
 _SHELL = re.compile(r"(?:--\S+ +)*(?:(?:\S*/)?(?:ba|da|a|z)?sh(?: +-\w+)*)? *")
 _TENSORFLOW_IMAGE = re.compile(r"(?:^|/)tensorflow:([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})(?![\w.])")
-_SPLIT = re.compile(r"&&|\|\||;|\||\n")
+_IS_SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|z)?sh")
+_RUNS = re.compile(r"-\w*c")
 _WITH_VALUE = frozenset(
     {
         *("-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links"),
@@ -92,7 +94,7 @@ def _command(rest: str) -> str:
         except (ValueError, RecursionError):
             return rest
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
-            return " ".join(words) if words[1:2] in (["-c"], ["-lc"]) else shlex.join(words)
+            return shlex.join(words)
     return rest
 
 
@@ -142,10 +144,10 @@ def _expanded(text: str, arguments: dict[str, str]) -> str:
 
 def installed(command: str) -> Iterator[Requirement]:
     """The requirements of each ``pip install`` in a shell command, also those of uv."""
-    for part in _SPLIT.split(command):
-        try:
-            words = shlex.split(part)
-        except ValueError:
+    for words in _commands(command):
+        script = _script(words)
+        if script is not None:
+            yield from installed(script)
             continue
         if "install" not in words or not any(re.search(r"(^|/)(pip[\d.]*|uv)$", word) for word in words):
             continue
@@ -160,3 +162,28 @@ def installed(command: str) -> Iterator[Requirement]:
                 yield Requirement(word)
             except InvalidRequirement:
                 continue  # a path or an address
+
+
+def _script(words: list[str]) -> str | None:
+    """What a shell runs that the command starts, as in ``bash -c``."""
+    shells = [place for place, word in enumerate(words) if _IS_SHELL.fullmatch(word)]
+    flags = [place for place in range(shells[0], len(words) - 1) if _RUNS.fullmatch(words[place])] if shells else []
+    return words[flags[0] + 1] if flags else None
+
+
+def _commands(text: str) -> Iterator[list[str]]:
+    """The words of each command. What is quoted is one word, and comments are left out."""
+    for line in text.split("\n"):
+        reader = shlex.shlex(line, posix=True, punctuation_chars="();&|")
+        reader.whitespace_split, reader.commenters = True, ""
+        words: list[str] = []
+        with contextlib.suppress(ValueError):  # a quote without its end: what comes before it counts
+            for word in reader:
+                if word.startswith("#"):
+                    break
+                if word.strip("();&|"):
+                    words.append(word)
+                else:
+                    yield words
+                    words = []
+        yield words

@@ -32,6 +32,8 @@ _COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-][\w.-]+)?\.ya?ml", re.IGNORECA
 _PYTHON = re.compile(r"(?:^|/)python:(3\.[0-9]{1,3})(?!\d)|python(3\.[0-9]{1,3})(?!\d)")
 _CUDA = re.compile(r"(?:^|/)cuda:([0-9]{1,3})\.([0-9]{1,3})(?!\d)[^/]*?(?:cudnn([0-9]*)(?:-|$)|$)")
 _GPU_IMAGE = re.compile(r"(?:^|/)cuda:|(?:^|/)tensorflow:\S*gpu|^nvcr\.io/nvidia/(?:tensorflow|jax|pytorch):")
+_SERIES = re.compile(r"(?:===?|~=(?=[0-9]+\.[0-9]+\.[0-9]))([0-9]{1,3})\.([0-9]{1,3})(?![0-9]).*")
+"""A specifier that allows one minor release: ``==2.15.1``, ``==2.15.*``, ``~=2.15.0``."""
 _LEAST_SHARED = 1024**3
 _SEVERAL = "several replicas"
 """The jobs that this linter is for. Other rows of the matrix depend on more than the image."""
@@ -93,12 +95,13 @@ def _dockerfile(text: str) -> Iterator[Hit]:
     """The findings of a Dockerfile."""
     matrix = shipped_matrix()
     for stage in read_stages(text):
-        exact = {pin.requirement.name.lower(): pin for pin in stage.pins if _version(pin)}
-        pin = next((exact[name] for name in _TENSORFLOW if name in exact), None)
+        python = _python(stage)
+        pins = {pin.requirement.name.lower(): pin for pin in stage.pins if _applies(pin, python)}
+        pin = next((pins[name] for name in _TENSORFLOW if name in pins), None)
         release = _release(matrix, pin) if pin else None
         if pin and release and not pin.is_in_image:
             yield from _fits(stage, pin, release)
-        yield from _known_bad(matrix, stage, exact)
+        yield from _known_bad(matrix, stage, {name: pin for name, pin in pins.items() if _version(pin)})
 
 
 def _version(pin: Pin) -> Version | None:
@@ -109,11 +112,19 @@ def _version(pin: Pin) -> Version | None:
     return Version(only.version)
 
 
+def _applies(pin: Pin, python: str | None) -> bool:
+    """Whether pip installs it on this Python. With a marker and a Python that is not known, that is not known."""
+    marker = pin.requirement.marker
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
+    if marker is None or python is None:
+        return marker is None
+    return marker.evaluate({**linux, "python_version": python, "python_full_version": f"{python}.0"})
+
+
 def _release(matrix: VersionMatrix, pin: Pin) -> Release | None:
-    version = _version(pin)
-    if version is None:
-        return None
-    return next((one for one in matrix.releases if Version(str(one.version)).release[:2] == version.release[:2]), None)
+    found = _SERIES.fullmatch(str(pin.requirement.specifier))
+    series = (int(found[1]), int(found[2])) if found else None
+    return next((one for one in matrix.releases if Version(str(one.version)).release[:2] == series), None)
 
 
 def _python(stage: Stage) -> str | None:
@@ -121,15 +132,19 @@ def _python(stage: Stage) -> str | None:
     return (found[1] or found[2]) if found else None
 
 
+def _shown(pin: Pin) -> str:
+    return str(pin.requirement.specifier).removeprefix("==")
+
+
 def _fits(stage: Stage, pin: Pin, release: Release) -> Iterator[Hit]:
     python = _python(stage)
     if python and not SpecifierSet(str(release.python)).contains(f"{python}.0"):
-        yield CONTAINER_VERSIONS, pin.line, f"{pin.requirement.name} {_version(pin)} has no wheels for Python {python}"
+        yield CONTAINER_VERSIONS, pin.line, f"{pin.requirement.name} {_shown(pin)} has no wheels for Python {python}"
     image = _CUDA.search(stage.image)
     if not image or pin.requirement.extras or pin.requirement.name.lower() != "tensorflow":
         return
     has, needs = (int(image[1]), int(image[2])), tuple(map(int, str(release.cuda).split(".")[:2]))
-    named = f"TensorFlow {_version(pin)} needs"
+    named = f"TensorFlow {_shown(pin)} needs"
     if has[0] != needs[0] or has < needs:
         yield CONTAINER_VERSIONS, pin.line, f"{named} CUDA {release.cuda}, and the image has {has[0]}.{has[1]}"
     major = str(release.cudnn or "").partition(".")[0]

@@ -24,7 +24,8 @@ CONTAINER_VERSIONS = Rule(
     title="Checks for images whose Python, CUDA or packages do not fit the TensorFlow that is installed in them.",
     why="""pip refuses a TensorFlow without wheels for the image's Python, after the image was built for minutes. A
 TensorFlow without its CUDA wheels loads the CUDA libraries of the image; with another major version it finds none and
-trains on the CPU. Combinations that the version matrix knows as bad give wrong results.""",
+trains on the CPU. Combinations that the version matrix knows as bad give wrong results. What the file itself passes to
+`pip install` is read, and not the files that it names with `-r`.""",
     fix="Choose versions that fit: `kdoctor matrix --tensorflow VERSION` lists what a release needs.",
     bad='FROM python:3.13-slim\nRUN pip install "tensorflow[and-cuda]==2.15.1"\n',
     good='FROM python:3.11-slim\nRUN pip install "tensorflow[and-cuda]==2.15.1"\n',

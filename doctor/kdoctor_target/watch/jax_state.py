@@ -65,7 +65,18 @@ def _checksum(value: Any) -> Any:
 
 
 def _is_finite(value: Any) -> Any:
-    return jnp.all(jnp.isfinite(value)) if jnp.issubdtype(value.dtype, jnp.floating) else jnp.array(True)  # noqa: FBT003
+    return jnp.all(jnp.isfinite(value)) if jnp.issubdtype(value.dtype, jnp.inexact) else jnp.array(True)  # noqa: FBT003
+
+
+def are_finite(reported: Sequence[Any]) -> List[bool]:
+    """Whether each of these numbers is finite, read with one transfer."""
+    return [bool(finite) for finite in jax.device_get([_is_finite(jnp.asarray(one)) for one in reported])]
+
+
+def first_not_finite(named: Dict[str, Any]) -> List[str]:
+    """Names of the arrays (or trees of arrays) with a NaN or an infinity, read with one transfer."""
+    flags = {name: [_is_finite(jnp.asarray(one)) for one in jax.tree.leaves(value)] for name, value in named.items()}
+    return [name for name, finite in jax.device_get(flags).items() if not all(finite)]
 
 
 def local_devices() -> List[str]:

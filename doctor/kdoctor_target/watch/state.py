@@ -81,3 +81,13 @@ def variables_of(model: Any) -> Tuple[List[Any], Set[int]]:
     own: Any = found() if callable(found) else found  # a method in tf_keras
     variables = each_once([*model.variables, *own])
     return variables, {id(variable) for variable in model.non_trainable_variables}
+
+
+def are_finite(reported: Sequence[Any]) -> List[bool]:
+    """Whether each of these numbers, which are in no framework's memory, is finite."""
+    return [bool(np.all(np.isfinite(one))) for one in reported]
+
+
+def first_not_finite(named: Dict[str, Any]) -> List[str]:
+    """Names of the arrays with a NaN or an infinity."""
+    return [name for name, value in named.items() if not np.all(np.isfinite(value))]

@@ -21,7 +21,7 @@ from helpers.fuzzing.mutation import mutated_json
 from helpers.fuzzing.using import NOW, REPOSITORY, Reader, catalog
 from helpers.machine import context
 from helpers.smoke import session
-from kdoctor.api.watch.session import _plan as plan_of_watch
+from kdoctor.api.watch.settings import plan_of as plan_of_watch
 from kdoctor.cli import mcp
 from kdoctor.diagnose.diagnose import diagnose
 from kdoctor.diagnose.inputs import logs_of

@@ -217,7 +217,8 @@ def here(root: Path) -> Found:
     return describe(MATRIX, Asked(), {"PATH": os.environ["PATH"]}, root=root)
 
 
-def test_machine_is_read_from_files(tmp_path: Path) -> None:
+def test_machine_is_read_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no project with an environment
     found = here(with_driver(tmp_path, H100, H100))
     assert found.machine.driver == "535.161.08"
     assert [gpu.capability for gpu in found.machine.gpus or ()] == ["9.0", "9.0"]

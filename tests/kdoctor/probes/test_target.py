@@ -46,11 +46,17 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework",))
 
 
-def test_own_environment_with_a_framework_is_that_of_the_job(tmp_path: Path) -> None:
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kdoctor is installed with a package of a job."""
+    monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework", "pydantic"))
+
+
+def test_own_environment_with_a_framework_is_that_of_the_job(together: None, tmp_path: Path) -> None:
     chosen = choose_target(None, {}, folder=tmp_path)
     assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, False)
-    assert own_framework() == "tensorflow"
-    assert "tensorflow" in chosen.chosen_by
+    assert own_framework() == "pydantic"
+    assert "pydantic" in chosen.chosen_by
 
 
 def test_own_environment_without_a_framework_is_a_stand_in(apart: None, tmp_path: Path) -> None:
@@ -65,7 +71,9 @@ def test_project_precedes_own_environment_without_a_framework(apart: None, tmp_p
     assert chosen.chosen_by == f".venv of the project {tmp_path}"
 
 
-def test_own_environment_with_a_framework_precedes_the_project_and_says_so(tmp_path: Path, environment: Path) -> None:
+def test_own_environment_with_a_framework_precedes_the_project_and_says_so(
+    together: None, tmp_path: Path, environment: Path
+) -> None:
     (tmp_path / ".venv").symlink_to(environment)
     chosen = choose_target(None, {}, folder=tmp_path)
     assert chosen.python == sys.executable
@@ -79,7 +87,7 @@ def test_active_environment_precedes_the_project(apart: None, tmp_path: Path, en
     assert chosen.python == str(environment / "bin/python")
 
 
-def test_own_environment_in_the_project_is_that_of_the_job(tmp_path: Path) -> None:
+def test_own_environment_in_the_project_is_that_of_the_job(together: None, tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(sys.prefix)
     chosen = choose_target(None, {}, folder=tmp_path)
     assert (chosen.python, chosen.stand_in) == (sys.executable, False)

@@ -231,7 +231,8 @@ def _listeners(mark: str) -> list[int]:
     for process in psutil.process_iter():
         if _carries(process, mark):
             try:
-                ports += [item.laddr.port for item in process.net_connections() if item.status == psutil.CONN_LISTEN]
+                listed = process.net_connections() if psutil.version_info >= (6,) else process.connections()
+                ports += [item.laddr.port for item in listed if item.status == psutil.CONN_LISTEN]
             except psutil.Error:
                 continue
     return ports

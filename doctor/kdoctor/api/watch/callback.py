@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from kdoctor.api.watch.publish import LOGGER, WatchFinding
+from kdoctor.api.watch.checkpoint import save
+from kdoctor.api.watch.publish import LOGGER, WatchFinding, brief
 from kdoctor.api.watch.recorder import Recorder
-from kdoctor.api.watch.session import Session, Settings
+from kdoctor.api.watch.session import Session
+from kdoctor.api.watch.settings import CHECKPOINT, Settings
 from kdoctor.api.watch.variables import Input
 from kdoctor.engine.report import Report
 
@@ -41,7 +43,7 @@ class Watch:
             of the time.
         on_finding: a function that gets each ``WatchFinding``. It may be called from another thread.
         on_error: ``"stop"`` saves a checkpoint and stops the training after a failure of severity error.
-        checkpoint: the file of that checkpoint. Defaults to ``kdoctor-watch.keras``.
+        checkpoint: the file of that checkpoint, ``.keras`` or ``.h5``. Defaults to ``kdoctor-watch.keras``.
         tensorboard: a folder for TensorBoard.
         report: a file for the JSON report.
         history: whether ``kdoctor history`` keeps the report.
@@ -66,7 +68,7 @@ class Watch:
         on_finding: Callable[[WatchFinding], object] | None = None,
         on_error: Literal["report", "stop"] = "report",
         checkpoint: str | Path | None = None,
-        tensorboard: str | None = None,
+        tensorboard: str | Path | None = None,
         report: str | Path | None = None,
         history: bool = True,
         lock: str | Path | None = None,
@@ -76,10 +78,6 @@ class Watch:
         model: Any = None,
         strategy: Any = None,
     ) -> None:
-        if every is not None and every < 1:
-            raise ValueError(f"every: expected at least 1 step, found {every}")
-        if on_error not in ("report", "stop"):
-            raise ValueError(f"on_error: expected 'report' or 'stop', found {on_error!r}")
         self._settings = Settings(
             every=every,
             on_finding=on_finding,
@@ -91,7 +89,7 @@ class Watch:
             lock=lock,
             stall_s=stall_s,
             interval_s=interval_s,
-            limits=limits or {},
+            limits={} if limits is None else limits,
         )
         self.model = model
         self.params: Any = None
@@ -110,9 +108,12 @@ class Watch:
         """The report of the last training, once it has ended."""
 
     def data(self, batches: Any) -> Any:
-        """The same batches, watched: a ``tf.data.Dataset``, or any iterable of batches.
+        """The same batches, watched: a ``tf.data.Dataset``, or in a custom loop any iterable of batches.
 
         A dataset gets a counter and a prefetch buffer at its end, to see whether a batch is waiting for the training.
+
+        Raises:
+            TypeError: these are not batches, or are a ``PyDataset``, which Keras reads in other threads.
         """
         return self._input.wrap(batches)
 
@@ -178,12 +179,11 @@ class Watch:
     def _stop(self, last: int) -> None:
         """Save a checkpoint and stop after a step."""
         self._stopped = True
-        path = str(self._settings.checkpoint or "kdoctor-watch.keras")
         try:
-            self.model.save(path)
-            LOGGER.error("the training stops after step %d; checkpoint: %s", last, path)
-        except Exception as error:  # noqa: BLE001 - the model may not be serializable
-            LOGGER.error("the training stops after step %d; no checkpoint: %s: %s", last, type(error).__name__, error)
+            saved = save(self.model, Path(self._settings.checkpoint or CHECKPOINT))
+            LOGGER.error("the training stops after step %d; checkpoint: %s", last, saved)
+        except Exception as error:  # noqa: BLE001 - a folder that cannot be written, for example
+            LOGGER.error("the training stops after step %d; no checkpoint: %s", last, brief(error))
         with contextlib.suppress(AttributeError):
             self.model.stop_training = True
 

@@ -6,11 +6,13 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kdoctor.model import Finding, Severity
 
 LOGGER = logging.getLogger("kdoctor.watch")
+_MOST_WARNINGS = 20
 _LEVELS = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING, Severity.INFO: logging.INFO}
 
 
@@ -33,10 +35,11 @@ class WatchFinding:
 class Publisher:
     """Hands each finding on, once. An error of a receiver is logged and does not end the training."""
 
-    def __init__(self, on_finding: Callable[[WatchFinding], object] | None, tensorboard: str | None) -> None:
+    def __init__(self, on_finding: Callable[[WatchFinding], object] | None, tensorboard: str | Path | None) -> None:
         self._on_finding = on_finding
-        self._folder = tensorboard
+        self._folder = None if tensorboard is None else str(tensorboard)
         self._summaries: Any = None
+        self._said: set[str] = set()
 
     def publish(self, found: WatchFinding) -> None:
         """A new finding."""
@@ -62,8 +65,10 @@ class Publisher:
         self._summaries = None
 
     def _board(self, write: Callable[[Any], object]) -> None:
-        if self._folder is None or "tensorflow" not in sys.modules:
+        if self._folder is None:
             return
+        if "tensorflow" not in sys.modules:
+            raise RuntimeError("the job has not imported TensorFlow, which writes its files")
         if self._summaries is None:
             from kdoctor_target.watch.tensorflow_state import Summaries
 
@@ -74,7 +79,13 @@ class Publisher:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - a receiver may raise anything
-            LOGGER.warning("%s failed: %s: %s", name, type(error).__name__, error)
+            self.warn(f"{name} failed: {brief(error)}")
+
+    def warn(self, message: str) -> None:
+        """Log a message once."""
+        if message not in self._said and len(self._said) < _MOST_WARNINGS:
+            self._said.add(message)
+            LOGGER.warning("%s", message)
 
 
 def tag_run(values: Mapping[str, str]) -> None:
@@ -87,6 +98,12 @@ def tag_run(values: Mapping[str, str]) -> None:
             wandb.run.config.update(dict(values), allow_val_change=True)
             verdict = values.get("kdoctor.verdict")
             if verdict:
-                wandb.run.tags = (*(wandb.run.tags or ()), f"kdoctor:{verdict}")
+                others = [tag for tag in wandb.run.tags or () if not tag.startswith("kdoctor:")]
+                wandb.run.tags = (*others, f"kdoctor:{verdict}")
     except Exception as error:  # noqa: BLE001 - a tracker may be offline
-        LOGGER.warning("the run could not be tagged: %s: %s", type(error).__name__, error)
+        LOGGER.warning("the run could not be tagged: %s", brief(error))
+
+
+def brief(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

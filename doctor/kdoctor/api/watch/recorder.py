@@ -62,6 +62,10 @@ class Recorder:
         self._recent: deque[float] = deque(maxlen=_MOST_STEPS)
         self._slowest: tuple[float, int] | None = None
         self._pending: list[tuple[int, dict[str, Any]]] = []
+        self._valued = -1
+        """The newest step that reported values."""
+        self._before: dict[int, int] = {}
+        """For the steps in ``_pending``, the step that reported before. Keras may run several at once."""
         self._median: float | None = None
 
     def goes_on(self, step: int) -> bool:
@@ -181,16 +185,21 @@ class Recorder:
 
     def _take_logs(self, step: int, ended: float, logs: Mapping[str, Any]) -> None:
         """The values that a step reports. Tensors are read later still, with one transfer."""
+        if not logs:
+            return
         later: dict[str, Any] = {}
+        before = self._valued if self._valued < step else step - 1  # Keras may call this in another order
+        self._valued = max(self._valued, step)
         for name, value in logs.items():
             if isinstance(value, (float, int)):
                 if not math.isfinite(value) or name not in self.log_names:
-                    self.note(name, step, finite=math.isfinite(value))
+                    self.note(name, step, finite=math.isfinite(value), finite_at=before)
             else:
                 later[name] = value
         if later:
+            self._before[step] = before
             self._pending.append((step, later))
-        elif logs:
+        else:
             self.steps_read += 1
             if self._reported is None or step >= self._reported[1]:
                 self._reported = (ended, step)
@@ -198,10 +207,11 @@ class Recorder:
     def pending(self) -> Iterator[tuple[str, list[int], list[Any]]]:
         """The tensors that were not read yet: name, steps and values. They are forgotten."""
         taken, self._pending = self._pending, []
-        self.steps_read += len(taken)
         for name in dict.fromkeys(name for _, logs in taken for name in logs):
             found = [(step, logs[name]) for step, logs in taken if name in logs]
             yield name, [step for step, _ in found], [value for _, value in found]
+        for step, _ in taken:
+            self._before.pop(step, None)
 
     def note(  # noqa: PLR0913 - the fields of NotFinite
         self,
@@ -216,7 +226,8 @@ class Recorder:
         """Whether a value was finite after a step. ``finite_at`` is the last step after which it was."""
         if kind == "log":
             self.log_names[name] = None
-            finite_at = step - 1 if step > 0 else None
+            finite_at = self._before.get(step, finite_at)
+            finite_at = None if finite_at == -1 else finite_at
         known = self.bad.get((kind, name))
         if not finite and (known is None or step < known.step):
             self.bad[kind, name] = NotFinite(kind=kind, name=name, step=step, finite_at=finite_at, replica=replica)

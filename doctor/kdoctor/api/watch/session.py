@@ -8,51 +8,29 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kdoctor import __version__
 from kdoctor.api.watch.companion import Companion
-from kdoctor.api.watch.publish import LOGGER, Publisher, WatchFinding, tag_run
+from kdoctor.api.watch.publish import LOGGER, Publisher, WatchFinding, brief, tag_run
 from kdoctor.api.watch.recorder import Recorder
+from kdoctor.api.watch.settings import Settings, plan_of
 from kdoctor.api.watch.variables import Input, Variables, note_gradients
-from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import load_catalog
-from kdoctor.engine.judge import PlannedCheck, judge
+from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Report
 from kdoctor.facts import Facts
 from kdoctor.facts.watch import Watched, WatchedValues
 from kdoctor.history.location import is_off
 from kdoctor.history.record import keep
 from kdoctor.lock.store import read_lock
-from kdoctor.model import Assumptions, Severity
+from kdoctor.model import Severity
 from kdoctor.output import write_atomically
 from kdoctor.report.formats import render
 from kdoctor.run.assemble import build_report
-from kdoctor.run.plan import Plan, today
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
-
-FAMILY = "watch"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What the user asked for. See :class:`kdoctor.Watch`."""
-
-    every: int | None = None
-    on_finding: Callable[[WatchFinding], object] | None = None
-    on_error: Literal["report", "stop"] = "report"
-    checkpoint: str | Path | None = None
-    tensorboard: str | None = None
-    report: str | Path | None = None
-    history: bool = True
-    lock: str | Path | None = None
-    stall_s: float = 120.0
-    interval_s: float = 5.0
-    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Session:
@@ -68,7 +46,7 @@ class Session:
         self._gradients = 0
         self._bad = 0
         """How many values are not finite and were judged."""
-        self._plan = _plan(settings.limits)
+        self._plan = plan_of(settings.limits)
         self._publisher = Publisher(settings.on_finding, settings.tensorboard)
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
@@ -96,8 +74,11 @@ class Session:
         """After a step of a custom loop: what it reports, and its gradients."""
         self.recorder.report(step, logs)
         if gradients:
-            note_gradients(self.recorder, step, gradients)
-            self._gradients += 1
+            try:
+                note_gradients(self.recorder, step, gradients)
+                self._gradients += 1
+            except Exception as error:  # noqa: BLE001 - looking must not end the training
+                self._publisher.warn(f"gradients could not be read: {brief(error)}")
         if gradients or self._settings.on_error == "stop":
             self.read()
 
@@ -210,7 +191,9 @@ class Session:
         """Write the report where the user wants it, and into the history."""
         try:
             if self._settings.report is not None:
-                write_atomically(Path(self._settings.report), render(report, "json"))
+                path = Path(self._settings.report)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, render(report, "json"))
         except Exception as error:  # noqa: BLE001 - a full disk must not end the job
             LOGGER.warning("the report was not written: %s: %s", type(error).__name__, error)
         if self._settings.history and not is_off(os.environ):
@@ -232,28 +215,6 @@ class Session:
         if self._lock_digest is not None:
             tags["kdoctor.lock"] = self._lock_digest
         return tags
-
-
-def _plan(limits: Mapping[str, Mapping[str, Any]]) -> Plan:
-    """The checks of this family, without a checklist file."""
-    checks = [check for check in load_catalog().checks.values() if check.family == FAMILY]
-    unknown = sorted(limits.keys() - {check.id for check in checks})
-    if unknown:
-        raise ValueError(f"limits: no check of kdoctor.Watch has the id {unknown[0]!r}")
-    for check in checks:
-        other = sorted(set(limits.get(check.id, ())) - set(check.parameters))
-        if other:
-            known = ", ".join(check.parameters) or "none"
-            raise ValueError(f"limits: {check.id} has no parameter {other[0]!r} (parameters: {known})")
-    checklist = Checklist(
-        name=FAMILY, version=1, owner="kdoctor", source="kdoctor.Watch", assumptions=Assumptions(), entries=()
-    )
-    planned = tuple(
-        PlannedCheck(check=check, severity=check.severity, parameters=dict(limits.get(check.id, {})))
-        for check in checks
-    )
-    rules = checklist.rules(today=today(), fail_on=Severity.ERROR, allow_unknown=False)
-    return Plan(checklist=checklist, checks=planned, rules=rules)
 
 
 def _describe(strategy: Any, *, is_jax: bool) -> tuple[tuple[str, ...], tuple[str, ...], str]:

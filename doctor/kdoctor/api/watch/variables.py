@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kdoctor.api.watch.recorder import Recorder
@@ -20,6 +20,7 @@ _FIRST_LOOK = 7
 _SECOND_LOOK = 5
 """Steps before the second look, whose time counts."""
 _MOST_DIFFERENCES = 20
+_OF_KERAS = ("PyDataset", "Sequence")
 
 
 class Variables:
@@ -143,14 +144,31 @@ def _state_of(model: Any) -> Any:
 
 def read_pending(recorder: Recorder) -> None:
     """Read the reported tensors that were kept until now, with one transfer for each name."""
+    read: set[int] = set()
     for name, steps, values in recorder.pending():
         try:
-            from kdoctor_target.watch.tensorflow_state import are_finite
-
-            for step, finite in zip(steps, are_finite(values), strict=True):
+            for step, finite in zip(steps, _reader(values).are_finite(values), strict=True):
                 recorder.note(name, step, finite=finite)
         except Exception:  # noqa: BLE001, S112 - not a number: a metric may be anything
             continue
+        read |= set(steps)
+    recorder.steps_read += len(read)
+
+
+def _reader(values: Iterable[Any]) -> Any:
+    """What reads tensors where they are. A job on JAX must not import TensorFlow, which takes the GPUs' memory."""
+    jax = sys.modules.get("jax")
+    if jax is not None and any(isinstance(value, jax.Array) for value in values):
+        from kdoctor_target.watch import jax_state
+
+        return jax_state
+    if "tensorflow" in sys.modules:
+        from kdoctor_target.watch import tensorflow_state
+
+        return tensorflow_state
+    from kdoctor_target.watch import state
+
+    return state
 
 
 class Input:
@@ -174,16 +192,29 @@ class Input:
         self._ended = 0.0
 
     def wrap(self, data: Any) -> Any:
-        """The same batches, watched."""
+        """The same batches, watched.
+
+        Raises:
+            TypeError: these are not batches, or Keras reads them where nothing can be seen.
+        """
         if "tensorflow" in sys.modules:
             from kdoctor_target.watch.tensorflow_state import BatchCounter, is_dataset
 
             if is_dataset(data):
                 self._counter = BatchCounter(self._BUFFER)
                 return self._counter.count(data)
-        return self._timed(data)
+        keras_class = next(
+            (one for one in type(data).__mro__ if one.__name__ in _OF_KERAS and "keras" in one.__module__), None
+        )
+        if keras_class is not None:
+            found = f"a {keras_class.__name__}, which Keras reads in other threads: pass it to fit as it is"
+            raise TypeError(f"data: expected a tf.data.Dataset or an iterable of batches, found {found}")
+        if hasattr(data, "shape") or not hasattr(data, "__iter__"):
+            raise TypeError(f"data: expected a tf.data.Dataset or an iterable of batches, found {type(data).__name__}")
+        return self.timed(data) if hasattr(data, "__next__") else _Batches(self, data)
 
-    def _timed(self, data: Any) -> Any:
+    def timed(self, data: Iterable[Any]) -> Iterator[Any]:
+        """The same batches. The time until each of them is there counts as waiting."""
         batches = iter(data)
         while True:
             began = time.perf_counter()
@@ -231,9 +262,21 @@ class Input:
         )
 
 
+class _Batches:
+    """Batches that can be read in each epoch."""
+
+    def __init__(self, data: Input, batches: Any) -> None:
+        self._data = data
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._data.timed(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+
 def note_gradients(recorder: Recorder, step: int, named: Mapping[str, Any]) -> None:
     """Read gradients of a custom loop after a step."""
-    from kdoctor_target.watch.tensorflow_state import first_not_finite
-
-    for name in first_not_finite(dict(named)):
+    for name in _reader(named.values()).first_not_finite(dict(named)):
         recorder.note(name, step, finite=False, kind="gradient", finite_at=step - 1 if step else None)

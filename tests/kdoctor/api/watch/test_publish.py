@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,17 @@ def test_function_that_raises_is_logged(caplog: pytest.LogCaptureFixture) -> Non
     assert "on_finding failed: KeyError: 'receiver'" in caplog.text
 
 
+def test_receiver_that_fails_each_time_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    publisher = Publisher(None, tmp_path / "board")
+    for step in range(3):
+        publisher.numbers({"step_ms": 1.0}, step)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "TensorFlow" in caplog.text
+
+
 class Run:
     def __init__(self) -> None:
         self.tags: tuple[str, ...] | None = None
@@ -58,6 +70,9 @@ def test_active_runs_of_trackers_get_tags(monkeypatch: pytest.MonkeyPatch) -> No
     tag_run({"kdoctor.verdict": "pass", "kdoctor.lock": "sha256:1"})
     assert tags == run.values == {"kdoctor.verdict": "pass", "kdoctor.lock": "sha256:1"}
     assert run.tags == ("kdoctor:pass",)
+    run.tags = (*run.tags, "of the user's")
+    tag_run({"kdoctor.verdict": "fail"})
+    assert run.tags == ("of the user's", "kdoctor:fail")
 
 
 def test_trackers_without_a_run_get_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,7 +240,6 @@ def test_tensors_are_read_later() -> None:
     assert recorder.steps_read == 0
     assert list(recorder.pending()) == [("loss", [0, 1], [value, value]), ("other", [1], [value])]
     assert list(recorder.pending()) == []
-    assert recorder.steps_read == 2
 
 
 def test_memory_of_a_recorder_has_a_limit(clock: Clock) -> None:
@@ -273,3 +272,14 @@ def test_report_of_the_step_before_does_not_end_the_newest_one(clock: Clock) -> 
     clock.now += 1000
     recorder.look_for_stall()
     assert [stall.step for stall in recorder.facts().stalls] == [50]
+
+
+@pytest.mark.parametrize("as_number", [float, lambda value: [value]], ids=["numbers", "tensors"])
+def test_steps_that_run_at_once_are_finite_since_the_report_before(as_number: Any) -> None:
+    recorder = Recorder(stall_s=10)
+    for step, loss in ((4, 1.0), (9, 1.0), (14, math.nan)):
+        take(recorder, step, {"loss": as_number(loss)})
+    for name, steps, values in recorder.pending():
+        for step, (value,) in zip(steps, values, strict=True):
+            recorder.note(name, step, finite=math.isfinite(value))
+    assert (recorder.bad["log", "loss"].step, recorder.bad["log", "loss"].finite_at) == (14, 9)

@@ -206,7 +206,7 @@ def decode(data: bytes) -> tuple[str, str]:
         message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}, and no other encoding is declared"
         raise UnreadableError(message, line) from error
     except (LookupError, UnicodeError) as error:  # Python's codecs include some that are not of texts, such as zip
-        raise UnreadableError(f"cannot decode file with the declared encoding {encoding}") from error
+        raise UnreadableError(f"cannot decode file: {str(error).partition(';')[0]}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 

@@ -30,6 +30,10 @@ class Service:
     settings: dict[str, Any]
     is_whole: bool = True
     """Whether other files say no more about it, as far as this file shows. An override names no image."""
+    dockerfile: str = ""
+    """The Dockerfile that is written in the service itself (``dockerfile_inline``)."""
+    dockerfile_line: int = 1
+    """The line where that begins."""
 
     @property
     def has_gpus(self) -> bool:
@@ -154,15 +158,36 @@ def read_services(text: str) -> Iterator[Service]:
     services = loaded.get("services") if isinstance(loaded, dict) else None
     if not isinstance(services, dict) or not isinstance(root, yaml.MappingNode):
         return
-    node = next((value for key, value in root.value if key.value == "services"), None)
-    entries = node.value if isinstance(node, yaml.MappingNode) else ()
-    lines = {key.value: key.start_mark.line + 1 for key, _ in entries if isinstance(key, yaml.ScalarNode)}
+    entries = _children(_children(root).get("services", (root, root))[1])
     for name, own in services.items():
         if isinstance(own, dict):
             settings, known = _extended(own, services)
-            whole = known and bool(settings.get("image") or settings.get("build"))
-            image = str(settings.get("image") or "")
-            yield Service(name=str(name), line=lines.get(str(name), 1), image=image, settings=settings, is_whole=whole)
+            key, node = entries.get(str(name), (root, root))
+            text, line = _inline(node)
+            yield Service(
+                name=str(name),
+                line=key.start_mark.line + 1,
+                image=str(settings.get("image") or ""),
+                settings=settings,
+                is_whole=known and bool(settings.get("image") or settings.get("build")),
+                dockerfile=text,
+                dockerfile_line=line,
+            )
+
+
+def _children(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+    """The keys and values of a mapping, by the text of the key."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return {key.value: (key, value) for key, value in pairs if isinstance(key, yaml.ScalarNode)}
+
+
+def _inline(service: yaml.Node) -> tuple[str, int]:
+    """The Dockerfile in a service and its first line. Only a block (``|``) has the lines of the file."""
+    _, build = _children(service).get("build", (None, None))
+    _, node = _children(build).get("dockerfile_inline", (None, None))
+    if not isinstance(node, yaml.ScalarNode) or node.style != "|":
+        return "", 1
+    return node.value, node.start_mark.line + 2
 
 
 def _extended(settings: dict[str, Any], services: dict[Any, Any]) -> tuple[dict[str, Any], bool]:

@@ -75,6 +75,8 @@ def _finding(path: str, text: str, hit: Hit) -> Finding:
 
 def _compose(text: str) -> Iterator[Hit]:
     for service in read_services(text):
+        for rule, line, message in _dockerfile(service.dockerfile):
+            yield rule, line + service.dockerfile_line - 1, message
         if not service.has_gpus:
             if service.is_whole and _GPU_IMAGE.search(service.image):
                 yield CONTAINER_GPUS, service.line, f"service `{service.name}` has a CUDA image and reserves no GPU"

@@ -243,6 +243,20 @@ def test_services_that_extend_others(tmp_path: Path, others: str, own: str, code
     assert found(tmp_path, "compose.yaml", text) == [(code, 2) for code in codes]
 
 
+def test_dockerfile_in_a_service_is_judged_at_its_lines(tmp_path: Path) -> None:
+    text = """services:
+  train:
+    build:
+      dockerfile_inline: |
+        # of the team
+        FROM python:3.13-slim
+        RUN pip install tensorflow==2.15.1
+  right:
+    build: {dockerfile_inline: "FROM python:3.11-slim"}
+"""
+    assert found(tmp_path, "compose.yaml", text) == [("KD601", 7)]
+
+
 def test_anchors_and_merged_keys_are_read(tmp_path: Path) -> None:
     text = f"""x-gpu: &gpu
   {GPUS}

@@ -1,4 +1,4 @@
-"""The commands of the Containerfile, run in a chroot; the image is built by the release workflow only."""
+"""The Containerfile: its commands in a chroot, and the image as buildah makes it, on a base of Debian's packages."""
 
 from __future__ import annotations
 
@@ -24,26 +24,48 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """The last stage, with a wheel of this checkout."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the base, and with the build's context: a wheel of this checkout."""
     folder = tmp_path_factory.mktemp("image")
     context = folder / "context"
     context.mkdir()
     shutil.copy(ROOT / "constraints.txt", context)
-    wheel = (
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--wheel-dir",
-        str(context / "dist"),
-        str(ROOT),
-    )
-    subprocess.run(wheel, check=True)
-    yield build(ROOT / "Containerfile", context, debian(folder))
+    wheel = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(context / "dist"), str(ROOT))
+    subprocess.run((sys.executable, *wheel), check=True)
+    debian(folder)
+    yield folder
     subprocess.run(("rm", "--recursive", "--one-file-system", str(folder)), check=False)
+
+
+@pytest.fixture(scope="module")
+def image(folder: Path) -> Stage:
+    """The last stage."""
+    return build(ROOT / "Containerfile", folder / "context", folder / "base")
+
+
+@pytest.mark.skipif(shutil.which("buildah") is None, reason="not installed: buildah")
+def test_engine_builds_the_image(folder: Path) -> None:
+    """Without namespaces: buildah isolates by chroot. The base is not that of the release, which is on a registry."""
+    stores = ("--root", f"{folder}/store", "--runroot", f"{folder}/run", "--storage-driver", "vfs")
+
+    def buildah(command: str, *arguments: str | Path) -> str:
+        words = ["buildah", *stores, command, *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+    buildah("from", "--name", "base", "scratch")
+    buildah("add", "base", folder / "base", "/")
+    buildah("commit", "--quiet", "--rm", "base", "base")
+    built = ("--isolation", "chroot", "--build-arg", "BASE=localhost/base", "--file", ROOT / "Containerfile")
+    buildah("bud", "--quiet", *built, "--tag", "kdoctor", folder / "context")
+    settings = json.loads(buildah("inspect", "--type", "image", "localhost/kdoctor"))["OCIv1"]["config"]
+    assert (settings["User"], settings["Entrypoint"], settings["Cmd"]) == ("10001", ["kdoctor"], ["--help"])
+    buildah("from", "--name", "job", "localhost/kdoctor")
+    run = ("--isolation", "chroot", "job", "--")
+    assert buildah("run", *run, "id", "-u").strip() == "10001"
+    asked = ("matrix", "--tensorflow", "2.19")
+    assert buildah("run", *run, "kdoctor", *asked) == kdoctor(*asked).stdout
 
 
 def test_image_runs_as_a_user_without_a_login(image: Stage) -> None:

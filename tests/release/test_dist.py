@@ -134,6 +134,15 @@ def resolves(requirement: str, python: str) -> bool:
     return subprocess.run(command, check=False, input=requirement, text=True, capture_output=True).returncode == 0
 
 
+VALIDATE = """import pathlib, sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+sys.exit(JsonStrictValidator(SchemaVersion.from_version(sys.argv[2])).validate_str(text))
+"""
+"""Exits with the first error, or without one."""
+
+
 @pytest.mark.dist
 def test_software_bill_of_materials_names_the_dependencies(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
@@ -145,4 +154,8 @@ def test_software_bill_of_materials_names_the_dependencies(built: Path, tmp_path
     subprocess.run([*command, folder / "bin/python"], check=True)
     found = json.loads(bill.read_text(encoding="utf-8"))
     assert found["bomFormat"] == "CycloneDX"
+    subprocess.run([RELEASE / "python", "-c", VALIDATE, bill, found["specVersion"]], check=True)
+    bill.write_text(json.dumps({**found, "components": [{}]}), encoding="utf-8")
+    refused = [RELEASE / "python", "-c", VALIDATE, bill, found["specVersion"]]
+    assert subprocess.run(refused, check=False, capture_output=True).returncode == 1
     assert {"pydantic", "typer", "rich"} <= {component["name"].lower() for component in found["components"]}

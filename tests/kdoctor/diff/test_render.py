@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
@@ -48,6 +49,15 @@ def test_markdown_is_tables_with_escaped_cells() -> None:
     assert render_diff(FOUND, "markdown") == render_diff(FOUND, "markdown")
     assert "\n\n**Loosened" in render_diff(FOUND, "markdown")
     assert render_diff(FOUND, "markdown").endswith("\n\n- ⚠ Ask \\*why\\*.\n")
+
+
+def test_only_cosmetic_changes_are_folded_in_markdown() -> None:
+    changes = (change("loosened", "a"), change("cosmetic", "b"), change("moved", "c"))
+    lines = render_diff(replace(FOUND, changes=changes), "markdown").splitlines()
+    opened, closed = (lines.index(line) for line in ("<details><summary>Cosmetic</summary>", "</details>"))
+    (row,) = (number for number, line in enumerate(lines) if line.startswith("| b "))
+    assert opened < row < closed
+    assert lines.count("</details>") == 1
 
 
 def test_json_has_counts_changes_and_notes() -> None:

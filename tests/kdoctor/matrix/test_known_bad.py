@@ -92,6 +92,7 @@ PINNED = release("2.0.0", requires=("numpy==2.1.0", "protobuf>=4"))
         (bad("x", {"tensorflow": "==2.0.0"}, effect="unproven"), GPU, None),
         (bad("x", {"numpy": "==2.1.0"}), GPU, "against"),  # the release requires exactly that
         (bad("x", {"protobuf": ">=5"}), GPU, None),  # an older one may be installed
+        (bad("x", {"tensorflow": "==2.0.0", "protobuf": ">=5"}), GPU, None),
         (bad("x", {"capability": ">=8.0"}), GPU, "against"),
         (bad("x", {"tensorflow": "==2.0.0"}, job="jit"), GPU, "caution"),
         (bad("x", {"capability": ">=8.0"}, job="jit"), GPU, "caution"),

@@ -106,6 +106,13 @@ def test_file_can_replace_the_shipped_matrix(tmp_path: Path) -> None:
     assert "own.yaml" in own.name
 
 
+def test_missing_shipped_file_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdoctor.matrix.load.metadata.entry_points", lambda **_: ())
+    with pytest.raises(MatrixError, match="not found") as caught:
+        shipped_text()
+    assert "keras-doctor" in str(caught.value.hint)
+
+
 def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
     found = problems(tmp_path, HEAD.replace("shipped", "nothing"))
     for section in ("tensorflow", "cuda_majors", "gpus", "keras", "sources"):

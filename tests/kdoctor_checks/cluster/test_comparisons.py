@@ -116,6 +116,15 @@ def test_variable_of_the_majority_is_set_and_one_that_it_lacks_is_unset() -> Non
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [("count", "7", "GPU count 7"), ("model.NVIDIA H200", "8", "GPUs with model NVIDIA H200: 8")],
+)
+def test_odd_gpus_are_named_by_what_differs(name: str, value: str, shown: str) -> None:
+    (judged,) = compute_check(gpus, fleet(3, **of_nodes("node0001", section="gpus", name=name, value=value))).findings
+    assert judged.finding.observed.startswith(shown)
+
+
+@pytest.mark.parametrize(
     ("check", "section", "name"),
     [
         (environment, "environment", "X; reboot"),

@@ -7,7 +7,7 @@ import pytest
 from helpers.facts import environment
 from helpers.rdma import device, network, port, two_hosts
 from kdoctor.facts import JobHosts, NetworkInterface
-from kdoctor.model import Status
+from kdoctor.model import Evidence, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.network.mtu import mtu
 
@@ -32,6 +32,11 @@ def test_interfaces_of_roce_ports_are_compared(sizes: tuple[int, ...], status: S
     result = compute_check(mtu, roce(*sizes), JobHosts(), environment())
     assert result.status is status
     assert [item.finding.subject for item in result.findings] == named
+
+
+def test_interfaces_are_judged_without_other_hosts() -> None:
+    outcomes = list(mtu.function(roce(4200, 4200), JobHosts(), environment()))
+    assert [type(outcome) for outcome in outcomes] == [Evidence, Evidence]
 
 
 @pytest.mark.parametrize(

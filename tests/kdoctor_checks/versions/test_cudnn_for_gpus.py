@@ -37,6 +37,15 @@ def test_code_in_cudnn_is_compared_with_the_gpu(version: str | None, capability:
     assert judged(version, capability).status is status
 
 
+def test_driver_without_gpus_is_unknown_with_its_state() -> None:
+    found = gpus(0, state="no-library")
+    result = compute_check(cudnn_for_gpus, *h100_node(1), found, libraries(library("cudnn", version="9.10.2")))
+    assert result.status is Status.UNKNOWN
+    assert [(item.subject, item.reason) for item in result.unjudged] == [
+        ("GPUs", "the driver lists no GPUs (no-library)")
+    ]
+
+
 def test_old_gpus_get_the_last_cudnn_with_their_code() -> None:
     finding = judged("9.24.0", "7.0").findings[0].finding
     assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cudnn-cu12==9.10.2.21",)

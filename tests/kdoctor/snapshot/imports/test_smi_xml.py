@@ -164,6 +164,14 @@ def test_each_process_has_its_own_values(tmp_path: Path) -> None:
     assert [line.partition(": ")[2] for line in gpus.not_understood] == ["processes/frobnication: Failed"]
 
 
+@pytest.mark.parametrize("other", ["<note>None</note>", "<process><pid>7</pid></process>", "\n<note />\n"])
+def test_processes_in_another_form_are_not_known(tmp_path: Path, other: str) -> None:
+    text = xml("3B")
+    start, end = text.index("<processes>"), text.index("</processes>")
+    gpu = imported_gpus(tmp_path, f"{text[:start]}<processes>{other}{text[end:]}").devices[0]
+    assert (gpu.processes, gpu.errors["processes"]) == (None, "of another form")
+
+
 def test_text_in_place_of_the_processes_is_the_reason(tmp_path: Path) -> None:
     text = xml("3B")
     start, end = text.index("<processes>"), text.index("</processes>")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 import os
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
 from kdoctor.snapshot.imports import split
 from kdoctor.snapshot.imports.importer import import_files
-from kdoctor.snapshot.imports.split import read_sections
+from kdoctor.snapshot.imports.split import decode, read_sections
 
 RULE = "#" * 80
 TWO_GPUS = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
@@ -452,6 +453,17 @@ def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -
 )
 def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
     assert kinds(tmp_path, text) == found
+
+
+@pytest.mark.parametrize("zeros", [90, 91])
+def test_text_of_two_bytes_a_character_has_more_than_nine_zeros_in_ten(zeros: int) -> None:
+    data = b"".join(b"a\0" if number < zeros else b"ab" for number in range(100))
+    assert (decode(data) == data.decode("utf-16-le")) is (zeros > 90)
+
+
+def test_kernel_log_after_the_result_of_a_diagnosis_is_found(tmp_path: Path) -> None:
+    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
+    assert kinds(tmp_path, f"{diagnosis}\n{LOG}") == ["dcgmi diag", "kernel log"]
 
 
 def test_comment_above_a_csv_table_does_not_belong_to_it(tmp_path: Path) -> None:

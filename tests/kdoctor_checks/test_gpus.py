@@ -153,6 +153,13 @@ def test_reading_that_no_gpu_of_the_model_supports_is_not_applicable() -> None:
     assert outcome(lacking(0, NOT_SUPPORTED, mig_mode=True))[1] == ["fan speed not reported here while MIG is on"]
 
 
+def test_gpu_with_one_unsupported_and_one_failed_reading_is_unknown() -> None:
+    errors = {"fan_speed_percent": NOT_SUPPORTED, "temperature_c": "Unknown Error"}
+    found = gpus(1, gpu(0, fan_speed_percent=None, temperature_c=None, errors=errors))
+    judged, (item,) = readings(found, "fan_speed_percent", "temperature_c")
+    assert (judged, type(item)) == ([], Unjudged)
+
+
 def test_reading_without_a_reason_is_unknown() -> None:
     assert outcome(lacking(0, None)) == ([], ["fan speed not read (no reason given)"])
     assert outcome(lacking(0, "Unknown Error"), gpu(1, fan_speed_percent=3)) == (

@@ -15,12 +15,12 @@ from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Facts, Gpus, Kernel, KernelLog, PciDevices
+from kdoctor.facts import Facts, Gpus, Kernel, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.testing import compute_check, fact_table, healthy
 from kdoctor_checks import _catalog
-from kdoctor_checks._xids import NVLINK_5, OF_REPAIRS, XID_RECOVERY
+from kdoctor_checks._xids import NVLINK_5, OF_REPAIRS, XID_RECOVERY, meaning
 from kdoctor_checks.gpu.application_xids import application_xids
 from kdoctor_checks.gpu.kernel_log import kernel_log
 from kdoctor_checks.gpu.logged_remapping import logged_remapping
@@ -46,6 +46,7 @@ COMMANDS = {
 """The commands of the fix for the buckets after which no job may start."""
 BY_LINE = {"WORKFLOW_NVLINK5_ERR", "XID_154"}
 INVENTED = [173, 999]
+NVLINK_CODE = min(NVLINK_5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,3 +268,12 @@ def test_recovery_that_is_over_leaves_the_fix_to_the_other_xids() -> None:
     )
     (found,) = compute_check(kernel_log, gpus(4), pci(4), logged(*lines)).findings
     assert found.finding.remedy.commands == (RESET,)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "names_it"),
+    [(NVLINK_CODE, "NETIR_LINK_EVT", True), (79, "NETIR_LINK_EVT", False)],
+)
+def test_only_errors_of_nvlink_5_have_a_second_name(code: int, text: str, *, names_it: bool) -> None:
+    event = KernelLogEvent(kind="xid", code=code, text=f"NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, {text} Fatal")
+    assert (text in meaning(event)) is names_it

@@ -304,3 +304,9 @@ WINDOWS = (Platform(platform="windows", wheels=">=2", gpu=">=2", windows_driver=
 def test_drivers_of_windows(driver: str, gpu: NamedGpu, found: list[tuple[str, str]]) -> None:
     machine = replace(MACHINE, driver=driver, gpus=(gpu,), platform="windows", glibc=None)
     assert reasons(verdict(machine, platforms=WINDOWS)) == found
+
+
+@pytest.mark.parametrize(("python", "shown"), [(">=3.9,<3.10", "Python 3.9,"), (">=3.9,<3.11", "Python 3.9 to 3.10,")])
+def test_pythons_with_wheels_are_named(python: str, shown: str) -> None:
+    found = verdict(changes={"python": python})
+    assert [shown in reason.text for reason in found.reasons if reason.rule == "python"] == [True]

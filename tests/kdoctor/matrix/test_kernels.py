@@ -17,6 +17,7 @@ def kernels(*cubins: int, ptx: tuple[str, ...] = ()) -> Kernels:
         (kernels(80), "8.0", "machine code"),
         (kernels(80), "8.6", "machine code"),
         (kernels(86), "8.0", None),
+        (kernels(86), "8.9", "machine code"),
         (kernels(80), "9.0", None),
         (kernels(70, 80), "7.5", "machine code"),
         (kernels(100), "10.3", "machine code"),

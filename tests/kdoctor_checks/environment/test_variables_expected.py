@@ -94,6 +94,7 @@ def test_flag_is_set_without_losing_the_others() -> None:
 
 def test_keras_settings() -> None:
     assert flagged(environment(), keras_floatx="float32", keras_epsilon="0.0000001").status is Status.PASS
+    assert flagged(environment(), keras_floatx="float32", keras_epsilon="0.001").status is Status.FAIL
     failed = flagged(environment(), keras_floatx="float16")
     assert (failed.status, failed.findings[0].finding.observed) == (Status.FAIL, "float32")
     assert flagged(environment(), keras(settings={}), keras_floatx="float32").status is Status.UNKNOWN

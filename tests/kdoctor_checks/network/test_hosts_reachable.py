@@ -7,7 +7,7 @@ import pytest
 from helpers.facts import environment
 from helpers.rdma import two_hosts
 from kdoctor.facts import JobHosts
-from kdoctor.model import Status
+from kdoctor.model import Evidence, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.network.hosts_reachable import hosts_reachable
 
@@ -27,6 +27,11 @@ def test_other_hosts_must_answer(other: dict[str, Any], status: Status) -> None:
     result = compute_check(hosts_reachable, two_hosts(other=other), environment())
     assert result.status is status
     assert {item.finding.subject for item in result.findings} <= {"worker 1 (node2:2222)"}
+
+
+def test_each_other_host_is_one_outcome() -> None:
+    outcomes = list(hosts_reachable.function(two_hosts(other={"state": "refused"}), environment()))
+    assert [type(outcome) for outcome in outcomes] == [Evidence]
 
 
 def test_job_on_one_machine_is_skipped() -> None:

@@ -48,6 +48,7 @@ def test_driver_without_gpus_is_unknown_with_its_state() -> None:
 
 def test_old_gpus_get_the_last_cudnn_with_their_code() -> None:
     finding = judged("9.24.0", "7.0").findings[0].finding
+    assert "Install a cuDNN" in finding.remedy.summary
     assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cudnn-cu12==9.10.2.21",)
 
 

@@ -4,12 +4,13 @@ from typing import Literal
 
 import pytest
 
-from helpers.facts import PYTHON, h100_node, tensorflow
+from helpers.facts import PYTHON, h100_node, packages, tensorflow
 from helpers.facts.libraries import libraries, no_libraries
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, XlaFile
-from kdoctor.model import Status
-from kdoctor.testing import compute_check
+from kdoctor.facts import FactGroup, Libraries, PciDevices, Target, XlaFile
+from kdoctor.matrix.load import shipped_matrix
+from kdoctor.model import Evidence, NotApplicable, Status
+from kdoctor.testing import compute_check, fact_table
 from kdoctor_checks.versions.xla_files import xla_files
 
 
@@ -32,6 +33,18 @@ def test_unknown_release_gets_the_wheel_of_its_cuda() -> None:
     finding = judged(missing, tensorflow(version="2.99.0", cuda_version="13.1")).findings[0].finding
     assert "/" not in finding.observed
     assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cuda-nvcc-cu13",)
+
+
+def test_only_a_build_for_gpus_with_files_of_xla_is_judged() -> None:
+    def kinds(found: Libraries) -> list[type[object]]:
+        facts = fact_table(*h100_node(1), found)
+        wanted = (found, tensorflow(), packages(), facts[Target], facts[PciDevices], shipped_matrix())
+        return [type(outcome) for outcome in xla_files.function(*wanted)]
+
+    file = XlaFile(name="ptxas", status="found", path="/a/ptxas", found_by="PATH")
+    assert kinds(libraries(xla_files=(file,))) == [Evidence]
+    assert kinds(libraries(xla_files=())) == [NotApplicable]
+    assert NotApplicable in kinds(libraries(xla_files=(file,), cuda_build=False))
 
 
 def test_found_files_are_evidence() -> None:

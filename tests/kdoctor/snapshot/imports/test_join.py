@@ -126,6 +126,21 @@ def test_log_may_name_a_gpu_that_it_lost(tmp_path: Path, log: str) -> None:
     assert KernelLog in import_files([tmp_path / "dump", tmp_path / "log"]).facts
 
 
+STRANGER = "[  100.000000] NVRM: Xid (PCI:0000:5e:00): 31, pid=7, name=python\n"
+
+
+def test_log_of_another_machine_is_compared_with_the_file_that_has_addresses(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        imported(tmp_path, STRANGER, query("3B"))
+    first, second = sorted(path.name for path in tmp_path.iterdir())
+    assert str(caught.value).index(second) < str(caught.value).index(first)
+
+
+def test_log_is_not_compared_with_gpus_of_which_one_has_no_address(tmp_path: Path) -> None:
+    table = "index, pci.bus_id, temperature.gpu\n0, 00000000:3B:00.0, 34\n1, [N/A], 35\n"
+    assert KernelLog in imported(tmp_path, STRANGER, table).facts
+
+
 def test_reason_of_a_dump_is_kept_until_another_has_the_value(tmp_path: Path) -> None:
     unread = query("3B", versions="Driver Version : N/A\nCUDA Version : 12.2")
     gpus = imported_gpus(tmp_path, unread)

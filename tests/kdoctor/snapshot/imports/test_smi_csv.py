@@ -40,6 +40,11 @@ def test_table_in_each_form(tmp_path: Path, text: str) -> None:
     assert found[1].remapped_rows_failure is True
 
 
+def test_version_of_the_driver_is_that_of_the_first_row(tmp_path: Path) -> None:
+    found = imported_gpus(tmp_path, "index, pci.bus_id, driver_version\n0, 00000000:3B:00.0, 580.105.08\n")
+    assert found.driver_version == "580.105.08"
+
+
 def test_rows_without_header_give_what_they_name(tmp_path: Path) -> None:
     (found,) = imported_gpus(tmp_path, f"0, NVIDIA Test 40GB, {UUID.format(0)}, 34\n").devices
     assert (found.index, found.uuid, found.name, found.temperature_c) == (0, UUID.format(0), "NVIDIA Test 40GB", None)

@@ -461,6 +461,12 @@ def test_text_of_two_bytes_a_character_has_more_than_nine_zeros_in_ten(zeros: in
     assert (decode(data) == data.decode("utf-16-le")) is (zeros > 90)
 
 
+def test_line_of_a_log_in_the_message_of_a_diagnosis_begins_no_log(tmp_path: Path) -> None:
+    message = {"results": [{"warnings": LOG.splitlines()[-1], "info": LOG.splitlines()[0]}]}
+    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": [message]}}, indent=2)
+    assert kinds(tmp_path, f"{diagnosis}\n") == ["dcgmi diag"]
+
+
 def test_kernel_log_after_the_result_of_a_diagnosis_is_found(tmp_path: Path) -> None:
     diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
     assert kinds(tmp_path, f"{diagnosis}\n{LOG}") == ["dcgmi diag", "kernel log"]

@@ -434,6 +434,7 @@ POST_RELEASES = Specifier(">2.0.dev1").contains("2.0.post1", prereleases=True)
         (">1.3.post1", ">=1.3.post3", "tightened"),  # 1.3.post2
         (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
         ("<2", ">2.1,<2.1.1", "moved"),  # 2.1.0.999
+        ("<1!2", ">1!2", "moved"),  # 1!3
         (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from helpers.facts import PYTHON, environment, gpu, gpus, h100_node, tensorflow
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.versions.gpu_code import gpu_code
@@ -46,6 +47,16 @@ def test_build_without_architectures_is_looked_up_in_the_matrix() -> None:
     assert judged(old, version="2.17.1", compute_capabilities=()).status is Status.FAIL
     assert judged(old, version="2.99.0", compute_capabilities=()).status is Status.UNKNOWN
     assert judged(old, version="2.99.0", compute_capabilities=OLD).status is Status.PASS
+
+
+def test_finding_says_where_the_code_was_read() -> None:
+    old = gpus(1, gpu(0, compute_capability="5.2"))
+    release = shipped_matrix().release("2.17.1")
+    assert release is not None
+    as_in_the_matrix = tuple(f"sm_{number}" for number in release.cubins)
+    for listed, source in (((), "the version matrix"), (as_in_the_matrix, "the build"), (("sm_60",), "the build")):
+        (found,) = judged(old, version="2.17.1", compute_capabilities=listed).findings
+        assert f"from {source}" in found.finding.observed
 
 
 def test_finding_installs_a_release_that_runs_on_the_gpu() -> None:

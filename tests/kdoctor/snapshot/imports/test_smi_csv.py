@@ -40,6 +40,13 @@ def test_table_in_each_form(tmp_path: Path, text: str) -> None:
     assert found[1].remapped_rows_failure is True
 
 
+def test_reasons_in_columns_of_their_own_replace_a_mask_that_was_not_read(tmp_path: Path) -> None:
+    header = "index, pci.bus_id, clocks_event_reasons.active, clocks_event_reasons.hw_slowdown"
+    (found,) = imported_gpus(tmp_path, f"{header}\n0, 00000000:3B:00.0, [N/A], Active\n").devices
+    assert found.clock_event_reasons == (EVENT_HW_SLOWDOWN,)
+    assert "clock_event_reasons" not in found.errors
+
+
 def test_version_of_the_driver_is_that_of_the_first_row(tmp_path: Path) -> None:
     found = imported_gpus(tmp_path, "index, pci.bus_id, driver_version\n0, 00000000:3B:00.0, 580.105.08\n")
     assert found.driver_version == "580.105.08"

@@ -220,7 +220,6 @@ def _gpu(row: Mapping[str, str]) -> GpuPart:
     for field, read in _derived(row):
         try:
             facts.setdefault(field, read())
-            errors.pop(field, None)
         except NotKnownError as error:
             errors.setdefault(field, str(error))
         except AbsentError:

@@ -137,7 +137,7 @@ def test_log_of_another_machine_is_compared_with_the_file_that_has_addresses(tmp
 
 
 def test_log_is_not_compared_with_gpus_of_which_one_has_no_address(tmp_path: Path) -> None:
-    masked = query("3B", "AF").replace("00000000:AF:00.0", "N/A")
+    masked = xml("3B", "AF").replace('id="00000000:AF:00.0"', 'id="N/A"')
     assert KernelLog in imported(tmp_path, STRANGER, masked).facts
 
 

@@ -79,7 +79,8 @@ tensorflow = "2.15"
 Files with these names (`Dockerfile`, `train.Dockerfile`, `Containerfile`, `compose.yaml`, `docker-compose.yml`) are
 linted, too, with the rules `KD6`. In a Dockerfile, the packages that each stage pins are compared with its base image
 and with the version matrix, also those in here-documents. In a compose file, services with GPUs are judged, with what
-they extend in the same file. What another file may say is not reported as missing: an override names no image.
+they extend in the same file, and the Dockerfiles in them that are written as a block (`dockerfile_inline: |`). What
+another file may say is not reported as missing: an override names no image.
 Comments cannot ignore these findings; the table `per-file-ignores` can.
 
 ## flake8

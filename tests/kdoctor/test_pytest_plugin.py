@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from helpers.command import make_target
 from kdoctor import pytest_plugin
 
 pytest_plugins = ["pytester"]
+needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 OPTIONS = "--no-smoke --select versions.tensorflow-installed --select smoke"
 
 
@@ -31,6 +33,7 @@ def test_plugin_is_inert_by_default(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=1)
 
 
+@needs_tensorflow
 def test_each_check_is_a_test(pytester: pytest.Pytester) -> None:
     done = run(
         pytester, "--kdoctor", "cpu-smoke", "--kdoctor-options", OPTIONS, "-k", "tensorflow-installed or baseline"
@@ -55,6 +58,7 @@ def test_configuration_selects_checklist(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*versions.tensorflow-installed*", "*smoke.baseline*"])
 
 
+@needs_tensorflow
 def test_fixture_is_the_report(pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nkdoctor_options = --checklist cpu-smoke {OPTIONS}\n")
     pytester.makepyfile(
@@ -97,6 +101,7 @@ def test_missing_checklist_is_a_usage_error(pytester: pytest.Pytester) -> None:
     done.stderr.fnmatch_lines(["*nosuch*"])
 
 
+@needs_tensorflow
 def test_xdist_processes_share_one_run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KDOCTOR_NO_HISTORY", "0")
     monkeypatch.setenv("KDOCTOR_HISTORY", str(pytester.path / "history.sqlite"))

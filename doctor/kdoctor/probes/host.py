@@ -173,10 +173,11 @@ def _quotas(folder: Path, group: Path) -> list[float]:
 
 def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
     folders = {}
-    for path in (root / "sys/devices/system/node").glob("node*"):
-        number = path.name.removeprefix("node")
-        if number.isdecimal():
-            folders[int(number)] = path
+    with suppress(OSError):  # a sandbox may show the folder and refuse to list it
+        for path in (root / "sys/devices/system/node").glob("node*"):
+            number = path.name.removeprefix("node")
+            if number.isdecimal():
+                folders[int(number)] = path
     return tuple(_numa_node(root, index, folders[index]) for index in sorted(folders)) or None
 
 

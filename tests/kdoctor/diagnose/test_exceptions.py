@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from unittest.mock import Mock
 
 import pytest
@@ -34,6 +35,7 @@ def test_unknown_exception_is_not_described() -> None:
     assert describe_exception(raised(KeyError("label"))) == ""
 
 
+@pytest.mark.skipif(find_spec("keras") is None, reason="Keras is not installed")
 def test_installed_release_decides() -> None:
     """The message of a defect of Keras 3, which is what is installed here."""
     message = "Attempt to convert a value (PerReplica:{0: 1.0}) with an unsupported type"

@@ -60,7 +60,7 @@ def measured(tier: str, flavour: str) -> dict[str, str]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.smoke_full  # its cases have tests of their own; the tier takes minutes
+@pytest.mark.smoke_full  # takes minutes; other tests try its cases
 def test_standard_tier_matches_docs() -> None:
     assert outcomes("standard", legacy=False) == measured("standard", "keras")
 

@@ -1,4 +1,4 @@
-"""The commands ``kdoctor`` and ``keras-doctor``. It imports nothing before Ctrl-C is handled."""
+"""The commands ``kdoctor`` and ``keras-doctor``. Before Ctrl-C is handled, it imports only what Python has loaded."""
 
 from __future__ import annotations
 

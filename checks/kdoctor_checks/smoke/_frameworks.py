@@ -15,12 +15,12 @@ def this_keras(run: SmokeRun) -> str:
     return run.keras or "this Keras"
 
 
-def framework_of(run: SmokeRun) -> str:
+def framework_and_version(run: SmokeRun) -> str:
     """The framework of a run with its version, if that is known: ``TensorFlow 2.21.0``."""
     version = run.jax or run.torch or run.tensorflow
-    return f"{framework(run)} {version}" if version else framework(run)
+    return f"{framework_name(run)} {version}" if version else framework_name(run)
 
 
-def framework(run: SmokeRun) -> str:
+def framework_name(run: SmokeRun) -> str:
     """The framework of a run."""
     return "JAX" if run.jax else "torch" if run.torch else "TensorFlow"

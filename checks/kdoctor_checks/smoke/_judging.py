@@ -24,7 +24,7 @@ from kdoctor_checks._causes import (
 )
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
-from kdoctor_checks.smoke._frameworks import framework, framework_of, keras_of, this_keras
+from kdoctor_checks.smoke._frameworks import framework_and_version, framework_name, keras_of, this_keras
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -170,7 +170,7 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or requested is None:
         return unknown(case, "the number of replicas is not known")
     if case.replicas < requested:
-        reason = f"{framework(run)} made {case.replicas} of {counted(requested, 'replica')}"
+        reason = f"{framework_name(run)} made {case.replicas} of {counted(requested, 'replica')}"
         return unknown(case, reason, of_replicas(run))
     return None
 
@@ -210,7 +210,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.outcome == "died":
         return Remedy(
-            summary=f"Reinstall {framework(run)} and its CUDA libraries in matching versions, and check that "
+            summary=f"Reinstall {framework_name(run)} and its CUDA libraries in matching versions, and check that "
             "LD_LIBRARY_PATH loads no other build of them.",
             action=Action.REINSTALL,
         )
@@ -227,8 +227,8 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             look=(f"kdoctor smoke {quoted(run.scenario.removeprefix('smoke.'))} --keep-artifacts kdoctor-artifacts",),
         )
     return Remedy(
-        summary=f"Replace {framework_of(run)} or {this_keras(run)} so that their versions are compatible; the error "
-        "names the conflict.",
+        summary=f"Replace {framework_and_version(run)} or {this_keras(run)} so that their versions are compatible; "
+        "the error names the conflict.",
         action=Action.REINSTALL,
     )
 

@@ -9,7 +9,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, 
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._frameworks import framework_of, keras_of, this_keras
+from kdoctor_checks.smoke._frameworks import framework_and_version, keras_of, this_keras
 from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
@@ -157,7 +157,7 @@ def _not_compared(case: SmokeCase, weights: Weights) -> Iterator[Unjudged]:
 
 def _not_mirrored(run: SmokeRun, case: SmokeCase, problem: Problem) -> Finding:
     remedy = Remedy(
-        summary=f"Install compatible versions: {this_keras(run)} with {framework_of(run)} does not "
+        summary=f"Install compatible versions: {this_keras(run)} with {framework_and_version(run)} does not "
         "keep the replicas in sync.",
         action=Action.REINSTALL,
     )

@@ -8,7 +8,7 @@ from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_losses
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._frameworks import framework_of, this_keras
+from kdoctor_checks.smoke._frameworks import framework_and_version, this_keras
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -59,7 +59,7 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
     if case.weights.nonfinite or None in case.losses:
         nonfinite = f"NaN or infinity in {some(case.weights.nonfinite)}; " if case.weights.nonfinite else ""
         remedy = Remedy(
-            summary=f"Do not train on several replicas with {this_keras(run)} and {framework_of(run)}: "
+            summary=f"Do not train on several replicas with {this_keras(run)} and {framework_and_version(run)}: "
             "install compatible versions.",
             action=Action.REINSTALL,
         )

@@ -55,11 +55,11 @@ def unlike_equals(gpus: Gpus) -> Mapping[int, Odd]:
 
 
 def _unlike(members: Sequence[int], counts: Mapping[frozenset[int], int]) -> dict[int, Odd]:
-    within = {pair: count for pair, count in counts.items() if pair <= set(members)}
-    own = {
-        one: max(count for pair, count in within.items() if one in pair)
-        for one in sorted({index for pair in within for index in pair})
-    }
+    own: dict[int, int] = {}
+    for pair, count in counts.items():
+        if pair <= {*members}:
+            own.update((one, max(count, own.get(one, 0))) for one in pair)
+    own = dict(sorted(own.items()))
     usual = max(own.values(), default=0)
     most = [index for index, links in own.items() if links == usual]
     odd = [index for index, links in own.items() if links < usual]

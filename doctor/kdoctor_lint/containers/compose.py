@@ -158,15 +158,15 @@ def read_services(text: str) -> Iterator[Service]:
     services = loaded.get("services") if isinstance(loaded, dict) else None
     if not isinstance(services, dict) or not isinstance(root, yaml.MappingNode):
         return
-    entries = _children(_children(root).get("services", (root, root))[1])
+    entries = _children(_child(root, "services"))
     for name, own in services.items():
         if isinstance(own, dict):
             settings, known = _extended(own, services)
-            key, node = entries.get(str(name), (root, root))
+            key, node = entries.get(str(name), (None, None))
             text, line = _inline(node)
             yield Service(
                 name=str(name),
-                line=key.start_mark.line + 1,
+                line=key.start_mark.line + 1 if key else 1,
                 image=str(settings.get("image") or ""),
                 settings=settings,
                 is_whole=known and bool(settings.get("image") or settings.get("build")),
@@ -181,10 +181,14 @@ def _children(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
     return {key.value: (key, value) for key, value in pairs if isinstance(key, yaml.ScalarNode)}
 
 
-def _inline(service: yaml.Node) -> tuple[str, int]:
+def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """The value of a key of a mapping."""
+    return _children(node).get(key, (None, None))[1]
+
+
+def _inline(service: yaml.Node | None) -> tuple[str, int]:
     """The Dockerfile in a service and its first line. Only a block (``|``) has the lines of the file."""
-    _, build = _children(service).get("build", (None, None))
-    _, node = _children(build).get("dockerfile_inline", (None, None))
+    node = _child(_child(service, "build"), "dockerfile_inline")
     if not isinstance(node, yaml.ScalarNode) or node.style != "|":
         return "", 1
     return node.value, node.start_mark.line + 2

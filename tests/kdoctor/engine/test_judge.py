@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
 import pytest
@@ -167,9 +167,18 @@ def test_gap_of_an_old_matrix_states_its_age(days: int, *, is_old: bool) -> None
     assert (f"{days} days old" in (judged.reason or "")) == is_old
 
 
-def test_crashing_check_is_unknown_and_keeps_findings() -> None:
+def crash() -> Iterator[Outcome]:
+    raise ValueError("no such thing")
+
+
+def forget_to_return() -> Iterator[Outcome]:
+    yield None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("defect", "named"), [(crash, "ValueError: no such thing"), (forget_to_return, "None")])
+def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iterator[Outcome]], named: str) -> None:
     @check("host.it", severity=Severity.ERROR)
-    def crashes(host: Host, *, first: bool = False) -> Iterator[Outcome]:
+    def it(host: Host, *, first: bool = False) -> Iterator[Outcome]:
         """It is good.
 
         Why: it must be.
@@ -177,31 +186,13 @@ def test_crashing_check_is_unknown_and_keeps_findings() -> None:
         Source: https://example.org
         """
         yield bad() if first else GOOD
-        raise ValueError("no such thing")
+        yield from defect()
 
-    judged = compute_check(crashes, host())
-    assert judged.status is Status.UNKNOWN
-    assert judged.reason
-    assert "ValueError: no such thing" in judged.reason
-    assert compute_check(crashes, host(), first=True).status is Status.FAIL
-
-
-def test_check_that_yields_something_else_is_unknown_and_keeps_findings() -> None:
-    @check("host.it", severity=Severity.ERROR)
-    def forgets(host: Host, *, first: bool = False) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
-        yield bad() if first else GOOD
-        yield None  # type: ignore[misc]  # a plugin forgets a return
-
-    judged = compute_check(forgets, host())
+    judged = compute_check(it, host())
     assert (judged.status, [item.subject for item in judged.unjudged]) == (Status.UNKNOWN, ["host.it"])
-    assert "None" in (judged.reason or "")
-    assert compute_check(forgets, host(), first=True).status is Status.FAIL
+    assert judged.reason
+    assert named in judged.reason
+    assert compute_check(it, host(), first=True).status is Status.FAIL
 
 
 def test_check_without_generator_is_unknown() -> None:

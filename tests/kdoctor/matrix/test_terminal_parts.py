@@ -29,8 +29,8 @@ def page(matrix: VersionMatrix, machine: Machine | None = MACHINE, canvas: Canva
 
 def listed(lines: list[str]) -> list[str]:
     """The releases of the table, in order."""
-    words = (line.removeprefix(">").removeprefix("*").split() for line in lines)
-    return [row[0] for row in words if row and row[0] in VERSIONS]
+    rows = (line.removeprefix(">").removeprefix("*").split() for line in lines)
+    return [row[0] for row in rows if row and row[0] in VERSIONS]
 
 
 def matrix_of(number: int, **changes: Any) -> VersionMatrix:

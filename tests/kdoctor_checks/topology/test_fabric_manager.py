@@ -11,12 +11,12 @@ from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.fabric_manager import fabric_manager
 
-UNTOLD: dict[str, Any] = {"fabric_state": None, "fabric_status": None, "errors": {"fabric_state": NOT_SUPPORTED}}
+WITHOUT_STATE: dict[str, Any] = {"fabric_state": None, "fabric_status": None, "errors": {"fabric_state": NOT_SUPPORTED}}
 
 
 def judged(*facts: FactGroup) -> Result:
     """Two A100, which do not report their registration, and an NVSwitch."""
-    old = gpus(2, *(gpu(index, **UNTOLD) for index in range(2)))
+    old = gpus(2, *(gpu(index, **WITHOUT_STATE) for index in range(2)))
     return compute_check(fabric_manager, old, pci(2), kernel_settings(), host(), *facts)
 
 
@@ -41,7 +41,7 @@ def test_gpus_with_fabric_state_are_skipped() -> None:
 
 
 def test_daemon_is_needed_if_one_gpu_does_not_report_its_registration() -> None:
-    mixed = gpus(2, gpu(0), gpu(1, **UNTOLD))
+    mixed = gpus(2, gpu(0), gpu(1, **WITHOUT_STATE))
     result = compute_check(fabric_manager, pci(2), mixed, kernel_settings(daemons=()), host())
     assert result.status is Status.FAIL
 

@@ -195,7 +195,7 @@ class Session:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, render(report, "json"))
         except Exception as error:  # noqa: BLE001 - a full disk must not end the job
-            LOGGER.warning("the report was not written: %s: %s", type(error).__name__, error)
+            LOGGER.warning("the report was not written: %s", brief(error))
         if self._settings.history and not is_off(os.environ):
             failure = keep(report, "", os.environ)
             if failure:

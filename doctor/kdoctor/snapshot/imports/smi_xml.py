@@ -97,7 +97,7 @@ class _Reader:
                 fields = self.blocks[-1].processes[-1] if name in PROCESS else self.blocks[-1].entries
                 fields.setdefault(name if name in PROCESS else f"processes/{name}", text)
         elif self._leaf or path[1:] == ["processes"]:
-            # Without elements that are known, the list of processes is not empty.
+            # Other elements in the list of processes may be processes, so it is not empty.
             self.blocks[-1].entries.setdefault("/".join(path[1:]), text if self._leaf else "of another form")
         self._path.pop()
         self._leaf = False

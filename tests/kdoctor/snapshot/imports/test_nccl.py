@@ -80,19 +80,15 @@ def test_distance_by_nodes(nodes: tuple[int | None, int | None], level: str) -> 
     assert _level(one, other) == level
 
 
-def test_gpus_of_a_topology_are_in_the_order_of_their_addresses(tmp_path: Path) -> None:
-    text = TOPOLOGY.replace("0000:19:00.0", "0000:99:00.0").replace('dev="0"', "").replace('dev="1"', "")
+UNNUMBERED = TOPOLOGY.replace("0000:19:00.0", "0000:99:00.0").replace('dev="0"', "").replace('dev="1"', "")
+SWAPPED = TOPOLOGY.replace('dev="0"', 'dev="9"').replace('dev="1"', 'dev="0"').replace('dev="9"', 'dev="1"')
+
+
+@pytest.mark.parametrize(("text", "second"), [(UNNUMBERED, "0000:99:00.0"), (SWAPPED, "0000:19:00.0")])
+def test_gpus_are_in_the_order_of_cuda_or_of_their_addresses(tmp_path: Path, text: str, second: str) -> None:
     gpus = imported(tmp_path, text).facts[Gpus]
     assert isinstance(gpus, Gpus)
-    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:5d:00.0"), (1, "0000:99:00.0")]
-    assert [(pair.first, pair.second, pair.nvlinks) for pair in gpus.pairs] == [(0, 1, 18)]
-
-
-def test_numbers_of_gpus_are_those_of_cuda(tmp_path: Path) -> None:
-    swapped = TOPOLOGY.replace('dev="0"', 'dev="9"').replace('dev="1"', 'dev="0"').replace('dev="9"', 'dev="1"')
-    gpus = imported(tmp_path, swapped).facts[Gpus]
-    assert isinstance(gpus, Gpus)
-    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:5d:00.0"), (1, "0000:19:00.0")]
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:5d:00.0"), (1, second)]
     assert [(pair.first, pair.second, pair.nvlinks) for pair in gpus.pairs] == [(0, 1, 18)]
 
 

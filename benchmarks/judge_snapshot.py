@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import judge
 from kdoctor.model import Status
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.document import load
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from kdoctor.check import Check, CheckDefinitionError
-from kdoctor.model import FAMILIES
+from kdoctor.model import family_order
 
 __all__ = ["checks", "collect"]
 
@@ -30,7 +30,7 @@ def collect(package: ModuleType) -> tuple[Check, ...]:
         CheckDefinitionError: a module does not have exactly one check, or the check belongs in another file.
     """
     found = [_only_check(module, path) for module, path in _modules(package)]
-    return tuple(sorted(found, key=lambda check: (FAMILIES.index(check.family), check.id)))
+    return tuple(sorted(found, key=lambda check: (family_order(check.family), check.id)))
 
 
 def _modules(package: ModuleType) -> Iterator[tuple[ModuleType, str]]:

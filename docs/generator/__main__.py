@@ -7,7 +7,7 @@ from pathlib import Path
 from docs.generator.failures import failure_pages
 from docs.generator.pages import PAGES
 
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 DOCS = Path(__file__).parents[1]
 

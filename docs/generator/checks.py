@@ -5,11 +5,11 @@ from __future__ import annotations
 from docs.generator.markdown import NOTICE
 
 from kdoctor.check import Check
-from kdoctor.engine.catalog import Catalog
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks
 from kdoctor.model import FAMILIES
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.report.phrases import FAMILY_TITLES
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from kdoctor import __version__
 from kdoctor.cli import app
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 
 
 def cli_page(_: Catalog) -> str:

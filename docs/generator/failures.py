@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from docs.generator.markdown import NOTICE, cell, escaped
 
-from kdoctor.engine.catalog import Catalog
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import KnownFailure, load_failures
 from kdoctor.failures.pattern import readable
+from kdoctor.plugins.catalog import Catalog
 
 _FAILURES = """\
 # Known failures

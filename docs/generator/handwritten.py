@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 from kdoctor_target.job.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
 DOCS = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ from docs.generator.hardware import measured_hardware_page
 from docs.generator.matrix import matrix_page
 from docs.generator.truth import truth_page
 
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 from kdoctor_lint.reference import page as rules_page
 from kdoctor_lint.reference import rule_pages
 

@@ -16,9 +16,9 @@ from typing import Any
 from kdoctor.commands.stand_in import spare
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
+from kdoctor.model import Assumptions, Outcome, Severity
 
-_ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _SECTION = re.compile(r"^(Why|Remedy|Source|Sources|Failure modes):\s*", re.MULTILINE)
 _MODE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
@@ -118,7 +118,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
 
     def make(function: CheckFunction) -> Check:
         if not _ID.fullmatch(id):
-            raise CheckDefinitionError(f"{id!r}: expected an id family.slug; families are {', '.join(FAMILIES)}")
+            raise CheckDefinitionError(f"{id!r}: expected an id family.slug, such as gpu.free")
         title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
         facts, tolerant, parameters = _parse_signature(id, function)
         if (SmokeRun in facts.values()) != (scenario is not None):

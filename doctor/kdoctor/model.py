@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-FAMILIES = (
-    "versions", "driver", "gpu", "topology", "network", "host", "environment", "smoke", "cluster", "job", "watch",
-)  # fmt: skip
-"""Families of checks, in the order of a report."""
+FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke")
+"""The families of kdoctor's own checks, in the order of a report. Plugins add others."""
+
+
+def family_order(family: str) -> tuple[int, str]:
+    """A sort key: kdoctor's own families first, then those of plugins by name."""
+    return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), family)
 
 
 class Status(str, Enum):

@@ -218,8 +218,8 @@ def _ids(config: pytest.Config) -> list[str]:
     """Ids of the checklist's checks. Those that the options leave out are skipped when they run."""
     from kdoctor.checklist.load import load_checklist
     from kdoctor.checklist.plan import plan
-    from kdoctor.engine.catalog import load_catalog
     from kdoctor.errors import UsageError
+    from kdoctor.plugins.catalog import load_catalog
 
     try:
         catalog = load_catalog(())

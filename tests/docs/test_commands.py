@@ -16,7 +16,7 @@ import pytest
 from helpers.command import environ
 from helpers.fleets import fleet_of, write
 from helpers.machines import collecting
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
 

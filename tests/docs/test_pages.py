@@ -13,7 +13,7 @@ from docs.generator.failures import failure_pages
 from docs.generator.hardware import measured_hardware_page
 from docs.generator.pages import PAGES
 
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
 

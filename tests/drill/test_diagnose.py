@@ -11,7 +11,7 @@ import pytest
 from drill.conftest import copy
 from helpers.command import environ
 from kdoctor.diagnose.diagnose import diagnose_text
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 

@@ -9,7 +9,7 @@ import pytest
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 
 HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
 CHECKS = "checks:\n  - id: host.memory\n"

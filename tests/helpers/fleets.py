@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Facts, Fleet, JobConfig, Node
 from kdoctor.fleet.documents import SentReport
 from kdoctor.fleet.merge import Expectation, merge
@@ -17,6 +16,7 @@ from kdoctor.fleet.names import fold
 from kdoctor.fleet.read import Gathered
 from kdoctor.fleet.record import Shared
 from kdoctor.fleet.report import FleetReport
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions

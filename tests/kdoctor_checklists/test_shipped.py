@@ -9,12 +9,12 @@ from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.policy import decisions
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Diagnostics, Environment, FactGroup, Gpus, ImportedLines, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.plan import with_matrix
 from kdoctor.testing import fact_table, healthy
 

@@ -11,12 +11,12 @@ from helpers.facts import bus_id, gpu, gpus, logged, pci
 from helpers.judging import TODAY
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Facts, Gpus, Kernel, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.testing import compute_check, fact_table, healthy
 from kdoctor_checks import _catalog

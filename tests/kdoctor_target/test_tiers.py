@@ -9,8 +9,8 @@ import pytest
 
 from helpers import smoke
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import SmokeRun, SmokeRuns
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.smoke.scenario import Framework
 from kdoctor.smoke.session import SmokeSettings
 from kdoctor.testing import compute_check

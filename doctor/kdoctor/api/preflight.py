@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.diagnose.exceptions import describe_exception
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Report, Result
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, Finding, Severity, Status
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.probes.process.records import build
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Literal
 
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
-from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import UsageError, did_you_mean, one_of
 from kdoctor.model import Assumptions, GpuAssumption
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Tier
 

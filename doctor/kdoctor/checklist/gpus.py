@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
-from kdoctor.engine.catalog import Catalog
 from kdoctor.model import GpuAssumption
+from kdoctor.plugins.catalog import Catalog
 
 CPU_REPLICAS = 2
 """Logical CPU devices of a training that no GPU is expected for: the fewest with communication between replicas."""

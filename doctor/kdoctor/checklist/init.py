@@ -13,9 +13,9 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
 from kdoctor.commands.script import comment
 from kdoctor.commands.system import is_version
-from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
-from kdoctor.model import ASSUMPTIONS, FAMILIES
+from kdoctor.model import ASSUMPTIONS
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.text.secrets import is_identifying
 from kdoctor.text.wrap import wrap
 
@@ -27,11 +27,9 @@ _TITLES = {
     "driver": "NVIDIA driver",
     "gpu": "GPUs, from the bus to TensorFlow",
     "topology": "Links between GPUs and to the host",
-    "network": "Network between machines",
     "host": "Host",
     "environment": "Environment variables",
     "smoke": "Smoke trainings",
-    "cluster": "Other machines",
 }
 _WIDTH = 110
 
@@ -267,10 +265,10 @@ def _checks(start: Checklist, catalog: Catalog, stated: str) -> Iterator[str]:
     for check in catalog.checks.values():
         if any(judges.get(assumption) for assumption in check.judges):
             listed.setdefault(check.id, check.severity)
-    for family in FAMILIES:
+    for family in catalog.families:
         checks = [check for check in catalog.checks.values() if check.family == family and check.id in listed]
         if checks:
-            yield f"  # {_TITLES[family]}"
+            yield f"  # {_TITLES.get(family, family.capitalize())}"
         for check in checks:
             yield f"  - id: {check.id}  # {check.title.rstrip('.')}"
             if listed[check.id] is not check.severity:

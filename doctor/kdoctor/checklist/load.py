@@ -12,8 +12,8 @@ from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.validate import NOUN, validate_checklist
-from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 from kdoctor.yamldoc.source import read_file as read_document_file
 
@@ -62,8 +62,9 @@ def load_checklist(
 
 def read_text(name_or_path: str, catalog: Catalog) -> str:
     """The text of a checklist that :func:`load_checklist` accepts, with its comments."""
-    file = Path(name_or_path) if is_path(name_or_path, catalog) else catalog.checklists[name_or_path]
-    return file.read_text(encoding="utf-8-sig")
+    if is_path(name_or_path, catalog):
+        return Path(name_or_path).read_text(encoding="utf-8-sig")
+    return catalog.shipped_checklist(name_or_path).decode("utf-8-sig")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ class _Opener:
             )
             raise _error(name or "--checklist", message, hint)
         shown = f"{name} (shipped)"
-        content = shipped[name].read_bytes()
+        content = self._catalog.shipped_checklist(name)
         return _Opened(content=content, shown=shown, origin="shipped", identity=shown, path=None)
 
     def layers(

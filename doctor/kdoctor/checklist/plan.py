@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
-from kdoctor.engine.catalog import Catalog
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.own_model import OWN_MODEL
 
 

@@ -14,10 +14,10 @@ from kdoctor.checklist.extends import KINDS, Override
 from kdoctor.checklist.problems import Problem
 from kdoctor.checklist.resolve import SEVERITY_PATTERNS, Checklist, add_judges, make_checklist, matches, parameter_value
 from kdoctor.checklist.schema import ChecklistDocument
-from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.model import ASSUMPTIONS
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import STRATEGIES
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.source import Source

@@ -10,10 +10,10 @@ from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, is_named, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
-from kdoctor.engine.catalog import load_catalog, load_probes
 from kdoctor.lock.record import own_lock
 from kdoctor.model import Severity
 from kdoctor.output import check_writable, parse_outputs
+from kdoctor.plugins.catalog import load_catalog, load_probes
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt

@@ -17,11 +17,11 @@ from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.stderr import show
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor.output import check_writable, write_atomically
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.log import warn
 from kdoctor.run.session import collect
 from kdoctor.text.lists import counted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdoctor.engine.catalog import load_catalog
-from kdoctor.model import FAMILIES
+from kdoctor.plugins.catalog import load_catalog
 
 
 def complete_checklist(incomplete: str) -> list[str]:
@@ -15,7 +14,8 @@ def complete_checklist(incomplete: str) -> list[str]:
 
 def complete_check(incomplete: str) -> list[str]:
     """Ids of checks, and families."""
-    return beginning_with(incomplete, [*FAMILIES, *load_catalog().checks])
+    catalog = load_catalog()
+    return beginning_with(incomplete, [*catalog.families, *catalog.checks])
 
 
 def complete_scenario(incomplete: str) -> list[str]:

@@ -23,11 +23,11 @@ from kdoctor.diagnose.diagnose import TIMEOUT_S
 from kdoctor.diagnose.diagnose import diagnose as diagnose_logs
 from kdoctor.diagnose.inputs import logs_of
 from kdoctor.diagnose.report.formats import FORMATS, render
-from kdoctor.engine.catalog import load_catalog, load_probes
 from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
 from kdoctor.history.diagnoses import keep_diagnosis
 from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.plugins.catalog import load_catalog, load_probes
 from kdoctor.run.confirm import confirm
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for

@@ -15,8 +15,8 @@ from kdoctor.diff.compare import all_new, compare
 from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.render import render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.probes.process.child import ChildEnd, Children
 from kdoctor.run.log import warn
 

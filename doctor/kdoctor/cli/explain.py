@@ -13,7 +13,6 @@ from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show, standard_input
 from kdoctor.diagnose.diagnose import diagnose_text
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
@@ -22,8 +21,8 @@ from kdoctor.failures.tables import described_in, spelled_out
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks, spans
-from kdoctor.model import FAMILIES
-from kdoctor.report.phrases import FAMILY_TITLES
+from kdoctor.plugins.catalog import Catalog, load_catalog
+from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import wrap
@@ -39,7 +38,7 @@ _SHOWN = 5
 
 def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
     features = [name.partition("/")[2] for name in matrix.features]
-    return [*FAMILIES, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id, *features]
+    return [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id, *features]
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -116,7 +115,7 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     checks = [check for check in (name, f"smoke.{name}") if check in catalog.checks]
     parts = [explain_check(catalog.checks[check], matrix) for check in checks[:1]]
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
-    parts += [explain_family(name, catalog)] if name in FAMILIES else []
+    parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
     parts += [render_rule(RULES_BY_NAME[name])] if name in RULES_BY_NAME else []
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
@@ -211,7 +210,7 @@ def _measured(features: list[str], matrix: VersionMatrix) -> list[str]:
 def explain_family(family: str, catalog: Catalog) -> str:
     """The checks of a family."""
     checks = [check for check in catalog.checks.values() if check.family == family]
-    lines = [f"{family}: {FAMILY_TITLES[family]} ({counted(len(checks), 'check')})", ""]
+    lines = [f"{family}: {family_title(family)} ({counted(len(checks), 'check')})", ""]
     for check in checks:
         lines += [f"{_INDENT}{check.id} ({check.severity.value})", *wrap(check.title, first=_INDENT * 3)]
     lines += ["", f"To run only these: kdoctor check --select {family}", "Details: kdoctor explain ID"]

@@ -17,7 +17,6 @@ from kdoctor.cli.completion import complete_checklist
 from kdoctor.cli.deliver import asked_command, wrote
 from kdoctor.cli.options import format_option
 from kdoctor.cli.stderr import show, standard_input
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.verdict import exit_code_for
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts
@@ -31,6 +30,7 @@ from kdoctor.fleet.read import STDIN, Gathered, gather
 from kdoctor.fleet.report import FleetReport
 from kdoctor.fleet.verdict import needed_nodes
 from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import style, warn

@@ -8,9 +8,8 @@ import typer
 
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.listing import Kind, make_listing
-from kdoctor.model import FAMILIES
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.smoke.scenario import TIERS
 from kdoctor.text.wrap import wrap
 
@@ -41,7 +40,7 @@ def list_(
 def list_checks(catalog: Catalog) -> str:
     """The checks by family: id, severity and title."""
     lines: list[str] = []
-    for family in FAMILIES:
+    for family in catalog.families:
         checks = [check for check in catalog.checks.values() if check.family == family]
         if checks:
             lines += [family]

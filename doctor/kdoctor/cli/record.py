@@ -13,7 +13,6 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.inputs import read_bounded
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
@@ -21,6 +20,7 @@ from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions

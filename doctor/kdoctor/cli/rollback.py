@@ -19,7 +19,6 @@ from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, last_passing
@@ -28,6 +27,7 @@ from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.probes.target import choose_target

@@ -12,8 +12,8 @@ import typer
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import one_of
+from kdoctor.plugins.catalog import load_catalog
 
 DOCUMENTS: Mapping[str, str] = {
     "report": "kdoctor.report.json:report_schema",

@@ -12,13 +12,13 @@ from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file, is_off
 from kdoctor.history.read import passing_durations
 from kdoctor.history.store import opened
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt

@@ -10,11 +10,11 @@ import typer
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.deliver import save
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus, ImportedLines
 from kdoctor.output import check_writable
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import examination

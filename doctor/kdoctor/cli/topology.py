@@ -10,9 +10,9 @@ import typer
 
 from kdoctor.cli.options import PluginOption, SnapshotOption
 from kdoctor.cli.stderr import show
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children

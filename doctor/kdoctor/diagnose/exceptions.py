@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.diagnose.report.formats import render
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 _PACKAGES = ("keras", "tensorflow", "jax", "numpy", "protobuf")
 _MOST_CHARACTERS = 200_000

@@ -6,32 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Category, Cause, Mark, Result
-from kdoctor.model import FAMILIES, Severity, Status
+from kdoctor.model import FAMILIES, Severity, Status, family_order
 
 _NOTHING_SHOWN = "no problem found"
-_SHOWN_IF_JUDGED = frozenset({"network"})
-"""Families about what most machines lack."""
-
 
 def categories(
     results: Iterable[Result], causes: Sequence[Cause], fail_on: Severity = Severity.ERROR
 ) -> tuple[Category, ...]:
-    """One line for each family that has results, in the order of ``FAMILIES``, except for a network that is not there.
+    """One line for each family that has results, in their order. A plugin's is left out if all of it was skipped.
 
-    Failures of severity info leave a family well, unless they fail the run.
+    Plugins check what most machines lack, such as a network between nodes. Failures of severity info leave a family
+    well, unless they fail the run.
     """
     causes = relevant(causes, fail_on)
-    by_family: dict[str, list[Result]] = {family: [] for family in FAMILIES}
-    for result in results:
-        by_family[result.family].append(result)
+    by_family: dict[str, list[Result]] = {}
+    for result in sorted(results, key=lambda result: family_order(result.family)):
+        by_family.setdefault(result.family, []).append(result)
     return tuple(
-        _category(family, members, causes) for family, members in by_family.items() if _is_shown(family, members)
+        _category(family, members, causes)
+        for family, members in by_family.items()
+        if family in FAMILIES or any(result.status is not Status.SKIP for result in members)
     )
-
-
-def _is_shown(family: str, results: Sequence[Result]) -> bool:
-    skipped = all(result.status is Status.SKIP for result in results)
-    return not (skipped and (not results or family in _SHOWN_IF_JUDGED))
 
 
 def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:

@@ -15,8 +15,6 @@ from kdoctor.facts import (
     Environment,
     Facts,
     Gpus,
-    JobHosts,
-    Network,
     SmokeRun,
     SmokeRuns,
     Unavailable,
@@ -28,10 +26,8 @@ from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome
 from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
-_OF_GPUS = ("gpu", "topology", "network")
+_OF_GPUS = ("gpu", "topology")
 """Families that need a GPU to judge."""
-_OF_NETWORK = frozenset({Network, JobHosts})
-"""Facts that command output does not contain, and that a job on one machine does not need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +130,9 @@ def _judge_one(
         return replace(base, reason=entry.deselected)
     if check.needs_gpus and not rules.assumptions.expects_gpus:
         return replace(base, reason="the checklist expects no GPUs")
-    if _OF_NETWORK.intersection(check.facts.values()) and facts.keys().isdisjoint({*_OF_NETWORK, Environment}):
-        return replace(base, reason="the recording has no facts about the network")
+    unrecorded = _unrecorded(check, facts)
+    if unrecorded:
+        return replace(base, reason=unrecorded)
     blocker = _blocker(check, earlier)
     if blocker:
         return replace(base, blocked_by=blocker, reason=f"requires {blocker}, which failed")
@@ -150,6 +147,15 @@ def _judge_one(
     outcomes = [_with_age(outcome, check, rules) for outcome in _evaluate(entry, arguments)]
     result = _from_outcomes(base, outcomes, rules, hidden)
     return _accept(_refuse_empty_pass(result, facts), entry, rules)
+
+
+def _unrecorded(check: Check, facts: Facts) -> str:
+    """Why the check is skipped with this recording: command output has no facts about some subjects."""
+    if Environment in facts:
+        return ""
+    recorded = {getattr(group, "unrecorded", "") for group in facts}
+    reasons = (getattr(wanted, "unrecorded", "") for wanted in check.facts.values())
+    return next((reason for reason in reasons if reason and reason not in recorded), "")
 
 
 def _with_age(outcome: Outcome, check: Check, rules: Rules) -> Outcome:

@@ -10,8 +10,8 @@ from pydantic import Field
 from kdoctor import __version__
 from kdoctor.check import Check
 from kdoctor.documents import Document, Part
-from kdoctor.engine.catalog import Catalog
 from kdoctor.model import Severity
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import Scenario
 
 Kind = Literal["checks", "scenarios", "checklists"]

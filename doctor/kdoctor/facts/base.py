@@ -17,6 +17,15 @@ class FactGroup:
 
     group: ClassVar[str]
     """The group's key in a snapshot."""
+    in_snapshots: ClassVar[bool] = True
+    """Whether it is about one machine, so that a snapshot may contain it."""
+    unrecorded: ClassVar[str] = ""
+    """Why a check that asks for it is skipped with a recording that has neither this group nor the environment; empty
+    if such a check is unknown."""
+
+    def shared(self) -> Mapping[str, Mapping[str, str]]:
+        """What it says that other nodes of a job should share, by section: no serial numbers, paths or host names."""
+        return {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,6 +79,7 @@ class Network(FactGroup):
     """RDMA devices and network interfaces of this machine or container."""
 
     group: ClassVar[str] = "network"
+    unrecorded: ClassVar[str] = UNRECORDED
 
     rdma: tuple[RdmaDevice, ...] = ()
     """In order of name; empty if the machine has none."""
@@ -129,6 +130,7 @@ class JobHosts(FactGroup):
     """The hosts of a job over several machines, and this machine's clock."""
 
     group: ClassVar[str] = "job_hosts"
+    unrecorded: ClassVar[str] = UNRECORDED
 
     hosts: tuple[JobHost, ...] = ()
     """In order of TF_CONFIG; empty if it names at most one task."""

@@ -10,11 +10,11 @@ from kdoctor.model import Severity
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading, note_blocks
 from kdoctor.report.phrases import (
     CONCLUSIONS,
-    FAMILY_TITLES,
     INTERRUPTED,
     MARK_NAMES,
     SIGNS,
     Label,
+    family_title,
     tally,
     verdict_line,
 )
@@ -36,7 +36,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _table(
         ("", "Family", Label.OBSERVED),
         [
-            (SIGNS[category.mark][0], FAMILY_TITLES[category.family], escape(category.text))
+            (SIGNS[category.mark][0], family_title(category.family), escape(category.text))
             for category in report.categories
         ],
     )
@@ -67,7 +67,7 @@ def _every_check(report: Report) -> Iterator[str]:
     )
     scenarios = [block for block in checks if block.mark is None]
     if scenarios:
-        yield from ("", f"### {FAMILY_TITLES['smoke']}", "")
+        yield from ("", f"### {family_title('smoke')}", "")
     for block in scenarios:
         expected = "; ".join(f"{field.label}: {escape(field.text)}" for field in block.fields)
         yield f"- {_code(block.id)} ({block.note}). {expected}"

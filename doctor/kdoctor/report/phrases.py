@@ -9,22 +9,11 @@ from itertools import groupby
 
 from kdoctor.engine.report import Conclusion, Decision, GpuWork, JudgedFinding, Mark, Report, Result, Waiver
 from kdoctor.engine.verdict import ALL_PASSED
-from kdoctor.model import FAMILIES, Finding, Severity, Status
+from kdoctor.model import Finding, Severity, Status, family_order
 from kdoctor.text.lists import counted
 
-FAMILY_TITLES = {
-    "versions": "Versions",
-    "driver": "Driver",
-    "gpu": "GPUs",
-    "topology": "Topology",
-    "network": "Network",
-    "host": "Host",
-    "environment": "Environment",
-    "smoke": "Training",
-    "cluster": "Cluster",
-    "job": "Your job",
-    "watch": "Running job",
-}
+_FAMILY_TITLES = {"gpu": "GPUs", "smoke": "Training"}
+"""The titles that are not the family's name."""
 STATUS_NAMES = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
 MARK_NAMES = {
     Mark.PASS: "PASS",
@@ -81,9 +70,14 @@ class Label:
     WORKAROUND = "Start now"
 
 
+def family_title(family: str) -> str:
+    """``Driver``, ``GPUs``, ``Network``: also of families that only another kdoctor knows."""
+    return _FAMILY_TITLES.get(family, family.capitalize())
+
+
 def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
-    """The results in the order of ``FAMILIES``; within a family in the report's order."""
-    ordered = sorted(results, key=lambda result: FAMILIES.index(result.family))
+    """The results by family; within a family in the report's order."""
+    ordered = sorted(results, key=lambda result: family_order(result.family))
     for family, members in groupby(ordered, key=lambda result: result.family):
         yield family, list(members)
 

@@ -13,7 +13,6 @@ from itertools import groupby
 from kdoctor.engine.report import Decision, Drift, JudgedFinding, Mark, Report, Result
 from kdoctor.model import Status
 from kdoctor.report.phrases import (
-    FAMILY_TITLES,
     Label,
     by_family,
     counting,
@@ -21,6 +20,7 @@ from kdoctor.report.phrases import (
     describe_gpu_work,
     describe_reason,
     describe_waiver,
+    family_title,
     headline,
     instant,
 )
@@ -107,7 +107,7 @@ def overview(report: Report) -> tuple[Field, ...]:
 def sections(report: Report) -> Iterator[Section]:
     """Every further section of the full report that has content."""
     for family, results in by_family(report.results):
-        yield Section(name="checks", title=FAMILY_TITLES[family], blocks=tuple(_checks(report, results)))
+        yield Section(name="checks", title=family_title(family), blocks=tuple(_checks(report, results)))
     rest = (
         Section(
             name="gpus",

@@ -8,9 +8,9 @@ from dataclasses import replace
 from kdoctor.check import Check
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import Catalog
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import OF_ONE_JOB, WITHHELD
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.probes.environment import allowed
 
 

@@ -13,7 +13,6 @@ from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import Catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for
 from kdoctor.errors import UsageError
 from kdoctor.facts import Environment, Facts, Gpus, SmokeRuns, Target
@@ -22,6 +21,7 @@ from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Severity
+from kdoctor.plugins.catalog import Catalog
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, UserModel
 from kdoctor.smoke.scenario import Strategy, Tier

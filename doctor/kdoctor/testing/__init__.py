@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from kdoctor.check import Check
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
@@ -40,6 +39,7 @@ from kdoctor.facts import (
 from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.node_facts import shared_facts
 from kdoctor.snapshot.document import loads
 

@@ -13,8 +13,8 @@ from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.text import plain_text, resolved_text
-from kdoctor.engine.catalog import Catalog
 from kdoctor.model import Assumptions, Severity
+from kdoctor.plugins.catalog import Catalog
 
 STATED = """\
   framework: {tensorflow: "~=2.21.0", keras: ">=3.15", flavour: keras, backend: tensorflow}

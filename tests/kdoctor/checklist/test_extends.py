@@ -12,8 +12,8 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
-from kdoctor.engine.catalog import Catalog
 from kdoctor.model import GpuAssumption, Severity
+from kdoctor.plugins.catalog import Catalog
 
 BASE = """\
 schema: kdoctor/checklist/v1

@@ -10,7 +10,7 @@ from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, problems_of
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.plan import plan, scenarios_to_run
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.smoke.own_model import OWN_MODEL
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")

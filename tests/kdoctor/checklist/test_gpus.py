@@ -7,8 +7,8 @@ import pytest
 from kdoctor.checklist.gpus import CPU_REPLICAS, with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.model import GpuAssumption
+from kdoctor.plugins.catalog import Catalog, load_catalog
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ from helpers.locks import node_facts
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.facts import FactGroup
 from kdoctor.model import GpuAssumption
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.testing import fact_table
 
 

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import CHECKS, HEAD, NO_SCENARIOS, problems_of, read
 from kdoctor.checklist.problems import ChecklistError
-from kdoctor.engine.catalog import Catalog
+from kdoctor.plugins.catalog import Catalog
 
 
 @pytest.fixture

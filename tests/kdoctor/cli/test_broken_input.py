@@ -12,10 +12,10 @@ import pytest
 
 from helpers.command import KDOCTOR, environ, kdoctor
 from kdoctor.checklist.load import load_checklist
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import read_lock
 from kdoctor.matrix.load import load_matrix
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.snapshot.document import load
 from kdoctor.snapshot.imports.importer import import_files
 

@@ -6,9 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import KDOCTOR, environ, kdoctor
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.failures.known import load_failures
-from kdoctor.model import FAMILIES
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor_lint.registry import RULES
 
 LOG = (
@@ -84,7 +83,7 @@ def test_every_kind_of_name_is_explained(name: str) -> None:
 
 def test_names_are_unique_over_all_kinds() -> None:
     catalog = load_catalog()
-    kinds = [set(catalog.checks) | set(catalog.scenarios), set(FAMILIES), set(catalog.checklists), set(RULES)]
+    kinds = [set(catalog.checks) | set(catalog.scenarios), set(catalog.families), set(catalog.checklists), set(RULES)]
     kinds.append(set(load_failures().by_id))
     assert sum(map(len, kinds)) == len(set[str]().union(*kinds))
 

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.command import kdoctor, make_target
 from kdoctor.checklist.for_scenarios import choose_scenarios
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.plugins.catalog import load_catalog
 
 BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
 

@@ -16,8 +16,8 @@ import yaml
 
 from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.diagnose.model import Diagnosis
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.failures.known import KnownFailure, load_failures
+from kdoctor.plugins.catalog import Catalog, load_catalog
 
 _PARTS = re.split(r"^### ", Path(__file__).with_name("healthy.txt").read_text(), flags=re.MULTILINE)[1:]
 HEALTHY = dict(part.split("\n", 1) for part in _PARTS)

@@ -13,8 +13,8 @@ from helpers.command import environ
 from helpers.defects import DROPPED_REPLICA, NAN, SKIPPED_UPDATE, WRONG_SHARDS
 from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.diagnose.model import Diagnosis
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.failures.known import load_failures, load_reproductions
+from kdoctor.plugins.catalog import load_catalog
 
 MOUNTS = ("unshare", "--map-root-user", "--mount")
 

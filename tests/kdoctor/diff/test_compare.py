@@ -28,11 +28,11 @@ from kdoctor.diff.compare import (
 from kdoctor.diff.looseness import Looser, compare_numbers, compare_specifiers
 from kdoctor.diff.model import Comparison, Kind
 from kdoctor.diff.sources import Side, from_files
-from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Host
 from kdoctor.lock.document import Accepted, Lock, text_of
 from kdoctor.lock.store import write_lock
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.plugins.catalog import Catalog
 
 
 def limits_check() -> Check:

@@ -5,9 +5,9 @@ import pytest
 from helpers.facts import environment
 from helpers.locks import lock
 from kdoctor.checklist.load import load_checklist
-from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.lock.facts import WITHHELD
 from kdoctor.model import Assumptions
+from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.rollback.verify import for_environment, restore_variables
 
 

@@ -18,12 +18,12 @@ from helpers.judging import TODAY
 from kdoctor.api import preflight
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import check, record, rollback, smoke
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import FactGroup, SmokeRuns
 from kdoctor.history.record import keep
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock
 from kdoctor.model import Assumptions
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run import assemble
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions

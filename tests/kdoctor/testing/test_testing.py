@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kdoctor.check import Check
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Diagnostics, FactGroup, Gpus, Host, PciDevices, SmokeRun
 from kdoctor.model import Status
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.testing import compute_check, healthy, with_gpu
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.host.shared_memory import shared_memory

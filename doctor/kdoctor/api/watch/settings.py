@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from kdoctor.api.watch.publish import WatchFinding
 from kdoctor.checklist.resolve import Checklist, parameter_value
-from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.model import Assumptions, Severity
+from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.plan import Plan, today
 
 FAMILY = "watch"

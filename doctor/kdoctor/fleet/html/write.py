@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from kdoctor.fleet.report import FleetReport, NodeNote, NodeState
-from kdoctor.model import FAMILIES
+from kdoctor.model import family_order
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.html.templates import SHARED, packaged, policy_hash, templates_of
-from kdoctor.report.phrases import CONCLUSIONS, FAMILY_TITLES, MARK_NAMES, SIGNS, verdict_line
+from kdoctor.report.phrases import CONCLUSIONS, MARK_NAMES, SIGNS, family_title, verdict_line
 from kdoctor.text.canvas import Canvas
 
 _HERE = "kdoctor.fleet.html"
@@ -26,13 +26,13 @@ def render_html(shown: FleetReport, _: Canvas) -> str:
         nodes=shown.nodes,
         others=[node for node in shown.nodes if node.state is not NodeState.PASSED],
         states=[(state.value, states[state.value]) for state in NodeState if states[state.value]],
-        families=[family for family in FAMILIES if family in failing],
+        families=sorted(failing, key=family_order),
         families_of=lambda node: " ".join(_families(node)),
         blocks=(*cause_blocks(report), *gap_blocks(report)),
         conclusion=CONCLUSIONS[report.verdict.conclusion],
         verdict_line=verdict_line(report),
         heading=heading(report),
-        family_titles=FAMILY_TITLES,
+        family_title=family_title,
         mark_names=MARK_NAMES,
         signs=SIGNS,
         style=packaged(SHARED, "style.css") + packaged(_HERE, "fleet.css"),

@@ -21,13 +21,13 @@ from kdoctor.report.html.charts import (
 from kdoctor.report.html.templates import SHARED, packaged, policy_hash, templates_of
 from kdoctor.report.phrases import (
     CONCLUSIONS,
-    FAMILY_TITLES,
     INTERRUPTED,
     MARK_NAMES,
     SIGNS,
     VERDICT_MARKS,
     Label,
     counts,
+    family_title,
     seconds,
     verdict_line,
 )
@@ -66,7 +66,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         link_kinds=_link_kinds(report),
         link_rows=list(_link_rows(report)),
         label=Label,
-        family_titles=FAMILY_TITLES,
+        family_title=family_title,
         mark_names=MARK_NAMES,
         signs=SIGNS,
         chips=_chips,

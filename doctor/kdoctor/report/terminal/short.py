@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kdoctor.engine.report import Category, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
-from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, VERDICT_MARKS, Label, verdict_line
+from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_title, verdict_line
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import SCREEN, Canvas
@@ -54,10 +54,10 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
     left_out: dict[str, list[str]] = {}
     for category in categories:
         if category.left_out:
-            left_out.setdefault(category.text, []).append(FAMILY_TITLES[category.family])
+            left_out.setdefault(category.text, []).append(family_title(category.family))
     for category in categories:
         if not category.left_out or len(left_out[category.text]) == 1:
-            lead, title = f"[{page.sign(category.mark)}] ", FAMILY_TITLES[category.family]
+            lead, title = f"[{page.sign(category.mark)}] ", family_title(category.family)
             page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
     for reason, titles in left_out.items():
         if len(titles) > 1:

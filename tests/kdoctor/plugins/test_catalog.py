@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
-from kdoctor.engine.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Diagnostics, Fleet, Gpus, GpuSampling, Host, ImportedLines, SmokeRun, SmokeRuns, Watched
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
+from kdoctor.plugins.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 
 WriteDistribution = Callable[..., None]
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import metadata, resources
+from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any, Literal, TypeVar
 
 from kdoctor.check import Check
 from kdoctor.errors import UsageError
-from kdoctor.facts import Diagnostics, FactGroup, Fleet, GpuSampling, ImportedLines, SmokeRun, SmokeRuns, Watched
+from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import ASSUMPTIONS, Assumptions
+from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
+from kdoctor.plugins.installed import offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario
 
@@ -26,10 +27,12 @@ if sys.version_info >= (3, 11):
 else:
     from importlib.abc import Traversable
 
-Kind = Literal["checks", "probes", "scenarios", "checklists"]
-KINDS: tuple[Kind, ...] = ("checks", "probes", "scenarios", "checklists")
-GROUP_PREFIX = "kdoctor."
-"""The entry-point groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""
+Kind = Literal["checks", "facts", "probes", "scenarios", "checklists"]
+KINDS: tuple[Kind, ...] = ("checks", "facts", "probes", "scenarios", "checklists")
+INSERTED = ".insert.yaml"
+"""How the names of files end whose lines are inserted into the shipped checklist of that name."""
+INSERT_HERE = b"  # Extensions insert their checks here.\n"
+"""The line of a shipped checklist before which they are inserted."""
 
 Item = TypeVar("Item", Check, Probe, Scenario)
 
@@ -53,7 +56,8 @@ class Contribution:
     origin: str
     """Distribution and entry point, or the option."""
     value: object
-    """A check, probe or scenario, an iterable of them, or a callable that returns either. For checklists, a package."""
+    """A check, probe, scenario or type of facts, an iterable of them, or a callable that returns either. For
+    checklists, a package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,22 @@ class Catalog:
     """Files of the shipped checklists, by name."""
     fact_groups: Mapping[str, type[FactGroup]]
     """Types of the groups of facts, by their key in a snapshot."""
+    insertions: Mapping[str, Sequence[Traversable]] = field(default_factory=dict)
+    """Files with checks that plugins insert into a shipped checklist, by its name."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of its checks, in the order of a report."""
+        return tuple(sorted({check.family for check in self.checks.values()}, key=family_order))
+
+    def shipped_checklist(self, name: str) -> bytes:
+        """The text of a shipped checklist, with what plugins insert.
+
+        Raises:
+            KeyError: no shipped checklist has that name.
+        """
+        inserted = b"".join(file.read_bytes() for file in self.insertions.get(name, ()))
+        return self.checklists[name].read_bytes().replace(INSERT_HERE, inserted)
 
     def closure(self, ids: Iterable[str]) -> tuple[Check, ...]:
         """The checks with these ids and all their prerequisites, each after its prerequisites."""
@@ -127,7 +147,7 @@ def assemble(contributions: Sequence[Contribution], problems: Iterable[str] = ()
     problems = list(problems)
     checks = _collect(contributions, "checks", Check, lambda check: check.id, problems)
     scenarios = _collect(contributions, "scenarios", Scenario, lambda scenario: scenario.id, problems)
-    checklists = _collect_checklists(contributions, problems)
+    checklists, insertions = _collect_checklists(contributions, problems)
     probes, fact_groups = _collect_probes(contributions, problems)
     # References to a plugin that did not load are not reported as further mistakes.
     problems = problems or [*_broken_references(checks, scenarios, fact_groups.values()), *_cycles(checks)]
@@ -138,16 +158,16 @@ def assemble(contributions: Sequence[Contribution], problems: Iterable[str] = ()
         probes=probes,
         scenarios=scenarios,
         checklists=checklists,
-        fact_groups=fact_groups,
+        fact_groups={name: group for name, group in fact_groups.items() if group.in_snapshots},
+        insertions=insertions,
     )
 
 
 def _contributions(kinds: Iterable[Kind], plugins: Sequence[str], problems: list[str]) -> list[Contribution]:
-    installed = metadata.entry_points()
     found: list[Contribution] = []
     for kind in kinds:
-        for entry in sorted(installed.select(group=GROUP_PREFIX + kind), key=lambda entry: entry.value):
-            origin = f"{entry.dist.name if entry.dist else 'an unknown distribution'} ({entry.group}: {entry.name})"
+        for entry in offers(kind):
+            origin = origin_of(entry)
             try:
                 found.append(Contribution(kind=kind, origin=origin, value=entry.load()))
             except Exception as error:  # noqa: BLE001 - importing a plugin may raise anything
@@ -207,7 +227,7 @@ def _collect(
 def _items(value: object, origin: str, problems: list[str]) -> list[Any]:
     """One value, an iterable of values, or a callable that returns either, as a list."""
     try:
-        if callable(value):
+        if callable(value) and not isinstance(value, type):
             value = value()
         items = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
     except Exception as error:  # noqa: BLE001 - a plugin's function may raise anything
@@ -218,8 +238,12 @@ def _items(value: object, origin: str, problems: list[str]) -> list[Any]:
     return items
 
 
-def _collect_checklists(contributions: Iterable[Contribution], problems: list[str]) -> dict[str, Traversable]:
+def _collect_checklists(
+    contributions: Iterable[Contribution], problems: list[str]
+) -> tuple[dict[str, Traversable], dict[str, list[Traversable]]]:
+    """The shipped checklists, and what is inserted into them, by name."""
     found: dict[str, Traversable] = {}
+    insertions: dict[str, list[Traversable]] = {}
     origins: dict[str, str] = {}
     for contribution in contributions:
         if contribution.kind != "checklists":
@@ -230,40 +254,55 @@ def _collect_checklists(contributions: Iterable[Contribution], problems: list[st
         except Exception as error:  # noqa: BLE001 - an entry point may name anything
             problems.append(f"{origin} is not a package with checklists: {_describe(error)}")
             continue
-        shipped = {file.name.removesuffix(".yaml"): file for file in files if file.name.endswith(".yaml")}
-        if not shipped:
+        documents = {file.name: file for file in files if file.name.endswith(".yaml")}
+        if not documents:
             problems.append(f"{origin} provides nothing: its package contains no *.yaml")
+        for name in sorted(documents):
+            if name.endswith(INSERTED):
+                insertions.setdefault(name.removesuffix(INSERTED), []).append(documents[name])
+        shipped = {
+            name.removesuffix(".yaml"): file for name, file in documents.items() if not name.endswith(INSERTED)
+        }
         for name in sorted(shipped):
             if name in found:
                 problems.append(f"checklist {name} is defined by both {origins[name]} and {origin}")
             else:
                 found[name], origins[name] = shipped[name], origin
-    return found
+    return found, insertions
 
 
 def _collect_probes(
     contributions: Iterable[Contribution], problems: list[str]
 ) -> tuple[tuple[Probe, ...], dict[str, type[FactGroup]]]:
-    """The probes, and the groups of facts that they and the smoke trainings provide."""
+    """The probes, and the groups of facts that they, the smoke trainings and plugins provide."""
     probes = tuple(_collect(contributions, "probes", Probe, lambda probe: probe.name, problems).values())
     groups: dict[str, type[FactGroup]] = {SmokeRuns.group: SmokeRuns, GpuSampling.group: GpuSampling}
     providers = dict.fromkeys(groups, "the smoke trainings")
-    for imported in (Diagnostics, ImportedLines):
-        groups[imported.group], providers[imported.group] = imported, "the import of command output"
-    for probe in probes:
-        for group in probe.provides:
-            name = group.group
-            if name in groups:
-                problems.append(f"facts {name} are provided by both {providers[name]} and probe {probe.name}")
-            else:
-                groups[name], providers[name] = group, f"probe {probe.name}"
+    provided = [(group, f"probe {probe.name}") for probe in probes for group in probe.provides]
+    for contribution in contributions:
+        if contribution.kind == "facts":
+            items = _items(contribution.value, contribution.origin, problems)
+            provided += [(group, contribution.origin) for group in items if _is_group(group, contribution, problems)]
+    for group, provider in provided:
+        name = group.group
+        if name in groups:
+            problems.append(f"facts {name} are provided by both {providers[name]} and {provider}")
+        else:
+            groups[name], providers[name] = group, provider
     return probes, groups
+
+
+def _is_group(item: object, contribution: Contribution, problems: list[str]) -> bool:
+    if isinstance(item, type) and issubclass(item, FactGroup):
+        return True
+    problems.append(f"{contribution.origin}: {_show(item)} is not a type of facts")
+    return False
 
 
 def _broken_references(
     checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], groups: Iterable[type[FactGroup]]
 ) -> Iterator[str]:
-    available = {*groups, Fleet, Watched, SmokeRun, Assumptions, VersionMatrix}
+    available = {*groups, SmokeRun, Assumptions, VersionMatrix}
     for check in checks.values():
         for prerequisite in check.requires:
             if prerequisite not in checks:

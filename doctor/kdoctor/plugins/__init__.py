@@ -1,0 +1,1 @@
+"""What installed distributions add to kdoctor: its own checks, its extensions, and plugins of third parties."""

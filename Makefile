@@ -70,7 +70,7 @@ fleet-tools: $(DEV_STAMP) ## Install what test-fleet uses: packages of Debian or
 	@$(PIP) install -qq --constraint constraints.txt --group fleet
 
 test-fleet: $(DEV_STAMP) ## Test with the installed sshd, Slurm, Ray and Kubernetes' client: faulty nodes, pairs (15 minutes)
-	@$(BIN)/pytest -m fleet tests/fleet $(PYTEST_OPTIONS)
+	@$(BIN)/pytest -m fleet tests/kdoctor_fleet/engines $(PYTEST_OPTIONS)
 
 test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)

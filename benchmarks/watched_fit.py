@@ -41,8 +41,8 @@ import psutil
 import tensorflow as tf
 
 import kdoctor
-from kdoctor.api.watch.companion import Companion
 from kdoctor.facts import GpuSampling
+from kdoctor_watch.companion import Companion
 
 LIMIT = 1.0
 BLOCK_S, WARM_UP, WIDTH, LAYERS = 0.3, 48, 256, 4

@@ -25,7 +25,7 @@ os.environ |= {"KDOCTOR_NO_HISTORY": "1"}
 import numpy as np
 
 import kdoctor
-from kdoctor.api.watch import recorder
+from kdoctor_watch import recorder
 
 STEP_MS, LIMIT = 2.5, 0.7
 CALLS, SAMPLES, INTERVAL = 400, 2000, (50, 2.5, 97.5)

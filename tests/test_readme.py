@@ -35,7 +35,7 @@ NOT_RUN = {
     f"uv tool install {ADDRESS}": "needs a network; a separate test installs a wheel of this checkout",
     f"pipx install {ADDRESS}": "needs a network",
     f"python -m pip install {ADDRESS}": "needs a network",
-    "kdoctor fleet run --engine slurm --nodes 'node[01-64]'": "needs Slurm; tests/fleet runs it",
+    "kdoctor fleet run --engine slurm --nodes 'node[01-64]'": "needs Slurm; tests/kdoctor_fleet/engines runs it",
     "kdoctor check --model MODULE:FUNCTION --data MODULE:FUNCTION": "a placeholder; tests/docs runs it with a job",
 }
 """Commands that are not run here, and why."""

@@ -10,7 +10,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks
 from kdoctor.model import FAMILIES
 from kdoctor.plugins.catalog import Catalog
-from kdoctor.report.phrases import FAMILY_TITLES
+from kdoctor.report.phrases import family_title
 
 
 def checks_page(catalog: Catalog) -> str:
@@ -21,7 +21,7 @@ def checks_page(catalog: Catalog) -> str:
     for family in FAMILIES:
         checks = [check for check in catalog.checks.values() if check.family == family]
         if checks:
-            lines += [f"## {FAMILY_TITLES[family]}", ""]
+            lines += [f"## {family_title(family)}", ""]
             lines += [line for check in checks for line in _check(check, matrix)]
     return "\n".join(lines).rstrip() + "\n"
 

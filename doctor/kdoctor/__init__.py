@@ -2,31 +2,37 @@
 # It imports nothing at first, not even __future__: `python -m kdoctor` runs it before the working directory is removed
 # from the path, where files could replace modules.
 
+__version__ = "0.1.0"
+
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from kdoctor.api.preflight import Preflight, PreflightError, guard, preflight
-    from kdoctor.api.watch.callback import Watch, WatchError
-
-__all__ = ["Preflight", "PreflightError", "Watch", "WatchError", "__version__", "guard", "preflight"]
-
-__version__ = "0.1.0"
-
 
 def __getattr__(name: str) -> "Any":
-    """Import the API on first use, so that ``import kdoctor`` is cheap.
+    """Import what extensions offer to users of the package on first use, so that ``import kdoctor`` is cheap.
 
     Python's random numbers stay as they are: rich draws one when it is imported.
     """
-    if name not in __all__:
+    if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "watch.callback" if name.startswith("Watch") else "preflight"
-    import importlib  # noqa: PLC0415 - see above
     import random  # noqa: PLC0415 - importing kdoctor is cheap
 
+    from kdoctor.plugins.installed import load, named  # noqa: PLC0415 - see above
+
+    offered = named("api")
+    if name not in offered:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     state = random.getstate()
     try:
-        return getattr(importlib.import_module(f"kdoctor.api.{module}"), name)
+        return load(offered[name])
     finally:
         random.setstate(state)
+
+
+def __dir__() -> list[str]:
+    """What completion in a notebook offers."""
+    from kdoctor.plugins.installed import named  # noqa: PLC0415 - see above
+
+    return ["__version__", *named("api")]

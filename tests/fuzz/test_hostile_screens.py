@@ -14,8 +14,8 @@ import pytest
 
 from helpers.hostile import HOSTILE
 from kdoctor.cli import main
-from kdoctor.fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor.text.sanitize import is_printable
+from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
 
 TEXT = " ".join(text for name, text in HOSTILE.items() if name not in ("long", "null", "lone surrogate"))
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,19 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kdoctor.facts import Facts, Fleet, JobConfig, Node
-from kdoctor.fleet.documents import SentReport
-from kdoctor.fleet.merge import Expectation, merge
-from kdoctor.fleet.names import fold
-from kdoctor.fleet.read import Gathered
-from kdoctor.fleet.record import Shared
-from kdoctor.fleet.report import FleetReport
+from kdoctor.facts import Facts, Node
 from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions
 from kdoctor.run.session import read_snapshot
-from kdoctor.testing import healthy as healthy_facts
+from kdoctor_fleet.documents import SentReport
+from kdoctor_fleet.facts import Fleet, JobConfig
+from kdoctor_fleet.merge import Expectation, merge
+from kdoctor_fleet.names import fold
+from kdoctor_fleet.read import Gathered
+from kdoctor_fleet.record import Shared
+from kdoctor_fleet.report import FleetReport
+from kdoctor_fleet.testing import healthy_fleet
 
 SNAPSHOT = Path(__file__).parents[2] / "doctor/kdoctor/testing/h100-node.json"
 MERGED_AT = "2025-01-02T04:00:00+00:00"
@@ -30,7 +31,7 @@ STARTED_AT = "2025-01-02T03:04:05+00:00"
 OF_KERAS_3 = ("versions.keras-features",)
 """Checks that fail with every release of Keras 3: a fleet without what a test plants must have no problem."""
 
-FLEET = healthy_facts(Fleet)
+FLEET = healthy_fleet()
 Document = dict[str, Any]
 Plant = Callable[[Document], None]
 """Changes the report of one node."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kdoctor.facts import JobHost, JobHosts, Network, NetworkInterface, RdmaDevice, RdmaPort
+from kdoctor_fleet.facts import JobHost, JobHosts, Network, NetworkInterface, RdmaDevice, RdmaPort
 
 BOARD = "MT_0000000838"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.api.watch.publish import Publisher, WatchFinding, tag_run
 from kdoctor.model import Action, Finding, Remedy, Rollback, Severity
+from kdoctor_watch.publish import Publisher, WatchFinding, tag_run
 
 pytestmark = pytest.mark.services
 

@@ -11,7 +11,8 @@ import pytest
 
 from kdoctor.check import CheckDefinitionError
 from kdoctor.model import family_order
-from kdoctor_checks import checks, collect
+from kdoctor.plugins.collected import collect
+from kdoctor_checks import checks
 
 CHECK = '''
 from collections.abc import Iterator

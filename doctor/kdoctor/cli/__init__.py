@@ -30,6 +30,7 @@ def _reported() -> Iterator[None]:
 
 
 class _Commands(LazyGroup):
+    extensible = True
     lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
         "check": LazyCommand(
             "kdoctor.cli.check:check",
@@ -85,9 +86,6 @@ class _Commands(LazyGroup):
         ),
         "history": LazyCommand(
             "kdoctor.cli.history:app", "Show the runs on this machine: verdicts, changes, flaky checks and trends."
-        ),
-        "fleet": LazyCommand(
-            "kdoctor.cli.fleet:app", "Check many nodes, judge them by their reports, and compare two such runs."
         ),
         "mcp": LazyCommand(
             "kdoctor.cli.mcp:mcp",

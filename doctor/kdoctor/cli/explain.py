@@ -38,7 +38,15 @@ _SHOWN = 5
 
 def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
     features = [name.partition("/")[2] for name in matrix.features]
-    return [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id, *features]
+    return [
+        *catalog.families,
+        *catalog.checks,
+        *catalog.scenarios,
+        *catalog.checklists,
+        *RULES,
+        *known.by_id,
+        *features,
+    ]
 
 
 def _complete(incomplete: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kdoctor.errors import UsageError
+from kdoctor.plugins.installed import load, named
 
 
 class ChecklistCommand(TyperCommand):
@@ -60,13 +62,37 @@ class LazyGroup(TyperGroup):
     """A group whose subclass names its commands."""
 
     lazy_commands: ClassVar[Mapping[str, LazyCommand]]
+    extensible: ClassVar[bool] = False
+    """Whether plugins add commands to it, by the entry point ``kdoctor.commands``."""
 
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
         # Placeholders with the help text. resolve_command imports the command itself.
         self.commands = {name: TyperCommand(name, help=command.help) for name, command in self.lazy_commands.items()}
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names of its commands, those of plugins last."""
+        return [*self.commands, *self._added]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the list of commands shows of a command; None for an unknown one."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in self._added:
+            return TyperCommand(cmd_name, help=self._added[cmd_name].help)
+        return found
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run and its arguments."""
         name, placeholder, rest = super().resolve_command(ctx, args)
-        return name, self.lazy_commands[name].load(name) if name and placeholder else None, rest
+        if not (name and placeholder):
+            return name, None, rest
+        command = self.lazy_commands.get(name) or self._added[name]
+        return name, command.load(name), rest
+
+    @cached_property
+    def _added(self) -> dict[str, LazyCommand]:
+        """The commands of plugins. Finding them takes longer than running some of kdoctor's own."""
+        if not self.extensible:
+            return {}
+        offered = {name: entry for name, entry in sorted(named("commands").items()) if name not in self.lazy_commands}
+        return {name: load(entry) for name, entry in offered.items()}

@@ -14,6 +14,7 @@ from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.errors import one_of
 from kdoctor.plugins.catalog import load_catalog
+from kdoctor.plugins.installed import load, named
 
 DOCUMENTS: Mapping[str, str] = {
     "report": "kdoctor.report.json:report_schema",
@@ -27,29 +28,29 @@ DOCUMENTS: Mapping[str, str] = {
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",
     "diagnosis": "kdoctor.diagnose.model:Diagnosis",
-    "fleet": "kdoctor.fleet.document:FleetDocument",
-    "fleet-run": "kdoctor.fleet.run_record:FleetRun",
-    "fleet-pairs": "kdoctor.fleet.pairs.record:FleetPairs",
-    "fleet-history": "kdoctor.fleet.history:FleetHistory",
-    "fleet-diff": "kdoctor.fleet.diff:FleetDiff",
 }
-"""Name of a document to its model, or to a function that returns its schema."""
+"""Name of a document of kdoctor's own to its model, or to a function that returns its schema."""
+
+
+def documents() -> tuple[str, ...]:
+    """The names of all documents, those of plugins last (entry point ``kdoctor.documents``)."""
+    return (*DOCUMENTS, *sorted(named("documents").keys() - DOCUMENTS.keys()))
 
 
 def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a document in ``DOCUMENTS``.
+    """The JSON Schema (draft 2020-12) of a document that :func:`documents` names.
 
     Args:
         name: the document.
         plugins: as for ``load_catalog``; probes of plugins extend the snapshot.
     """
-    found = resolve_name(DOCUMENTS[name])
+    found = resolve_name(DOCUMENTS[name]) if name in DOCUMENTS else load(named("documents")[name])
     describe: Callable[..., dict[str, Any]] = getattr(found, "json_schema", found)
     return describe(load_catalog(plugins or ()).fact_groups) if name == "snapshot" else describe()
 
 
 def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, DOCUMENTS)
+    return beginning_with(incomplete, documents())
 
 
 def schema(
@@ -58,12 +59,12 @@ def schema(
         typer.Argument(
             autocompletion=_complete,
             metavar="DOCUMENT",
-            help=f"One of {', '.join(DOCUMENTS)}. 'history' is a line of its export.",
+            help=f"One of {', '.join(documents())}. 'history' is a line of its export.",
         ),
     ],
     *,
     plugin: PluginOption = None,
 ) -> None:
     """Print the JSON Schema of a document that kdoctor reads or writes."""
-    name = one_of("DOCUMENT", document, tuple(DOCUMENTS))
+    name = one_of("DOCUMENT", document, documents())
     show(json.dumps(document_schema(name, plugin), indent=2, ensure_ascii=False) + "\n", rendered=True)

@@ -10,6 +10,7 @@ from kdoctor.model import FAMILIES, Severity, Status, family_order
 
 _NOTHING_SHOWN = "no problem found"
 
+
 def categories(
     results: Iterable[Result], causes: Sequence[Cause], fail_on: Severity = Severity.ERROR
 ) -> tuple[Category, ...]:

@@ -3,7 +3,6 @@
 from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
 from kdoctor.facts.diagnostics import Diagnostic, Diagnostics, DiagnosticStatus
 from kdoctor.facts.environment import Environment
-from kdoctor.facts.fleet import BadLink, BadNode, Fleet, FleetNode, JobConfig, PairTests, Together, UnreadReport
 from kdoctor.facts.gpus import (
     FabricState,
     Gpu,
@@ -31,7 +30,6 @@ from kdoctor.facts.job import (
 )
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
-from kdoctor.facts.network import JobHost, JobHosts, Network, NetworkInterface, RdmaDevice, RdmaPort
 from kdoctor.facts.node import Launcher, Node
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
@@ -49,30 +47,16 @@ from kdoctor.facts.smoke import (
 )
 from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
-from kdoctor.facts.watch import (
-    NotFinite,
-    ReplicaDifference,
-    Stall,
-    Watched,
-    WatchedInput,
-    WatchedMemory,
-    WatchedReplicas,
-    WatchedSteps,
-    WatchedValues,
-)
 
 __all__ = [
-    "LIBRARY_NAMES", "BadLink", "BadNode", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus",
-    "Diagnostics", "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Fleet",
-    "FleetNode", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines",
-    "JobComparison", "JobConfig", "JobData", "JobEvaluation", "JobHost", "JobHosts", "JobMemory", "JobModel",
-    "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice", "Kernel", "KernelDriver", "KernelLog",
-    "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library", "LibraryCopy", "Network", "NetworkInterface",
-    "Node", "NotFinite", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
-    "PairOutcome", "PairTests", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort",
-    "RecoveryAction", "ReplicaDifference", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase",
-    "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Stall", "Target", "TensorFlowBuild", "Together",
-    "TopologyLevel", "Unavailable", "UnreadLine", "UnreadReport", "Watched", "WatchedInput", "WatchedMemory",
-    "WatchedReplicas", "WatchedSteps", "WatchedValues", "Weights", "XlaFile", "canonical_name", "link_gbs",
-    "link_generation", "missing_group", "not_collected",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics",
+    "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair",
+    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines", "JobComparison", "JobData",
+    "JobEvaluation", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library",
+    "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
+    "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",
+    "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker",
+    "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "UnreadLine", "Weights", "XlaFile",
+    "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

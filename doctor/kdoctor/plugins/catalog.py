@@ -260,9 +260,7 @@ def _collect_checklists(
         for name in sorted(documents):
             if name.endswith(INSERTED):
                 insertions.setdefault(name.removesuffix(INSERTED), []).append(documents[name])
-        shipped = {
-            name.removesuffix(".yaml"): file for name, file in documents.items() if not name.endswith(INSERTED)
-        }
+        shipped = {name.removesuffix(".yaml"): file for name, file in documents.items() if not name.endswith(INSERTED)}
         for name in sorted(shipped):
             if name in found:
                 problems.append(f"checklist {name} is defined by both {origins[name]} and {origin}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, network, node, pci
-from kdoctor.probes.job_hosts import probe as job_hosts
+from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, node, pci
 from kdoctor.probes.nvml import probe as nvml
 from kdoctor.probes.probe import Probe
 
@@ -16,7 +15,5 @@ PROBES: tuple[Probe, ...] = (
     pci.PROBE,
     environment.PROBE,
     host.PROBE,
-    network.PROBE,
-    job_hosts.PROBE,
     node.PROBE,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kdoctor.smoke.across import ACROSS_NODES
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.jax_scenarios import ON_JAX, SPEED_EXPECTED
@@ -279,7 +278,6 @@ SCENARIOS = (
     ),
     *ON_JAX,
     *ON_TORCH,
-    *ACROSS_NODES,
     _scenario(
         OWN_MODEL,
         tier="job",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kdoctor.probes.process.launch import target_folder
 from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, Tier
 
@@ -24,8 +26,9 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     framework: Framework = "tensorflow",
     deadline_s: float = _DEADLINE_S,
     pair_s: float = 0.0,
+    folder: Path | None = None,
 ) -> Scenario:
-    """A scenario whose program is named like its id."""
+    """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin."""
     program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
     return Scenario(
         id=id,
@@ -33,7 +36,7 @@ def define(  # noqa: PLR0913 - the fields of a scenario
         kind=kind,
         title=title,
         expect=expect,
-        program=target_folder() / "scenarios" / program,
+        program=(folder or target_folder() / "scenarios") / program,
         cases=cases,
         deadline_s=deadline_s,
         tier=tier,

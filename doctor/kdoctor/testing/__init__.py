@@ -16,97 +16,30 @@ from typing import Any, TypeVar
 from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
-from kdoctor.facts import (
-    FactGroup,
-    Facts,
-    Fleet,
-    FleetNode,
-    Gpus,
-    JobConfig,
-    Node,
-    PairTests,
-    SmokeRun,
-    SmokeRuns,
-    Together,
-    Unavailable,
-    Watched,
-    WatchedInput,
-    WatchedMemory,
-    WatchedReplicas,
-    WatchedSteps,
-    WatchedValues,
-)
+from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
 from kdoctor.plugins.catalog import load_catalog
-from kdoctor.run.node_facts import shared_facts
 from kdoctor.snapshot.document import loads
 
-__all__ = ["compute_check", "fact_table", "healthy", "with_gpu"]
+__all__ = ["compute_check", "fact_table", "healthy", "healthy_node", "with_gpu"]
 
 Group = TypeVar("Group", bound=FactGroup)
 
 
 @cache
-def _node() -> Facts:
+def healthy_node() -> Facts:
     """A node with 8 H100 GPUs on which every built-in check passes or does not apply, but versions.keras-features."""
     text = resources.files(__name__).joinpath("h100-node.json").read_text(encoding="utf-8")
     return loads(text, load_catalog().fact_groups).facts
-
-
-@cache
-def _fleet() -> Fleet:
-    """Four of that node, each another task of the job, which train with each other."""
-    names = tuple(f"node{number:04}" for number in range(1, 5))
-    cluster = {"worker": tuple(f"{name}:2222" for name in names)}
-    sections, node = shared_facts(_node()), _node()[Node]
-    return Fleet(
-        nodes=tuple(
-            FleetNode(
-                name=name,
-                checklist="multi-gpu-keras, version 1",
-                kdoctor="0.1.0",
-                sections=sections,
-                node=replace(node, name=name, rank=index) if isinstance(node, Node) else None,
-                job=JobConfig(cluster=cluster, task=f"worker {index}"),
-                steps={"smoke.baseline/mirrored, 8 x gpu": 0.01 + 0.0001 * index},
-                started_at="2026-01-01T00:00:00+00:00",
-            )
-            for index, name in enumerate(names)
-        ),
-        merged_at="2026-01-01T00:10:00+00:00",
-        pairs=PairTests(
-            nodes=names, proven=names, pairs=2, together=Together(nodes=names, outcome="trained"), gbs=11.0
-        ),
-    )
-
-
-@cache
-def _watched() -> Watched:
-    """A job of 1000 steps on the eight GPUs."""
-    gpus = _node()[Gpus]
-    devices = gpus.devices if isinstance(gpus, Gpus) else ()
-    return Watched(
-        seconds=1000,
-        steps=WatchedSteps(
-            steps=1000, timed=995, baseline_s=0.1, recent_s=0.1, slowest_s=0.11, slowest_at=400, stall_after_s=120
-        ),
-        values=WatchedValues(logs=("loss",), steps=1000, variables=20),
-        replicas=WatchedReplicas(replicas=len(devices), variables=20, checks=10, last_step=999, every=100),
-        input=WatchedInput(looks=100, empty=0),
-        devices=tuple(f"/device:GPU:{index}" for index in range(len(devices))),
-        bus_ids=tuple(gpu.bus_id for gpu in devices if gpu.bus_id),
-        memory=(WatchedMemory(name="process", every_s=60, lows=(2**30,) * 16),),
-    )
 
 
 def healthy(group: type[Group], **changes: Any) -> Group:
     """The facts of a healthy node with 8 H100 GPUs.
 
     Args:
-        group: the fact group, ``SmokeRun`` for a run of ``smoke.baseline``, ``Watched`` for a job on it,
-            or ``Fleet`` for four such nodes.
+        group: the fact group, or ``SmokeRun`` for a run of ``smoke.baseline``.
         changes: fields that differ from the healthy node.
 
     Raises:
@@ -119,13 +52,9 @@ def healthy(group: type[Group], **changes: Any) -> Group:
 
 
 def _facts_of(group: type[FactGroup]) -> object:
-    if group is Fleet:
-        return _fleet()
-    if group is Watched:
-        return _watched()
     if group is not SmokeRun:
-        return _node()[group]
-    runs = _node()[SmokeRuns]
+        return healthy_node()[group]
+    runs = healthy_node()[SmokeRuns]
     return runs.runs["smoke.baseline"] if isinstance(runs, SmokeRuns) else runs
 
 

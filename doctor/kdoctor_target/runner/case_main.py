@@ -84,6 +84,7 @@ def _function(job: Facts) -> Callable[[Case], None]:
 
 
 def _load(path: str) -> ModuleType:
+    _make_package_importable(path)
     spec = importlib.util.spec_from_file_location("kdoctor_scenario", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
@@ -93,6 +94,21 @@ def _load(path: str) -> ModuleType:
     spec.loader.exec_module(module)
     sys.dont_write_bytecode = keep
     return module
+
+
+def _make_package_importable(program: str) -> None:
+    """Let a program of a plugin import the modules of its package, without running the package's ``__init__``.
+
+    The plugin is not on the path of the examined interpreter, whose packages must not be mixed with kdoctor's.
+    """
+    folder = os.path.dirname(program)
+    while os.path.isfile(os.path.join(os.path.dirname(folder), "__init__.py")):
+        folder = os.path.dirname(folder)
+    name = os.path.basename(folder)
+    if os.path.isfile(os.path.join(folder, "__init__.py")) and name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [folder]
+        sys.modules[name] = package
 
 
 def arm_stacks(path: Path, deadline_s: float) -> None:

@@ -13,7 +13,8 @@ from helpers.facts.packages import environment, keras, packages, target, tensorf
 from helpers.facts.pci import pci
 from helpers.facts.sampling import sampling
 from helpers.facts.smoke import smoke_case, smoke_run
-from kdoctor.facts import FactGroup, Gpus, GpuSampling, JobHosts, KernelDriver, Network, NetworkInterface, PciDevices
+from kdoctor.facts import FactGroup, Gpus, GpuSampling, KernelDriver, PciDevices
+from kdoctor_fleet.facts import JobHosts, Network, NetworkInterface
 
 
 def no_driver() -> tuple[FactGroup, ...]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.facts.gpus import bus_id
-from kdoctor.facts import GpuSeries, Watched
-from kdoctor.testing import healthy
+from kdoctor.facts import GpuSeries
+from kdoctor_watch.facts import Watched
+from kdoctor_watch.testing import healthy_watched
 
 BUSY = GpuSeries(every_s=2.0, utilization_gpu_percent=(0.0, *[95.0] * 40))
 """The samples of a GPU that works from the beginning on."""
@@ -15,7 +16,7 @@ BUSY = GpuSeries(every_s=2.0, utilization_gpu_percent=(0.0, *[95.0] * 40))
 
 def watched(n: int = 2, **changes: Any) -> Watched:
     """A healthy training of 1000 steps on n GPUs."""
-    job = healthy(Watched)
+    job = healthy_watched()
     of_gpus: dict[str, Any] = {
         "replicas": replace(job.replicas, replicas=n),
         "devices": tuple(f"/device:GPU:{index}" for index in range(n)),

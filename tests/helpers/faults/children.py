@@ -24,7 +24,7 @@ CHILDREN = {
     "packages": "inspect.environment",
     "libraries": "inspect.libraries",
     "NVML": "kdoctor.probes.nvml.child",
-    "hosts": "kdoctor.probes.job_hosts.child",
+    "hosts": "kdoctor_fleet.probes.job_hosts.child",
 }
 """A part of the command line of each child that reads the machine."""
 TENSORFLOW = """\

@@ -21,37 +21,37 @@ from helpers.fuzzing.mutation import mutated_json
 from helpers.fuzzing.using import NOW, REPOSITORY, Reader, catalog
 from helpers.machine import context
 from helpers.smoke import session
-from kdoctor.api.watch.settings import plan_of as plan_of_watch
 from kdoctor.cli import mcp
 from kdoctor.diagnose.diagnose import diagnose
 from kdoctor.diagnose.inputs import logs_of
 from kdoctor.diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
 from kdoctor.diagnose.report.formats import render as render_diagnosis
 from kdoctor.errors import UsageError
-from kdoctor.facts import Watched
-from kdoctor.fleet.diff import compare_files
-from kdoctor.fleet.document import make_document as fleet_document
-from kdoctor.fleet.formats import FORMATS as FLEET_FORMATS
-from kdoctor.fleet.formats import render as render_fleet
-from kdoctor.fleet.launch.kubectl import Kubectl
-from kdoctor.fleet.merge import Expectation, merge
-from kdoctor.fleet.names import expand, fold, read_names
-from kdoctor.fleet.pairs.campaign import good_nodes, pair_tests
-from kdoctor.fleet.pairs.record import FILE as PAIRS_FILE
-from kdoctor.fleet.pairs.record import read_pairs
-from kdoctor.fleet.read import UnusableError, find_report, gather
-from kdoctor.fleet.run_record import FILE, read_run
-from kdoctor.probes.job_hosts.probe import _MalformedError, _tasks
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.session import Collected
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
-from kdoctor.testing import fact_table, healthy
+from kdoctor.testing import fact_table
 from kdoctor.text.canvas import PLAIN
+from kdoctor_fleet.diff import compare_files
+from kdoctor_fleet.document import make_document as fleet_document
+from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
+from kdoctor_fleet.formats import render as render_fleet
+from kdoctor_fleet.launch.kubectl import Kubectl
+from kdoctor_fleet.merge import Expectation, merge
+from kdoctor_fleet.names import expand, fold, read_names
+from kdoctor_fleet.pairs.campaign import good_nodes, pair_tests
+from kdoctor_fleet.pairs.record import FILE as PAIRS_FILE
+from kdoctor_fleet.pairs.record import read_pairs
+from kdoctor_fleet.probes.job_hosts.probe import _MalformedError, _tasks
+from kdoctor_fleet.read import UnusableError, find_report, gather
+from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
 from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
+from kdoctor_watch.settings import plan_of as plan_of_watch
+from kdoctor_watch.testing import healthy_watched
 
 
 @cache
@@ -159,7 +159,7 @@ def _pods(data: bytes, _: Path) -> None:
 @cache
 def _reports() -> Sequence[bytes]:
     """The report of a node, and that of a training that was watched."""
-    facts = fact_table(healthy(Watched))
+    facts = fact_table(healthy_watched())
     watched = build_report(Collected(facts=facts, target="x", started_at=NOW, duration_s=1.0), plan_of_watch({}))
     return [json.dumps(fleets.healthy("node2"), indent=2).encode(), make_document(watched).to_json().encode()]
 

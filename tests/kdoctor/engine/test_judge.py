@@ -13,7 +13,7 @@ from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
-from kdoctor.facts import Environment, FactGroup, Gpus, Host, Network, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
@@ -31,6 +31,7 @@ from kdoctor.model import (
     Unjudged,
 )
 from kdoctor.testing import compute_check
+from kdoctor_fleet.facts import Network
 
 GOOD = Evidence(subject="it", observed="good")
 BLIND = Unjudged(subject="the rest", reason="not read")

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers.rdma import device, network
-from kdoctor.facts import JobHosts, NetworkInterface
 from kdoctor.run.node_facts import shared_facts
 from kdoctor.testing import fact_table
+from kdoctor_fleet.facts import JobHosts, NetworkInterface
 
 
 def test_network_has_ports_firmware_and_mtu_of_real_interfaces() -> None:

@@ -13,13 +13,11 @@ from kdoctor.facts import (
     FactGroup,
     Gpus,
     Host,
-    JobHosts,
     KerasChoice,
     Kernel,
     KernelDriver,
     KernelLog,
     Libraries,
-    Network,
     PciDevices,
     SmokeRun,
     SmokeRuns,
@@ -28,6 +26,7 @@ from kdoctor.facts import (
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check
+from kdoctor_fleet.facts import JobHosts, Network
 
 OF_TOOLS = {"gpu.diagnostics", "gpu.diagnostic-warnings"}
 """Checks that are skipped without the output of a diagnostic tool, as on most machines."""

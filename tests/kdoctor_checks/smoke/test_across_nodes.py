@@ -9,8 +9,8 @@ from helpers.facts import smoke_case, smoke_run
 from kdoctor.check import Check
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.across_nodes import across_nodes
-from kdoctor_checks.smoke.across_nodes_jax import across_nodes_jax
+from kdoctor_fleet.checks.smoke.across_nodes import across_nodes
+from kdoctor_fleet.checks.smoke.across_nodes_jax import across_nodes_jax
 
 MEASURES: dict[str, float | None] = {"workers": 2.0, "worker": 1.0, "wrong values": 0.0, "all_reduce_gbs": 11.0}
 BOTH = [(across_nodes, "custom-loop"), (across_nodes_jax, "data-parallel")]

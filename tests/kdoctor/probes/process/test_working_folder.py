@@ -40,7 +40,7 @@ def test_program_in_the_target_imports_nothing_from_the_working_folder(trap: Pat
 
 def test_own_program_imports_nothing_from_the_working_folder(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    argv = own_program_argv("kdoctor.probes.job_hosts.child", {"deadline_s": 5.0, "tasks": []})
+    argv = own_program_argv("kdoctor_fleet.probes.job_hosts.child", {"deadline_s": 5.0, "tasks": []})
     end = Children().run(argv, env=os.environ, deadline_s=30.0, cwd=str(trap))
     assert end.ok, end.stderr
     assert not (trap.parent / "sprung").exists()

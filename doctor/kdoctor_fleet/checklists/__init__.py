@@ -1,0 +1,1 @@
+"""Checklists of fleets, and the checks of the network that the shipped checklists include."""

@@ -1,0 +1,21 @@
+"""What the checks of trainings over several nodes share."""
+
+from __future__ import annotations
+
+from kdoctor.model import Action, NotApplicable, Remedy, Rollback
+from kdoctor_fleet.facts import Fleet, PairTests
+
+READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
+
+
+def tested(fleet: Fleet) -> PairTests | NotApplicable:
+    """The trainings; not applicable if none was requested."""
+    return fleet.pairs or NotApplicable(
+        reason="no training over several nodes was requested (kdoctor fleet run --pairs)"
+    )
+
+
+def look_at(summary: str, *nodes: str) -> Remedy:
+    """A look at the network of these nodes."""
+    look = (f"getent hosts {' '.join(nodes)}", "ip -s link", "ibstat", "cat fleet-pairs.json  # phases and stacks")
+    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=look)

@@ -1,0 +1,193 @@
+"""Compares a section of facts over the nodes of a fleet: the odd nodes against the majority, or groups without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_fleet.facts import Fleet, FleetNode
+from kdoctor_fleet.facts.fleet import Section
+
+ABSENT = "none"
+"""The value of a fact that a node does not have."""
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One fact in which some nodes differ from the majority."""
+
+    name: str
+    """The fact: ``cudnn``."""
+    label: str
+    """As a report shows it: ``cuDNN``."""
+    value: str
+    others: str
+    """The value of the majority."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What is compared, and how differences are fixed."""
+
+    section: str
+    """Of the recorded facts: ``packages``."""
+    what: str
+    """In a sentence about all nodes: ``packages``."""
+    fix: Callable[[str, Sequence[Difference]], tuple[Remedy, Rollback]]
+    """The fix for these nodes."""
+    patterns: Sequence[str] = ("*",)
+    """Shell-style patterns of the facts to compare."""
+    without: Sequence[str] = ()
+    """Patterns of those to leave out."""
+    label: Callable[[str], str] = str
+    """The name of a fact in a report."""
+    absent: str = ABSENT
+    """How a report says that a node does not have the fact."""
+    explained_by: tuple[str, ...] = ()
+
+    def shown(self, value: str) -> str:
+        """A value in a report."""
+        return self.absent if value == ABSENT else value
+
+    def selects(self, name: str) -> bool:
+        """Whether the fact is compared."""
+        return any(fnmatchcase(name, pattern) for pattern in self.patterns) and not any(
+            fnmatchcase(name, pattern) for pattern in self.without
+        )
+
+
+_Values = dict[str, tuple[str, ...]]
+"""Value of a fact to the nodes that have it, the most frequent one first."""
+
+
+def compare(fleet: Fleet, *comparisons: Comparison) -> Iterator[Outcome]:
+    """Differences in these sections. A fact that more than half of the nodes share is the majority's."""
+    if len(fleet.nodes) < 2:  # noqa: PLR2004 - two nodes can differ
+        yield NotApplicable(reason="only one node reported")
+        return
+    for comparison in comparisons:
+        yield from _compare(fleet, comparison)
+
+
+def _compare(fleet: Fleet, comparison: Comparison) -> Iterator[Outcome]:
+    reported = [node for node in fleet.nodes if comparison.section in node.sections]
+    missing = [node.name for node in fleet.nodes if comparison.section not in node.sections]
+    if missing:
+        reason = f"its report has no facts about the {comparison.what}"
+        yield Unjudged(subject=fleet.fold(missing), reason=reason)
+    if len(reported) < 2:  # noqa: PLR2004 - two nodes can differ
+        return
+    values = _values(reported, comparison)
+    different = {name: by_value for name, by_value in values.items() if len(by_value) > 1}
+    majority = {name: _majority(by_value) for name, by_value in different.items()}
+    yield from _odd(fleet, comparison, different, {name: value for name, value in majority.items() if value})
+    yield from _split(fleet, comparison, {name: different[name] for name, value in majority.items() if not value})
+    if not different:
+        observed = (
+            f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {counted(len(reported), 'node')}"
+        )
+        yield Evidence(subject=fleet.fold(node.name for node in reported), observed=observed)
+
+
+def _values(nodes: Sequence[FleetNode], comparison: Comparison) -> dict[str, _Values]:
+    """The values of each fact. Nodes with one section, which is one object, are taken together."""
+    sections: dict[int, tuple[Section, list[str]]] = {}
+    for node in nodes:
+        section = node.sections[comparison.section]
+        sections.setdefault(id(section), (section, []))[1].append(node.name)
+    names = sorted({name for section, _ in sections.values() for name in section if comparison.selects(name)})
+    found: dict[str, _Values] = {}
+    for name in names:
+        by_value: dict[str, list[str]] = {}
+        for section, members in sections.values():
+            by_value.setdefault(section.get(name, ABSENT), []).extend(members)
+        ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
+        found[name] = {value: tuple(sorted(members)) for value, members in ordered}
+    return found
+
+
+def _majority(by_value: _Values) -> str | None:
+    """The value of more than half of the nodes; None if there is none."""
+    value, members = next(iter(by_value.items()))
+    return value if 2 * len(members) > sum(map(len, by_value.values())) else None
+
+
+def _odd(
+    fleet: Fleet, comparison: Comparison, values: dict[str, _Values], majority: dict[str, str]
+) -> Iterator[Finding]:
+    """A finding for each set of nodes that differ in the same facts."""
+    by_nodes: dict[tuple[str, ...], list[Difference]] = {}
+    for name, others in majority.items():
+        for value, members in values[name].items():
+            if value != others:
+                difference = Difference(name=name, label=comparison.label(name), value=value, others=others)
+                by_nodes.setdefault(members, []).append(difference)
+    shown = comparison.shown
+    for members, differences in by_nodes.items():
+        first = differences[0]
+        subject, rest = fleet.fold(members), len(differences) - 1
+        observed = _listed(f"{item.label} {shown(item.value)} (others {shown(item.others)})" for item in differences)
+        alike = len(values[first.name][first.others])
+        remedy, rollback = comparison.fix(subject, differences)
+        nodes = counted(sum(map(len, values[first.name].values())), "node")
+        yield Finding(
+            subject=subject,
+            observed=f"{observed}; {alike} of {nodes} agree",
+            brief=_brief(f"{first.label} {shown(first.value)}", f", others {shown(first.others)}", rest),
+            expected=_listed(f"{item.label} {shown(item.others)}" for item in differences),
+            remedy=remedy,
+            rollback=rollback,
+            explained_by=comparison.explained_by,
+        )
+
+
+def _split(fleet: Fleet, comparison: Comparison, values: dict[str, _Values]) -> Iterator[Finding]:
+    """A finding for each division of the nodes into groups of which none is a majority."""
+    by_groups: dict[tuple[tuple[str, ...], ...], list[tuple[str, tuple[str, ...]]]] = {}
+    for name, by_value in values.items():
+        by_groups.setdefault(tuple(by_value.values()), []).append((name, tuple(by_value)))
+    for groups, facts in by_groups.items():
+        name, found = facts[0]
+        label, found = comparison.label(name), tuple(map(comparison.shown, found))
+        shown = [f"{label} {value} on {fleet.fold(members)}" for value, members in zip(found, groups, strict=True)]
+        first, subject = fleet.fold(groups[0]), fleet.fold(node for members in groups for node in members)
+        differences = [
+            Difference(name=item, label=comparison.label(item), value=values_of[-1], others=values_of[0])
+            for item, values_of in facts
+        ]
+        remedy, rollback = comparison.fix(fleet.fold(node for members in groups[1:] for node in members), differences)
+        rest = _listed(comparison.label(item) for item, _ in facts[1:])
+        also = f"; the same groups differ in {rest}" if rest else ""
+        yield Finding(
+            subject=subject,
+            observed=f"no majority: {_listed(shown)}{also}",
+            brief=_brief(f"no majority: {label} {found[0]} or {found[1]}", "", len(facts) - 1),
+            expected=f"one value of {_listed(comparison.label(item) for item, _ in facts)} on all nodes",
+            remedy=replace(remedy, summary=f"Decide which group is right. To follow {first}: {remedy.summary}"),
+            rollback=rollback,
+            explained_by=comparison.explained_by,
+        )
+
+
+_LONGEST = 60
+
+
+def _brief(text: str, more: str, rest: int) -> str:
+    """The headline: the first difference, and how many more there are."""
+    end = f" (and {rest} more)" if rest else ""
+    for candidate in (f"{text}{more}{end}", f"{text}{end}"):
+        if len(candidate) <= _LONGEST:
+            return candidate
+    return f"{text[: _LONGEST - len(end) - 4].rstrip()} ...{end}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The first ones, and how many more there are."""
+    known = list(texts)
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return ", ".join(known[:_NAMED]) + more

@@ -1,0 +1,70 @@
+"""Fixes that bring nodes in line with the others. Values from other nodes are quoted, and names are checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from kdoctor.commands.shell import quoted, set_variable
+from kdoctor.commands.system import is_version, upgrade_driver
+from kdoctor.model import Action, Remedy, Rollback
+from kdoctor_fleet.checks.cluster._compare import ABSENT, Difference
+
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BY_HAND = Rollback.irreversible("depends on what was changed on those nodes")
+
+
+Fix = Callable[[str, Sequence[Difference]], tuple[Remedy, Rollback]]
+"""Makes the fix for these nodes, and what undoes it."""
+
+
+def by_hand(summary: str, action: Action, look: str) -> Fix:
+    """A fix that a person chooses after this command. ``{nodes}`` in the summary is replaced."""
+
+    def fix(nodes: str, _: Sequence[Difference]) -> tuple[Remedy, Rollback]:
+        return Remedy(summary=summary.replace("{nodes}", nodes), action=action, look=(look,)), _BY_HAND
+
+    return fix
+
+
+def install_packages(nodes: str, differences: Sequence[Difference]) -> tuple[Remedy, Rollback]:
+    """The packages of the other nodes."""
+    commands = _pip([(item.name, item.others) for item in differences])
+    summary = f"On {nodes}, install the versions of the other nodes, or use the same image:"
+    remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=commands)
+    back = _pip([(item.name, item.value) for item in differences])
+    return remedy, Rollback.to("the packages before the fix", *back) if back else _BY_HAND
+
+
+def _pip(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The commands that install these versions, and remove what is absent."""
+    known = [(name, version) for name, version in pairs if _PACKAGE.fullmatch(name)]
+    pins = [f"{name}=={version}" for name, version in known if version != ABSENT and _RELEASE.fullmatch(version)]
+    gone = [name for name, version in known if version == ABSENT]
+    commands = [quoted("python", "-m", "pip", "install", *pins)] if pins else []
+    return (*commands, *([quoted("python", "-m", "pip", "uninstall", "-y", *gone)] if gone else []))
+
+
+def set_variables(nodes: str, differences: Sequence[Difference]) -> tuple[Remedy, Rollback]:
+    """The variables of the other nodes."""
+    named = [item for item in differences if _VARIABLE.fullmatch(item.name)]
+    commands = tuple(_set(item.name, item.others) for item in named if "withheld" not in item.others)
+    back = tuple(_set(item.name, item.value) for item in named if "withheld" not in item.value)
+    summary = f"Set the variables in the job's script, which starts every node, or on {nodes} as on the others:"
+    rollback = Rollback.to("the variables before the fix", *back) if back else _BY_HAND
+    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands), rollback
+
+
+def _set(name: str, value: str) -> str:
+    return set_variable(name, None if value == ABSENT else value)
+
+
+def install_driver(nodes: str, differences: Sequence[Difference]) -> tuple[Remedy, Rollback]:
+    """The driver of the other nodes. One that is installed but not loaded needs a reboot only."""
+    wanted = next((item.others for item in differences if item.name == "version" and is_version(item.others)), None)
+    commands = upgrade_driver(wanted) if wanted else ()
+    summary = f"On {nodes}, install the driver of the other nodes (Ubuntu's packages), or reboot if it is installed:"
+    look = ("cat /proc/driver/nvidia/version",)
+    return Remedy(summary=summary, action=Action.REBOOT, commands=commands, look=look), _BY_HAND

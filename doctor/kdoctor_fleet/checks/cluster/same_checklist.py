@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kdoctor.check import check
+from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.text.lists import counted
+from kdoctor_fleet.facts import Fleet, FleetNode
+
+
+@check("cluster.same-checklist", severity=Severity.WARNING)
+def same_checklist(fleet: Fleet) -> Iterator[Outcome]:
+    """All nodes were checked by the same checklist and the same kdoctor.
+
+    Why: a node passes what its checklist asks. Verdicts by other checklists or releases of kdoctor are not comparable.
+    Remedy: check all nodes by the same command.
+    Source: https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html
+    """
+    if len(fleet.nodes) < 2:  # noqa: PLR2004 - two nodes can differ
+        yield NotApplicable(reason="only one node reported")
+        return
+    yield from _compare(fleet, "checklist", lambda node: node.checklist)
+    yield from _compare(fleet, "kdoctor", lambda node: node.kdoctor)
+
+
+def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> Iterator[Outcome]:
+    by_value: dict[str, list[str]] = {}
+    for node in fleet.nodes:
+        by_value.setdefault(value_of(node), []).append(node.name)
+    (most, _), *others = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
+    if not others:
+        yield Evidence(subject="all nodes", observed=f"{what} {most}")
+    for value, names in others:
+        yield Finding(
+            subject=fleet.fold(names),
+            observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
+            brief=f"another {what} than most nodes",
+            expected=f"{what} {most}",
+            remedy=Remedy(summary=f"Check {fleet.fold(names)} as the other nodes.", action=Action.CONFIGURE),
+            rollback=Rollback.nothing("not needed (this step is read-only)"),
+        )

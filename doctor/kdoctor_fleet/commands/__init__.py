@@ -1,0 +1,1 @@
+"""``kdoctor fleet``."""

@@ -1,0 +1,128 @@
+"""``kdoctor fleet``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli import options
+from kdoctor.cli.completion import beginning_with, complete_checklist
+from kdoctor.cli.stderr import show
+from kdoctor.errors import one_of
+from kdoctor_fleet.commands.common import (
+    Delivery,
+    FleetChecklistOption,
+    FleetFormatOption,
+    ListsOption,
+    MinHealthyOption,
+    expected_nodes,
+)
+from kdoctor_fleet.commands.manifest import manifest
+from kdoctor_fleet.commands.run import run
+from kdoctor_fleet.diff import compare_files
+from kdoctor_fleet.exclusion import ENGINES
+from kdoctor_fleet.history import read_history
+from kdoctor_fleet.merge import Expectation
+
+app = typer.Typer(
+    help="Check many nodes, judge them by their reports, and compare two such runs.",
+    epilog="Example: kdoctor fleet merge reports/ --expect node[001-064]",
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _fleet() -> None:
+    """Check many nodes, judge them by their reports, and compare two such runs."""
+
+
+app.command("run", epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke")(run)
+app.command("manifest", epilog="Example: kdoctor fleet manifest --image IMAGE --nodes 4 | kubectl apply -f -")(manifest)
+
+
+@app.command("merge", epilog="Example: kdoctor fleet merge reports/ --expect node[001-064] --lists .")
+def merge_(
+    reports: Annotated[
+        list[str],
+        typer.Argument(metavar="REPORT|DIR|-", help="JSON reports or snapshots, folders of them, or - for stdin."),
+    ],
+    *,
+    expect: Annotated[
+        str | None, typer.Option(metavar="NODES", help="The expected nodes: node[001-064].", show_default=False)
+    ] = None,
+    expect_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the expected nodes.", show_default=False)
+    ] = None,
+    min_healthy: MinHealthyOption = None,
+    lists: ListsOption = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(ENGINES),
+            help="Whose words to use for leaving nodes out. \\[default: that of the nodes' launcher]",
+            show_default=False,
+            autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
+        ),
+    ] = None,
+    checklist: FleetChecklistOption = "fleet",
+    node_checklist: Annotated[
+        str, typer.Option(help="Checklist for snapshots, which have no verdict.", autocompletion=complete_checklist)
+    ] = options.DEFAULT_CHECKLIST,
+    format: FleetFormatOption = None,  # noqa: A002 - the option's name
+    output: options.OutputOption = None,
+    verbose: options.VerboseOption = 0,
+    quiet: options.QuietOption = False,
+    plugin: options.PluginOption = None,
+) -> None:
+    """Bring the reports of many nodes together: which nodes are bad, which differ in what, and which to use.
+
+    Exit codes: 0 enough nodes passed; 1 too few; 2 usage error; 3 inconclusive.
+    """
+    delivery = Delivery.of(
+        checklist=checklist,
+        lists=lists,
+        min_healthy=min_healthy,
+        format=format,
+        output=output or (),
+        verbose=verbose,
+        quiet=quiet,
+        plugin=plugin or (),
+    )
+    chosen = one_of("--engine", engine, ENGINES) if engine else None
+    expectation = Expectation(names=expected_nodes(expect, expect_file), engine=chosen)
+    found = delivery.judge(reports, expectation, node_checklist=node_checklist, begun=time.monotonic())
+    raise typer.Exit(delivery.deliver(found))
+
+
+@app.command("diff", epilog="Example: kdoctor fleet diff monday.json tuesday.json")
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="JSON report of a fleet.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="A later one.")],
+    *,
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
+    ] = "terminal",
+) -> None:
+    """Compare two runs over a fleet: nodes that got worse or better, and problems that came or went."""
+    wanted = one_of("--format", format, ("terminal", "json"))
+    compared = compare_files(old, new)
+    show(compared.to_json() if wanted == "json" else compared.to_text())
+
+
+@app.command("history", epilog="Example: kdoctor fleet history history/")
+def history(
+    reports: Annotated[list[Path], typer.Argument(metavar="REPORT|DIR", help="JSON reports of a fleet, or folders.")],
+    *,
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
+    ] = "terminal",
+) -> None:
+    """Show a fleet over time: each run, and the nodes that did not pass in all of them."""
+    wanted = one_of("--format", format, ("terminal", "json"))
+    found = read_history(reports)
+    show(found.to_json() if wanted == "json" else found.to_text())

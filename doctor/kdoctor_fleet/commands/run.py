@@ -1,0 +1,384 @@
+"""``kdoctor fleet run``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shlex
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from kdoctor.cli import options
+from kdoctor.cli.completion import beginning_with
+from kdoctor.commands.shell import quoted
+from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
+from kdoctor.errors import UsageError, one_of
+from kdoctor.output import write_atomically
+from kdoctor.run.log import log, style, warn
+from kdoctor.run.progress import bar, progress
+from kdoctor.text.lists import counted
+from kdoctor_fleet.commands.common import (
+    Delivery,
+    FleetChecklistOption,
+    FleetFormatOption,
+    ListsOption,
+    MinHealthyOption,
+    expected_nodes,
+)
+from kdoctor_fleet.commands.pairs import (
+    BOTH,
+    Across,
+    FullMatrixOption,
+    PairAddressOption,
+    PairFrameworkOption,
+    PairPortOption,
+    PairsOption,
+    PairTimeoutOption,
+    forget_pairs,
+    train_across,
+)
+from kdoctor_fleet.launch.collect import Answer, Collection, Limits
+from kdoctor_fleet.launch.engine import Engine
+from kdoctor_fleet.launch.engines import ENGINES
+from kdoctor_fleet.merge import Expectation
+from kdoctor_fleet.names import expand, fold
+from kdoctor_fleet.run_record import FILE, NODES, FleetRun, NodeOutcome, read_run, report_file, write_run
+
+_FORMAT = ("-f", "--format", "-q", "--quiet", "--log-format")
+_KEEP_EVERY_S, _NOTE_EVERY_S = 2.0, 0.2
+_MARGIN_S = 30.0
+"""What a node needs besides its check: to log in, to start Python, to send the report."""
+
+NodeTimeoutOption = Annotated[
+    float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
+]
+FleetTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
+    ),
+]
+
+
+def run(
+    check_options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- CHECK OPTIONS]", help="Options of kdoctor check on the nodes.")
+    ] = None,
+    *,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(ENGINES),
+            help="What starts kdoctor on the nodes.",
+            show_default=False,
+            autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
+        ),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            "--nodes",
+            "-w",
+            metavar="NODES",
+            help="The nodes: node[01-64]. \\[default: the allocation's]",
+            show_default=False,
+        ),
+    ] = None,
+    nodes_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the nodes.", show_default=False)
+    ] = None,
+    program: Annotated[
+        str, typer.Option("--kdoctor", metavar="COMMAND", help="How kdoctor is started on the nodes.")
+    ] = "kdoctor",
+    engine_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION", help="Option for ssh, srun, kubectl or Ray (repeatable).", show_default=False),
+    ] = None,
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", show_default=False
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
+    ] = False,
+    fan_out: Annotated[int, typer.Option(min=1, max=1024, help="How many nodes to check at once.")] = 64,
+    node_timeout: NodeTimeoutOption = 1800.0,
+    timeout: FleetTimeoutOption = None,
+    pairs: PairsOption = False,
+    full_matrix: FullMatrixOption = False,
+    pair_framework: PairFrameworkOption = BOTH,
+    pair_timeout: PairTimeoutOption = 120.0,
+    pair_port: PairPortOption = 23000,
+    pair_address: PairAddressOption = None,
+    min_healthy: MinHealthyOption = None,
+    lists: ListsOption = None,
+    checklist: FleetChecklistOption = "fleet",
+    format: FleetFormatOption = None,  # noqa: A002 - the option's name
+    output: options.OutputOption = None,
+    verbose: options.VerboseOption = 0,
+    quiet: options.QuietOption = False,
+    log_format: options.LogFormatOption = "text",
+    plugin: options.PluginOption = None,
+) -> None:
+    """Run kdoctor check on every node, each for itself, and judge the nodes by their reports.
+
+    Exit codes: 0 enough nodes passed; 1 too few; 2 usage error; 3 inconclusive; 130 interrupted.
+    """
+    style.as_json, begun = log_format == "json", time.monotonic()
+    delivery = Delivery.of(
+        checklist=checklist,
+        lists=lists,
+        min_healthy=min_healthy,
+        format=format,
+        output=output or (),
+        verbose=verbose,
+        quiet=quiet,
+        plugin=plugin or (),
+    )
+    across = Across(pairs, full_matrix, pair_framework, pair_timeout, pair_port, pair_address)
+    asked = _Asked(engine, nodes, nodes_file, program, tuple(engine_option or ()), tuple(check_options or ()))
+    folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
+    limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
+    across.refuse(chosen, plan.nodes[0])
+    with _as_interrupt():
+        interrupted = _ask(folder, plan, chosen, limits)
+        if across.wanted and not interrupted:
+            interrupted = train_across(folder, plan, chosen, across, _passing(delivery, folder, plan), limits)
+        chosen.end()
+    _judge(delivery, folder, plan, chosen, min_healthy=min_healthy, begun=begun, interrupted=interrupted)
+
+
+def _passing(delivery: Delivery, folder: Path, plan: FleetRun) -> tuple[str, ...]:
+    """The nodes that passed, before they train with each other."""
+    forget_pairs(folder)
+    expectation, begun = Expectation(names=plan.nodes), time.monotonic()
+    return delivery.judge([str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun).passing
+
+
+def _judge(
+    delivery: Delivery,
+    folder: Path,
+    plan: FleetRun,
+    engine: Engine,
+    *,
+    min_healthy: str | None,
+    begun: float,
+    interrupted: bool,
+) -> NoReturn:
+    """Judge the reports that are there, and end with the exit code."""
+    again = replace(delivery.plan, command=_again(plan, min_healthy))
+    expectation = Expectation(
+        names=plan.nodes, engine=engine.words, again=quoted("kdoctor", "fleet", "merge", str(folder))
+    )
+    found = replace(delivery, plan=again).judge(
+        [str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun
+    )
+    if interrupted:
+        verdict = replace(found.report.verdict, exit_code=EXIT_INTERRUPTED)
+        found = replace(found, report=replace(found.report, interrupted=True, verdict=verdict))
+    code = delivery.deliver(found)
+    _hint(folder, plan)
+    raise typer.Exit(code)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line says about the run."""
+
+    engine: str | None
+    nodes: str | None
+    nodes_file: Path | None
+    program: str
+    engine_options: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def _begun(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]:
+    """A new run: its folder, its record and its engine.
+
+    Raises:
+        UsageError: an option is missing or wrong, or the folder has a run.
+    """
+    if asked.engine is None:
+        raise UsageError("--engine is missing", hint=f"Available: {', '.join(ENGINES)}")
+    name = one_of("--engine", asked.engine, tuple(ENGINES))
+    words = _program(asked.program)
+    _refuse_formats(asked.options)
+    if name == "kubernetes" and (asked.options or asked.program != "kdoctor"):
+        hint = "Give them to kdoctor fleet manifest, which starts the pods."
+        raise UsageError("--engine kubernetes only collects: it takes no --kdoctor and no options after --", hint=hint)
+    engine = ENGINES[name](asked.engine_options)
+    names = expected_nodes(asked.nodes, asked.nodes_file, "--nodes", "--nodes-file")
+    if not names:
+        text = engine.nodes(os.environ)
+        if not text:
+            raise UsageError("no nodes are named", hint="Name them: --nodes 'node[01-64]'")
+        names = expand(text, name)
+    now = dt.datetime.now(dt.timezone.utc)
+    folder = reports or Path(f"kdoctor-fleet-{now:%Y%m%dT%H%M%SZ}")
+    if (folder / FILE).exists():
+        hint = f"Continue it: kdoctor fleet run --resume --reports {shlex.quote(str(folder))}"
+        raise UsageError(f"{folder} has the reports of another run", hint=hint)
+    try:
+        (folder / NODES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--reports {folder}: {error.strerror or error}") from error
+    plan = FleetRun(
+        engine=name,
+        engine_options=asked.engine_options,
+        program=words,
+        options=asked.options,
+        nodes=names,
+        started_at=now.isoformat(timespec="seconds"),
+        outcomes={},
+    )
+    return folder, plan, engine
+
+
+def _resumed(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]:
+    """The recorded run.
+
+    Raises:
+        UsageError: there is none, or options contradict it.
+    """
+    plan = read_run(reports) if reports else None
+    if reports is None or plan is None:
+        hint = "Name the folder of the run: --resume --reports DIR"
+        raise UsageError(
+            "--resume needs the folder of a run" if reports is None else f"{reports}: no {FILE}", hint=hint
+        )
+    if asked != _Asked(None, None, None, "kdoctor", (), ()):
+        hint = "Leave out --engine, --nodes, --nodes-file, --kdoctor, --engine-option and the options after --."
+        raise UsageError(f"--resume takes the nodes and their command from {reports / FILE}", hint=hint)
+    engine = ENGINES[one_of(f"{reports / FILE}: engine", plan.engine, tuple(ENGINES))](plan.engine_options)
+    return reports, plan, engine
+
+
+def _program(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--kdoctor {text}: {error}") from error
+    if not words:
+        raise UsageError("--kdoctor is empty")
+    return words
+
+
+def _refuse_formats(check_options: Sequence[str]) -> None:
+    """Each node writes its report as JSON to stdout, so nothing else may go there."""
+    for option in check_options:
+        if option.partition("=")[0] in _FORMAT:
+            raise UsageError(f"{option} cannot be used on the nodes, whose reports are JSON")
+
+
+def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
+    """Ask the nodes that have not reported, and keep the record; returns whether the user interrupted it."""
+    nodes = [node for node in plan.nodes if not report_file(folder, node).exists()]
+    outcomes = {node: outcome for node, outcome in plan.outcomes.items() if outcome.reported}
+    collection = Collection(
+        engine,
+        lambda node, deadline_s: _command(plan, node, deadline_s),
+        limits,
+        lambda node, content: write_atomically(report_file(folder, node), content),
+    )
+    running: tuple[str, ...] = ()
+    kept_at, noted_at, done = 0.0, 0.0, len(plan.nodes) - len(nodes)
+    try:
+        with progress() as shown, closing(collection.run(nodes)) as answers:
+            for answer in answers:
+                if answer is not None:
+                    outcomes[answer.node] = NodeOutcome(
+                        reported=not answer.reason,
+                        reason=answer.reason,
+                        asked_at=answer.asked_at,
+                        seconds=round(answer.seconds, 1),
+                    )
+                    done += 1
+                    _say(answer)
+                running = tuple(collection.running)
+                if time.monotonic() - noted_at > _NOTE_EVERY_S:
+                    shown.note(f"{bar(done, len(plan.nodes))} {fold(running)}")
+                    noted_at = time.monotonic()
+                if time.monotonic() - kept_at > _KEEP_EVERY_S:
+                    write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+                    kept_at = time.monotonic()
+    except KeyboardInterrupt:
+        warn("kdoctor: interrupted; the reports so far are kept")
+        outcomes |= {
+            node: NodeOutcome(reported=False, reason="the run was interrupted", seconds=0.0)
+            for node in running
+            if node not in outcomes
+        }
+        return True
+    finally:
+        write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+    return False
+
+
+def _command(plan: FleetRun, node: str, deadline_s: float) -> list[str]:
+    """What a node runs. Its check ends by itself before the node's deadline, with what it knows."""
+    own = any(option.partition("=")[0] == "--timeout" for option in plan.options)
+    limit = () if own else ("--timeout", f"{max(deadline_s - _MARGIN_S, deadline_s / 2):.0f}")
+    fixed = ("check", "--format", "json", "--quiet", "--no-history", *limit)
+    return ["env", f"KDOCTOR_NODE={node}", *plan.program, *fixed, *plan.options]
+
+
+def _again(plan: FleetRun, min_healthy: str | None) -> str:
+    """The command that asks all nodes again."""
+    words = ["kdoctor", "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
+    if plan.program != ("kdoctor",):
+        words += ["--kdoctor", shlex.join(plan.program)]
+    words += [f"--engine-option={option}" for option in plan.engine_options]
+    words += ["--min-healthy", min_healthy] if min_healthy else []
+    return quoted(*words, *(["--", *plan.options] if plan.options else []))
+
+
+def _say(answer: Answer) -> None:
+    """One line for each node."""
+    if style.as_json:
+        log(
+            "node",
+            level="warning" if answer.reason else "info",
+            node=answer.node,
+            verdict=answer.verdict or None,
+            reason=answer.reason or None,
+            seconds=round(answer.seconds, 1),
+        )
+    elif not style.quiet:
+        warn(f"{answer.node}: {answer.verdict or 'no report'}, {answer.reason or f'{answer.seconds:.0f} s'}")
+
+
+def _hint(folder: Path, plan: FleetRun) -> None:
+    """Say where the reports are, and how to ask the silent nodes again."""
+    if style.quiet:
+        return
+    kept = read_run(folder)
+    silent = kept.silent(folder) if kept else {}
+    warn(f"Reports: {folder}", level="info", event="wrote")
+    if silent:
+        again = quoted("kdoctor", "fleet", "run", "--resume", "--reports", str(folder))
+        warn(f"To ask {counted(len(silent), 'silent node')} of {len(plan.nodes)} again: {again}")
+
+
+@contextmanager
+def _as_interrupt() -> Iterator[None]:
+    """End at SIGTERM as at Ctrl-C, so that nothing keeps running on the nodes."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

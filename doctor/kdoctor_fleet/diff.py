@@ -1,0 +1,144 @@
+"""Compares two reports of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from kdoctor.documents import Document, Part
+from kdoctor.errors import UsageError
+from kdoctor.inputs import read_bounded
+from kdoctor.text.sanitize import clean
+from kdoctor_fleet.document import FleetDocument, FleetNodeEntry
+from kdoctor_fleet.names import fold, is_valid
+from kdoctor_fleet.report import NodeState
+
+SCHEMA: Literal["kdoctor/fleet-diff/v1"] = "kdoctor/fleet-diff/v1"
+_ORDER = (NodeState.PASSED, NodeState.UNKNOWN, NodeState.SILENT, NodeState.FAILED)
+"""Best first."""
+
+
+class NodeChange(Part):
+    """A node whose state changed."""
+
+    name: str
+    old: Annotated[NodeState | None, Field(description="None if the older run does not have the node.")]
+    new: Annotated[NodeState | None, Field(description="None if the newer run does not have the node.")]
+    reason: Annotated[str, Field(description="Of the new state.")]
+
+
+class CauseChange(Part):
+    """A problem that came, went, or is about other nodes."""
+
+    check: str
+    headline: str
+    came: Annotated[tuple[str, ...], Field(description="The nodes that have it now only.")]
+    went: Annotated[tuple[str, ...], Field(description="The nodes that had it before only.")]
+
+
+class FleetDiff(Document):
+    """What changed between two runs over a fleet."""
+
+    schema_: Annotated[Literal["kdoctor/fleet-diff/v1"], Field(alias="schema")] = SCHEMA
+    old: Annotated[str, Field(description="When the older reports were merged.")]
+    new: Annotated[str, Field(description="When the newer reports were merged.")]
+    nodes: tuple[NodeChange, ...]
+    problems: tuple[CauseChange, ...]
+
+    def to_text(self) -> str:
+        """For a terminal."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.old} -> {self.new}"
+        if not (self.nodes or self.problems):
+            yield "No node changed its state, and the problems are the same."
+        by_change: dict[tuple[str, str], list[str]] = {}
+        for node in self.nodes:
+            old, new = (state.value if state else "absent" for state in (node.old, node.new))
+            by_change.setdefault((old, new), []).append(node.name)
+        for (old, new), names in by_change.items():
+            yield f"{fold(names)}: {old} -> {new}"
+        for problem in self.problems:
+            for word, moved in (("came", problem.came), ("went", problem.went)):
+                if moved:
+                    yield f"{word}: {fold(moved)}: {clean(problem.headline)} ({problem.check})"
+
+
+def compare_files(old: Path, new: Path) -> FleetDiff:
+    """The difference between two JSON reports of a fleet.
+
+    Raises:
+        UsageError: a file cannot be read or is not one.
+    """
+    return compare(read_report(old), read_report(new))
+
+
+def compare(old: FleetDocument, new: FleetDocument) -> FleetDiff:
+    """What changed: nodes first that got worse, then problems in the order of the newer report."""
+    return FleetDiff(
+        old=old.merged_at, new=new.merged_at, nodes=tuple(_nodes(old, new)), problems=tuple(_problems(old, new))
+    )
+
+
+def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
+    before, after = _by_name(old.nodes), _by_name(new.nodes)
+    changes = [
+        NodeChange(
+            name=name,
+            old=before[name].state if name in before else None,
+            new=after[name].state if name in after else None,
+            reason=after[name].reason if name in after else "",
+        )
+        for name in sorted({*before, *after})
+    ]
+    changed = [change for change in changes if change.old is not change.new]
+    yield from sorted(changed, key=lambda change: -_ORDER.index(change.new) if change.new else 1)
+
+
+def _by_name(nodes: Iterable[FleetNodeEntry]) -> dict[str, FleetNodeEntry]:
+    return {node.name: node for node in nodes}
+
+
+def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:
+    before, after = _of_causes(old.nodes), _of_causes(new.nodes)
+    for key in dict.fromkeys((*after, *before)):
+        had, has = before.get(key, set()), after.get(key, set())
+        if had != has:
+            check, headline = key
+            yield CauseChange(
+                check=check, headline=headline, came=tuple(sorted(has - had)), went=tuple(sorted(had - has))
+            )
+
+
+def _of_causes(nodes: Iterable[FleetNodeEntry]) -> dict[tuple[str, str], set[str]]:
+    """Check and headline to the nodes that have the problem."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for node in nodes:
+        for problem in node.problems:
+            found.setdefault((problem.check, problem.headline), set()).add(node.name)
+    return found
+
+
+def read_report(path: Path) -> FleetDocument:
+    """The JSON report of a fleet.
+
+    Raises:
+        UsageError: it cannot be read or is not one.
+    """
+    try:
+        document = FleetDocument.model_validate_json(read_bounded(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        hint = "Write one: kdoctor fleet merge reports/ --output json=fleet.json"
+        raise UsageError(f"{path}: not the report of a fleet: {where}: {first['msg']}", hint=hint) from error
+    wrong = next((node.name for node in document.nodes if not is_valid(node.name)), None)
+    if wrong is not None:
+        raise UsageError(f"{path}: {wrong!r} is not a name of a node")
+    return document

@@ -1,0 +1,9 @@
+"""What this extension adds to kdoctor."""
+
+from __future__ import annotations
+
+from kdoctor.cli.lazy import LazyCommand
+
+FLEET = LazyCommand(
+    "kdoctor_fleet.commands.fleet:app", "Check many nodes, judge them by their reports, and compare two such runs."
+)

@@ -1,0 +1,164 @@
+"""One result of each check from its results on all nodes. Problems with one headline are one finding. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kdoctor.engine.report import JudgedFinding, Result
+from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor.text.subjects import name_subjects
+from kdoctor_fleet.documents import SentCause
+from kdoctor_fleet.record import CheckLine, NodeRecord
+
+Fold = Callable[[Iterable[str]], str]
+
+
+@dataclass(kw_only=True)
+class _Group:
+    """One problem of several nodes."""
+
+    cause: SentCause
+    action: Action
+    headline: str
+    nodes: list[str] = field(default_factory=list)
+    subjects: dict[str, list[str]] = field(default_factory=dict)
+    """What it is about on a node (``GPU 3``), to the nodes."""
+
+
+@dataclass(kw_only=True)
+class _Check:
+    """One check over all nodes."""
+
+    id: str
+    title: str
+    severity: Severity
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    groups: dict[str, _Group] = field(default_factory=dict)
+    """By headline."""
+    explained: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """The check that explains the failure and its headline, to the nodes; empty texts if none does."""
+    unknown: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """The check that explains it, or an empty text, and the reason; to the nodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """On how many nodes a check passed and failed."""
+
+    passed: int
+    failed: int
+
+
+def merge_results(records: Sequence[NodeRecord], fold: Fold) -> tuple[tuple[Result, ...], dict[str, Tally]]:
+    """The result of each check over all nodes, and the numbers of nodes."""
+    checks: dict[str, _Check] = {}
+    for record in records:
+        _add(record, checks)
+    results = tuple(_result(check, len(records), fold) for check in checks.values())
+    tallies = {check.id: Tally(passed=check.passed, failed=len(check.failed)) for check in checks.values()}
+    return results, tallies
+
+
+def _add(record: NodeRecord, checks: dict[str, _Check]) -> None:
+    lines = {line.id: line for line in record.checks}
+    explained = {
+        check: (cause.checks[0], cause.problems[0].headline if cause.problems else "")
+        for cause in record.causes
+        for check in cause.explains
+    }
+    missing = {check: cause.checks[0] for cause in record.causes for check in cause.unjudged}
+    own = {check for cause in record.causes for check in cause.checks}
+    for line in record.checks:
+        check = checks.get(line.id)
+        if check is None:
+            check = checks[line.id] = _Check(id=line.id, title=line.title, severity=line.severity)
+        if line.severity.rank > check.severity.rank:
+            check.severity = line.severity
+        if line.status is Status.PASS:
+            check.passed += 1
+        elif line.status is Status.FAIL:
+            check.failed.append(record.name)
+            if line.id not in own:
+                check.explained.setdefault(explained.get(line.id, ("", "")), []).append(record.name)
+        elif line.status is Status.UNKNOWN and not line.accepted:
+            check.unknown.setdefault((missing.get(line.id, ""), line.reason), []).append(record.name)
+    for cause in record.causes:
+        _add_cause(record.name, cause, lines, checks)
+
+
+def _add_cause(name: str, cause: SentCause, lines: dict[str, CheckLine], checks: dict[str, _Check]) -> None:
+    for problem in cause.problems:
+        line = lines.get(problem.check)
+        if line is None or line.status is not Status.FAIL:
+            continue
+        group = checks[line.id].groups.setdefault(
+            problem.headline, _Group(cause=cause, action=line.action, headline=problem.headline)
+        )
+        if not group.nodes or group.nodes[-1] != name:
+            group.nodes.append(name)
+        group.subjects.setdefault(name_subjects(problem.subjects), []).append(name)
+
+
+def _result(check: _Check, total: int, fold: Fold) -> Result:
+    findings = tuple(JudgedFinding(finding=finding) for finding in _findings(check, fold))
+    unjudged = tuple(
+        Unjudged(subject=fold(nodes), reason=reason or "no reason was given", explained_by=(cause,) if cause else ())
+        for (cause, reason), nodes in check.unknown.items()
+    )
+    where = "all nodes" if check.passed == total else counted(check.passed, "node")
+    evidence = (Evidence(subject=where, observed=f"passed on {check.passed} of {total}"),) if check.passed else ()
+    status = Status.SKIP
+    if findings:
+        status = Status.FAIL
+    elif unjudged:
+        status = Status.UNKNOWN
+    elif check.passed:
+        status = Status.PASS
+    reason = "; ".join(f"{item.subject}: {item.reason}" for item in unjudged) or None
+    return Result(
+        id=check.id,
+        family=check.id.partition(".")[0],
+        title=check.title,
+        status=status,
+        severity=check.severity,
+        reason="skipped on every node" if status is Status.SKIP else reason,
+        findings=findings,
+        evidence=evidence,
+        unjudged=unjudged,
+    )
+
+
+_BY_NODE = Rollback.irreversible("see the reports of the nodes")
+
+
+def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
+    for group in check.groups.values():
+        about, *others = group.subjects
+        brief = f"{about}: {group.headline}" if not others else group.headline
+        each = some([f"{subject} on {fold(nodes)}" for subject, nodes in group.subjects.items()])
+        yield Finding(
+            subject=fold(group.nodes),
+            observed=brief if not others else f"{group.headline}: {each}",
+            brief=brief,
+            expected=check.title,
+            remedy=Remedy(
+                summary=group.cause.fix,
+                commands=group.cause.commands,
+                look=group.cause.look,
+                action=group.action,
+            ),
+            rollback=group.cause.rollback,
+        )
+    for (cause, _), nodes in check.explained.items():
+        summary = f"See the report of a node: kdoctor explain {check.id}"
+        yield Finding(
+            subject=fold(nodes),
+            observed=f"failed because of {cause}" if cause else "failed",
+            expected=check.title,
+            remedy=Remedy(summary=summary, action=Action.CONFIGURE),
+            rollback=_BY_NODE,
+            explained_by=(cause,) if cause else (),
+        )

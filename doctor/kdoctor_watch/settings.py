@@ -1,0 +1,100 @@
+"""What the user asks of ``kdoctor.Watch``, examined before the training begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kdoctor.checklist.resolve import Checklist, parameter_value
+from kdoctor.engine.judge import PlannedCheck
+from kdoctor.model import Assumptions, Severity
+from kdoctor.plugins.catalog import load_catalog
+from kdoctor.run.plan import Plan, today
+from kdoctor_watch.publish import WatchFinding
+
+FAMILY = "watch"
+CHECKPOINT = "kdoctor-watch.keras"
+_MODEL_FILES = (".keras", ".h5")
+_LONGEST_S = 10 * 365 * 86400.0
+"""Ten years. A timer takes no endless time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The arguments of :class:`kdoctor.Watch`.
+
+    Raises:
+        ValueError: one of them is not what is expected.
+    """
+
+    every: int | None = None
+    on_finding: Callable[[WatchFinding], object] | None = None
+    on_error: Literal["report", "stop"] = "report"
+    checkpoint: str | Path | None = None
+    tensorboard: str | Path | None = None
+    report: str | Path | None = None
+    history: bool = True
+    lock: str | Path | None = None
+    stall_s: float = 120.0
+    interval_s: float = 5.0
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.every is not None and (type(self.every) is not int or self.every < 1):
+            raise ValueError(f"every: expected at least 1 step, found {self.every!r}")
+        if self.on_finding is not None and not callable(self.on_finding):
+            raise ValueError(f"on_finding: expected a function, found {self.on_finding!r}")
+        if self.on_error not in ("report", "stop"):
+            raise ValueError(f"on_error: expected 'report' or 'stop', found {self.on_error!r}")
+        for name in ("checkpoint", "tensorboard", "report", "lock"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (str, os.PathLike)) and str(value)):
+                raise ValueError(f"{name}: expected a path, found {value!r}")
+        if self.checkpoint is not None and Path(self.checkpoint).suffix not in _MODEL_FILES:
+            raise ValueError(
+                f"checkpoint: expected a file that ends with .keras or .h5, found {str(self.checkpoint)!r}"
+            )
+        for name in ("stall_s", "interval_s"):
+            seconds = getattr(self, name)
+            if not (isinstance(seconds, (int, float)) and 0 < seconds <= _LONGEST_S):
+                raise ValueError(f"{name}: expected seconds above 0, at most {_LONGEST_S:.0f}, found {seconds!r}")
+        if self.limits:
+            plan_of(self.limits)
+
+
+def plan_of(limits: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """The checks of this family, without a checklist file.
+
+    Raises:
+        ValueError: a limit is not that of a check, or its value does not fit.
+    """
+    checks = [check for check in load_catalog().checks.values() if check.family == FAMILY]
+    given: Any = limits
+    if not (isinstance(given, Mapping) and all(isinstance(one, Mapping) for one in given.values())):
+        raise ValueError(
+            f"limits: expected parameters by check, {{'watch.step-time': {{'factor': 1.2}}}}; found {limits!r}"
+        )
+    unknown = sorted(limits.keys() - {check.id for check in checks})
+    if unknown:
+        raise ValueError(f"limits: no check of kdoctor.Watch has the id {unknown[0]!r}")
+    for check in checks:
+        for name, value in limits.get(check.id, {}).items():
+            if name not in check.parameters:
+                known = ", ".join(check.parameters) or "none"
+                raise ValueError(f"limits: {check.id} has no parameter {name!r} (parameters: {known})")
+            try:
+                parameter_value(check.parameters[name], value)
+            except ValueError as error:
+                raise ValueError(f"limits: parameter {name!r} of {check.id} cannot be {value!r}") from error
+    checklist = Checklist(
+        name=FAMILY, version=1, owner="kdoctor", source="kdoctor.Watch", assumptions=Assumptions(), entries=()
+    )
+    planned = tuple(
+        PlannedCheck(check=check, severity=check.severity, parameters=dict(limits.get(check.id, {})))
+        for check in checks
+    )
+    rules = checklist.rules(today=today(), fail_on=Severity.ERROR, allow_unknown=False)
+    return Plan(checklist=checklist, checks=planned, rules=rules)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import environment
+from helpers.rdma import two_hosts
+from kdoctor.model import Status
+from kdoctor.testing import compute_check
+from kdoctor_fleet.checks.network.hosts_resolve import hosts_resolve
+from kdoctor_fleet.facts import JobHosts
+
+
+@pytest.mark.parametrize(
+    ("other", "status"),
+    [
+        ({}, Status.PASS),
+        ({"resolved": False, "error": "Name or service not known"}, Status.FAIL),
+        ({"resolved": None}, Status.UNKNOWN),
+    ],
+)
+def test_names_must_have_an_address(other: dict[str, Any], status: Status) -> None:
+    result = compute_check(hosts_resolve, two_hosts(other=other), environment())
+    assert result.status is status
+    assert {item.finding.subject for item in result.findings} <= {"worker 1 (node2:2222)"}
+
+
+def test_job_on_one_machine_is_skipped() -> None:
+    assert compute_check(hosts_resolve, JobHosts(), environment()).status is Status.SKIP
+    assert compute_check(hosts_resolve, environment()).status is Status.SKIP
+
+
+def test_config_that_cannot_be_read_is_unknown() -> None:
+    assert compute_check(hosts_resolve, JobHosts(malformed="it is not JSON"), environment()).status is Status.UNKNOWN
+    assert compute_check(hosts_resolve, environment(TF_CONFIG="{}")).status is Status.UNKNOWN
+
+
+def test_address_without_port_fails() -> None:
+    result = compute_check(hosts_resolve, two_hosts(other={"port": None}), environment())
+    assert [item.finding.subject for item in result.findings] == ["worker 1 (node2)"]

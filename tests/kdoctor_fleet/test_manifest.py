@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from helpers.command import KDOCTOR, environ
+from helpers.fleets import names_of
+from kdoctor.errors import UsageError
+from kdoctor_fleet.commands.fleet import app
+from kdoctor_fleet.exclusion import TAINT
+
+OPTIONS = ("--", "--no-smoke", "--checklist", "my checklist.yaml", "--skip", "$(reboot)")
+
+
+def printed(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["manifest", "--image", "registry.example/training:1", *arguments])
+    if isinstance(done.exception, UsageError):
+        raise done.exception
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
+
+
+def manifest(*arguments: str) -> Any:
+    return yaml.safe_load(printed(*arguments))
+
+
+def pod_of(document: Any) -> Any:
+    spec = document["spec"]
+    return (spec["jobTemplate"]["spec"] if "jobTemplate" in spec else spec)["template"]["spec"]
+
+
+@pytest.mark.parametrize("kind", ["job", "cronjob", "daemonset"])
+def test_pods_have_few_rights_and_reach_tainted_nodes(kind: str) -> None:
+    pod = pod_of(manifest("--kind", kind, "--selector", "pool=gpu"))
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["automountServiceAccountToken"] is False
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {item["key"] for item in pod["tolerations"]} == {TAINT, "nvidia.com/gpu"}
+    assert pod["nodeSelector"] == {"pool": "gpu"}
+    assert {mount["name"] for mount in container["volumeMounts"]} == {item["name"] for item in pod["volumes"]}
+    variables = {item["name"]: item for item in container["env"]}
+    assert variables["NODE_NAME"]["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
+
+
+def test_job_has_a_pod_on_each_of_so_many_nodes() -> None:
+    document = manifest("--nodes", "4", "--gpus", "2")
+    spec = document["spec"]
+    assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 4, 4)
+    pod = pod_of(document)
+    (term,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["topologyKey"] == "kubernetes.io/hostname"
+    assert term["labelSelector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert pod["activeDeadlineSeconds"] < spec["activeDeadlineSeconds"]
+
+
+def test_cronjob_has_a_schedule_and_daemonset_takes_no_gpu() -> None:
+    assert manifest("--kind", "cronjob", "--schedule", "5 4 * * 0")["spec"]["schedule"] == "5 4 * * 0"
+    pod = pod_of(manifest("--kind", "daemonset", "--every", "600", "--runtime-class", "nvidia"))
+    assert "nvidia.com/gpu" not in pod["containers"][0]["resources"]["limits"]
+    assert pod["runtimeClassName"] == "nvidia"
+    assert "--no-smoke" in pod["containers"][0]["command"][2]
+    assert "sleep 600" in pod["containers"][0]["command"][2]
+
+
+def test_options_are_words_of_the_shell() -> None:
+    command = pod_of(manifest("--kdoctor", "/opt/kdoctor/bin/kdoctor", *OPTIONS))["containers"][0]["command"]
+    assert command[:2] == ["/bin/sh", "-c"]
+    words = shlex.split(command[2])
+    assert words[0] == "/opt/kdoctor/bin/kdoctor"
+    end = words.index("||")
+    assert words[end - len(OPTIONS) + 1 : end] == [*OPTIONS[1:]]
+    assert words[end + 1] == "echo"
+    assert "'$(reboot)'" in command[2]
+    (init,) = manifest("--kind", "init-container", *OPTIONS)["initContainers"]
+    assert init["command"][-5:] == list(OPTIONS[1:])
+
+
+def test_command_of_the_pods_writes_a_report_that_merge_reads() -> None:
+    words = " ".join(KDOCTOR)
+    options = ("--", "--no-smoke", "--checklist", "cpu-smoke", "--select", "versions.python-supported")
+    command = pod_of(manifest("--kdoctor", words, *options))["containers"][0]["command"]
+    logs = ""
+    for name in names_of(1):
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ(NODE_NAME=name))
+        logs += f"{done.stderr}{done.stdout}"
+    merged = CliRunner().invoke(app, ["merge", "-", "-f", "json", "--min-healthy", "1"], input=logs)
+    assert json.loads(merged.stdout)["passing"] == names_of(1)
+
+
+def test_text_of_the_command_line_stays_within_its_value() -> None:
+    document = manifest("--namespace", "ml", "--schedule", "x\nkind: Secret", "--kind", "cronjob")
+    assert document["kind"] == "CronJob"
+    assert document["metadata"]["namespace"] == "ml"
+    assert document["spec"]["schedule"] == "x\nkind: Secret"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--kind", "pod"],
+        ["--name", "A"],
+        ["--name", "x" * 60],
+        ["--namespace", "a\nb"],
+        ["--selector", "pool"],
+        ["--selector", "a b=c"],
+        ["--image", "a\nb"],
+        ["--kdoctor", ""],
+    ],
+)
+def test_wrong_options_are_usage_errors(arguments: list[str]) -> None:
+    with pytest.raises(UsageError):
+        printed(*arguments)

@@ -1,0 +1,203 @@
+"""Constructed fleets with planted differences: exactly these are named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from helpers.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
+from helpers.rdma import two_hosts
+from kdoctor.engine.report import Conclusion
+from kdoctor.facts import Facts, Gpu, Gpus
+from kdoctor.model import Severity
+from kdoctor_fleet.facts import JobHosts
+from kdoctor_fleet.report import FleetReport, NodeState
+
+PLANTS: dict[str, Plant] = {
+    "cluster.cuda-libraries": fact("libraries", "cudnn", "9.1.0"),
+    "cluster.driver": fact("driver", "version", "535.161.08"),
+    "cluster.environment": fact("environment", "NCCL_ALGO", "Ring"),
+    "cluster.frameworks": fact("packages", "keras", "3.6.0"),
+    "cluster.gpus": fact("gpus", "count", "7"),
+    "cluster.interpreter": fact("python", "version", "3.12.1"),
+    "cluster.network": fact("network", "mlx5_0/1.gbit-per-second", "200"),
+    "cluster.packages": fact("packages", "pandas", "2.0.0"),
+    "cluster.system": fact("host", "kernel", "5.15.0"),
+    "cluster.topology": fact("topology", "nvlinks.active", "100"),
+    "cluster.training-speed": slower(4.0),
+}
+
+
+@cache
+def lost_gpu() -> Document:
+    """The report of a node whose GPU 3 does not respond."""
+
+    def lose(facts: Facts) -> Facts:
+        gpus = facts[Gpus]
+        assert isinstance(gpus, Gpus)
+        devices = tuple(Gpu(index=3, errors={"handle": "GpuIsLost"}) if gpu.index == 3 else gpu for gpu in gpus.devices)
+        return {**facts, Gpus: replace(gpus, devices=devices)}
+
+    return report_of(lose)
+
+
+def problems(shown: FleetReport) -> dict[str, str]:
+    """Check to the nodes of its problems."""
+    return {problem.check: ",".join(problem.subjects) for cause in shown.report.causes for problem in cause.problems}
+
+
+def states(shown: FleetReport, state: NodeState) -> list[str]:
+    return [node.name for node in shown.nodes if node.state is state]
+
+
+@pytest.mark.parametrize("number", [2, 3, 64])
+def test_equal_nodes_pass(number: int) -> None:
+    shown = merged(fleet_of(number))
+    assert problems(shown) == {}
+    assert shown.report.verdict.exit_code == 0
+    assert shown.passing == tuple(names_of(number))
+    assert [category.mark.value for category in shown.report.categories if category.mark.value == "error"] == []
+
+
+def test_planted_differences_are_named_and_no_others() -> None:
+    planted = {index * 5 + 1: [plant] for index, plant in enumerate(PLANTS.values())}
+    shown = merged(fleet_of(64, planted))
+    assert problems(shown) == {check: f"node{index * 5 + 1:04}" for index, check in enumerate(PLANTS)}
+    errors = {check for cause in shown.report.causes if cause.severity is Severity.ERROR for check in cause.checks}
+    failed = [f"node{index * 5 + 1:04}" for index, check in enumerate(PLANTS) if check in errors]
+    assert states(shown, NodeState.FAILED) == failed
+    assert len(shown.passing) == 64 - len(failed)
+    assert shown.report.verdict.exit_code == 1
+
+
+def test_odd_one_of_three_is_named_and_of_two_both_are() -> None:
+    plant = {2: [PLANTS["cluster.frameworks"]]}
+    assert problems(merged(fleet_of(3, plant))) == {"cluster.frameworks": "node0002"}
+    assert problems(merged(fleet_of(2, plant))) == {"cluster.frameworks": "node[0001-0002]"}
+    assert states(merged(fleet_of(2, plant)), NodeState.PASSED) == []
+
+
+def test_thousand_nodes_with_a_split_and_one_odd_node() -> None:
+    half = {index: [fact("packages", "keras", "3.14.0")] for index in range(1, 501)}
+    shown = merged(fleet_of(1000, {**half, 777: [fact("libraries", "nccl", "2.20.5")]}))
+    assert problems(shown) == {"cluster.frameworks": "node[0001-1000]", "cluster.cuda-libraries": "node0777"}
+    assert shown.passing == ()
+
+
+def test_problem_of_nodes_is_folded_and_drains_them() -> None:
+    shown = merged(fleet_of(8, {index: [replaced(lost_gpu())] for index in (3, 5, 6)}))
+    cause = next(cause for cause in shown.report.causes if "gpu.responding" in cause.checks)
+    assert cause.scope == "node"
+    assert {subject for problem in cause.problems for subject in problem.subjects} == {"node[0003,0005-0006]"}
+    assert shown.failing == ("node0003", "node0005", "node0006")
+    slurm = next(item for item in shown.exclusions if item.engine == "slurm")
+    assert slurm.leave_out == ("sbatch '--exclude=node[0003,0005-0006]' job.sh",)
+    assert slurm.drain[0].startswith(
+        "sudo scontrol update 'nodename=node[0003,0005-0006]' state=drain 'reason=kdoctor: "
+    )
+    assert any(step.commands == slurm.leave_out for step in shown.report.plan)
+
+
+def test_split_without_a_majority_drains_no_node() -> None:
+    planted = {index: [fact("driver", "version", "535.161.08")] for index in (1, 2)}
+    report = merged(fleet_of(4, planted))
+    assert [cause.scope for cause in report.report.causes] == ["job"]
+    assert all(not item.drain for item in report.exclusions)
+    assert not report.passing
+
+
+def test_problem_of_the_job_drains_nothing() -> None:
+    shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}))
+    assert [cause.scope for cause in shown.report.causes] == ["job"]
+    assert [item.drain for item in shown.exclusions] == [(), (), ()]
+    assert shown.failing == ("node0002",)
+
+
+@cache
+def with_host(*, resolved: bool) -> Document:
+    """The report of a node that found a host of its TF_CONFIG, or did not."""
+    return report_of(lambda facts: {**facts, JobHosts: two_hosts(other={"resolved": resolved})})
+
+
+def naming(*hosts: str) -> Plant:
+    """A TF_CONFIG with other workers; the node's place among them is that of its name."""
+
+    def plant(document: Document) -> None:
+        workers = [f"{host}:2222" for host in hosts]
+        place = {"type": "worker", "index": int(document["node"]["name"][-1]) - 1}
+        document["node"] |= {"tf_config": json.dumps({"cluster": {"worker": workers}, "task": place})}
+
+    return plant
+
+
+@pytest.mark.parametrize(("odd", "scope"), [("n4", "node"), ("typo", "job")])
+def test_wrong_name_in_one_tf_config_drains_no_node(odd: str, scope: str) -> None:
+    planted = {
+        index: [replaced(with_host(resolved=index < 4)), naming("n1", "n2", "n3", odd if index == 4 else "n4")]
+        for index in (1, 2, 3, 4)
+    }
+    shown = merged(fleet_of(4, planted))
+    (cause,) = (cause for cause in shown.report.causes if "network.hosts-resolve" in cause.checks)
+    assert cause.scope == scope
+    slurm = next(item for item in shown.exclusions if item.engine == "slurm")
+    assert bool(slurm.drain) == (scope == "node")
+
+
+def test_silent_nodes_are_unknown() -> None:
+    shown = merged(fleet_of(3), names=tuple(names_of(5)))
+    assert states(shown, NodeState.SILENT) == ["node0004", "node0005"]
+    assert shown.report.verdict.conclusion is Conclusion.UNKNOWN
+    assert shown.report.verdict.exit_code == 3
+
+
+def test_unexpected_node_is_not_used() -> None:
+    shown = merged(fleet_of(3), names=tuple(names_of(2)))
+    assert shown.passing == ("node0001", "node0002")
+    assert shown.report.verdict.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("min_healthy", "exit_code"), [(None, 1), ("4", 1), ("3", 0), ("75%", 0), ("76%", 1), ("1", 0)]
+)
+def test_threshold_of_healthy_nodes(min_healthy: str | None, exit_code: int) -> None:
+    shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}), min_healthy=min_healthy)
+    assert shown.report.verdict.exit_code == exit_code
+
+
+def test_silent_nodes_may_be_missing_under_a_threshold() -> None:
+    assert merged(fleet_of(3), names=tuple(names_of(4)), min_healthy="3").report.verdict.exit_code == 0
+    assert merged(fleet_of(3), names=tuple(names_of(9)), min_healthy="90%").report.verdict.exit_code == 3
+
+
+def test_report_of_an_older_kdoctor_is_judged_and_not_compared() -> None:
+    def age(document: Document) -> None:
+        document["facts"] = {}
+
+    shown = merged(fleet_of(4, {2: [age]}))
+    assert states(shown, NodeState.UNKNOWN) == ["node0002"]
+    assert states(shown, NodeState.FAILED) == []
+    assert shown.report.verdict.exit_code == 3
+
+
+def test_failed_report_without_causes_names_the_failed_checks() -> None:
+    def strip(document: Document) -> None:
+        replaced(lost_gpu())(document)
+        document["causes"] = []
+
+    shown = merged(fleet_of(3, {2: [strip]}))
+    assert problems(shown)["gpu.responding"] == "node0002"
+
+
+def test_interrupted_run_is_unknown() -> None:
+    def interrupt(document: Document) -> None:
+        document["interrupted"] = True
+
+    assert states(merged(fleet_of(3, {1: [interrupt]})), NodeState.UNKNOWN) == ["node0001"]
+
+
+def test_engine_is_that_of_the_launcher_or_the_named_one() -> None:
+    assert merged(fleet_of(2)).engine == "slurm"
+    assert merged(fleet_of(2), engine="kubernetes").engine == "kubernetes"

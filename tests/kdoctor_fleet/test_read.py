@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.fleets import fleet_of, healthy, write
+from kdoctor.errors import UsageError
+from kdoctor_fleet.read import Gathered, gather
+
+
+def refuse(content: bytes) -> Any:
+    raise UsageError("a snapshot")
+
+
+def read(*places: str | Path, stdin: bytes = b"") -> Gathered:
+    return gather(list(map(str, places)), refuse, BytesIO(stdin))
+
+
+def unusable(gathered: Gathered) -> dict[str, str]:
+    return {Path(item.source).name: item.reason for item in gathered.unread}
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", "\n\n  ", "\nlogout\n", " motd\n"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_reports_in_a_stream_need_no_separator(between: str, indent: int | None) -> None:
+    names = [f"node{index}" for index in range(1, 5)]
+    stream = between.join(json.dumps(healthy(name), indent=indent) for name in names)
+    assert sorted(read("-", stdin=stream.encode()).records) == names
+
+
+def test_files_folders_and_stdin_are_read(tmp_path: Path) -> None:
+    one, two, three, four = fleet_of(4)
+    folder = write([one, two], tmp_path / "reports")
+    file = write([three], tmp_path / "other") / "node0003.json"
+    found = read(folder, file, "-", stdin=json.dumps(four, indent=2).encode())
+    assert sorted(found.records) == ["node0001", "node0002", "node0003", "node0004"]
+    assert found.unread == []
+
+
+BROKEN = {
+    "empty.json": (b"", "empty"),
+    "truncated.json": (json.dumps(healthy("x")).encode()[:5000], "truncated"),
+    "other.json": (b'{"a": 1}', "not a report"),
+    "text.txt": (b"Traceback (most recent call last):\n", "not a report"),
+    "bytes.json": (b'{"schema": "kdoctor/report/v1", "kdoctor": "\xff"}', ""),
+    "newer.json": (b'{"schema": "kdoctor/report/v2"}', "newer than 1"),
+    "lint.json": (b'{"schema": "kdoctor/lint/v1"}', "of kind lint"),
+    "lacking.json": (b'{"schema": "kdoctor/report/v1"}', "required"),
+    "snapshot.json": (b'{"schema": "kdoctor/snapshot/v1"}', "a snapshot"),
+    "list.json": (b'[{"schema": "kdoctor/report/v1"}]', ""),
+    "deep.json": (b'{"schema": "kdoctor/report/v1", "x": ' + b"[" * 100_000, ""),
+}
+
+
+def test_files_that_are_no_reports_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    folder = write(fleet_of(2), tmp_path / "reports")
+    for name, (content, _) in BROKEN.items():
+        (folder / name).write_bytes(content)
+    os.mkfifo(folder / "pipe.json")
+    (folder / "dangling.json").symlink_to("nowhere")
+    found = read(folder)
+    assert sorted(found.records) == ["node0001", "node0002"]
+    reasons = unusable(found)
+    assert set(reasons) == {*BROKEN, "pipe.json", "dangling.json"}
+    for name, (_, reason) in BROKEN.items():
+        assert reason in reasons[name], (name, reasons[name])
+        assert len(reasons[name]) <= 200
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "a b", "<script>alert(1)</script>", "\x1b[31mred", "", "x" * 400, "node[1-9999999]"]
+)
+def test_name_of_a_node_is_not_trusted(name: str, tmp_path: Path) -> None:
+    bad = healthy("bad")
+    folder = write([healthy("good"), bad], tmp_path / "reports")
+    bad["node"]["name"] = name
+    (folder / "bad.json").write_text(json.dumps(bad))
+    found = read(folder)
+    assert list(found.records) == ["good"]
+    assert "\x1b" not in unusable(found)["bad.json"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict_reason": "x" * 10_000},
+        {"results": [{"id": "gpu.free", "title": "t", "status": "pass", "severity": "error"}] * 2_001},
+        {"results": [{"id": "../x", "title": "t", "status": "pass", "severity": "error"}]},
+        {"facts": {"packages": {f"p{index}": "1" for index in range(5_001)}}},
+        {"facts": {f"s{index}": {} for index in range(51)}},
+    ],
+)
+def test_sizes_are_bounded(change: dict[str, Any], tmp_path: Path) -> None:
+    folder = write([healthy("good"), healthy("bad")], tmp_path / "reports")
+    (folder / "bad.json").write_text(json.dumps(healthy("bad") | change))
+    assert list(unusable(read(folder))) == ["bad.json"]
+
+
+def test_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
+    folder = write([healthy("good")], tmp_path / "reports")
+    with (folder / "large.json").open("wb") as large:
+        large.truncate(100 * 2**20)
+    assert "larger than 32 MiB" in unusable(read(folder))["large.json"]
+
+
+def test_newest_report_of_a_node_counts(tmp_path: Path) -> None:
+    old, new = healthy("node1"), healthy("node1")
+    new["started_at"], new["kdoctor"] = "2025-02-01T00:00:00+00:00", "9.9"
+    for documents in ([old, new], [new, old]):
+        found = read("-", stdin="\n".join(map(json.dumps, documents)).encode())
+        assert found.records["node1"].facts.kdoctor == "9.9"
+        assert found.replaced == {"node1": 1}
+
+
+def test_stream_with_other_text_is_read(tmp_path: Path) -> None:
+    one, two = map(json.dumps, fleet_of(2))
+    stream = f"Warning: Permanently added node1\n{one}\n{{garbage\n  ok\n{two}\n".encode()
+    found = read("-", stdin=stream)
+    assert sorted(found.records) == ["node0001", "node0002"]
+    assert [item.source for item in found.unread] == ["standard input, document 2"]
+
+
+def test_report_of_an_older_kdoctor_has_the_name_of_its_file(tmp_path: Path) -> None:
+    old = healthy("x")
+    for key in ("node", "facts", "causes", "categories", "trainings"):
+        del old[key]
+    (tmp_path / "node7.json").write_text(json.dumps(old))
+    assert list(read(tmp_path).records) == ["node7"]
+    with pytest.raises(UsageError, match="does not name its node"):
+        read("-", stdin=json.dumps(old).encode())
+
+
+@pytest.mark.parametrize("name", ["absent", "folder"])
+def test_places_without_a_report_are_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match=name):
+        read(tmp_path / name)
+
+
+def test_equal_parts_of_reports_are_stored_once(tmp_path: Path) -> None:
+    first, second = read(write(fleet_of(2), tmp_path / "reports")).records.values()
+    assert first.checks is second.checks
+    assert first.facts.sections["packages"] is second.facts.sections["packages"]

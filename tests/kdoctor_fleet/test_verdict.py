@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.errors import UsageError
+from kdoctor_fleet.report import NodeNote, NodeState
+from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
+
+
+@pytest.mark.parametrize(
+    ("threshold", "total", "needed"),
+    [
+        (None, 64, 64),
+        ("60", 64, 60),
+        ("95%", 64, 61),
+        ("100%", 64, 64),
+        ("50%", 3, 2),
+        ("0.1%", 1000, 1),
+        ("7%", 100, 7),
+    ],
+)
+def test_threshold_is_a_number_or_a_share(threshold: str | None, total: int, needed: int) -> None:
+    assert needed_nodes(threshold, total) == needed
+
+
+@pytest.mark.parametrize("threshold", ["", "x", "0", "0%", "101%", "-1", "1.5", "1e3", "%"])
+def test_other_thresholds_are_refused(threshold: str) -> None:
+    with pytest.raises(UsageError, match="--min-healthy"):
+        needed_nodes(threshold, 64)
+
+
+def nodes(states: str) -> list[NodeNote]:
+    """One node for each letter: p, f, u, s; in capitals if it was not expected."""
+    known = {"p": NodeState.PASSED, "f": NodeState.FAILED, "u": NodeState.UNKNOWN, "s": NodeState.SILENT}
+    return [
+        NodeNote(name=f"n{index}", state=known[letter.lower()], reason="", expected=letter.islower())
+        for index, letter in enumerate(states)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("states", "needed", "exit_code"),
+    [
+        ("pppp", 4, 0),
+        ("pppf", 4, 1),
+        ("pppf", 3, 0),
+        ("pppu", 4, 3),
+        ("ppps", 4, 3),
+        ("ppfs", 4, 1),
+        ("pppFUS", 3, 0),
+        ("ppP", 3, 1),
+    ],
+)
+def test_verdict_of_states(states: str, needed: int, exit_code: int) -> None:
+    assert conclude_fleet(nodes(states), needed, causes=(), unread=0, undecided=()).exit_code == exit_code
+
+
+def test_unread_files_and_open_comparisons_are_inconclusive() -> None:
+    assert conclude_fleet(nodes("pp"), 2, causes=(), unread=1, undecided=()).exit_code == 3
+    assert conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=("cluster.tf-config",)).exit_code == 3
+    assert conclude_fleet(nodes("pf"), 2, causes=(), unread=1, undecided=()).exit_code == 1

@@ -196,7 +196,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 _KDOCTOR = (
     "import sys; sys.path[:1] = filter(None, sys.path[:1]); sys.argv[0] = 'kdoctor'; "
-    "from keras_doctor.entry import main; main()"
+    "from kdoctor.__main__ import main; main()"
 )
 """``python -m kdoctor`` would run a file kdoctor.py of the working directory."""
 

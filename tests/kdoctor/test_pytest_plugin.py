@@ -123,7 +123,7 @@ def test_xdist_processes_share_one_run(pytester: pytest.Pytester, monkeypatch: p
 
 
 def test_child_runs_nothing_of_the_working_directory(tmp_path: Path) -> None:
-    for name in ("kdoctor", "keras_doctor", "json"):
+    for name in ("kdoctor", "json"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(7)\n")
     command = [sys.executable, "-c", pytest_plugin._KDOCTOR, "--version"]
     assert subprocess.run(command, check=False, cwd=tmp_path, capture_output=True).returncode == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kdoctor_lint.containers.judge import is_container_file
 from kdoctor_lint.edits import Scope
 from kdoctor_lint.engine import lint_script, rules_for
 from kdoctor_lint.files import find_files
@@ -30,8 +29,7 @@ def fix_files(paths: Sequence[str], rules: Mapping[str, Rule], settings: Setting
         unsafe: whether to apply fixes after which the code may do something else.
     """
     files, _ = find_files(paths)
-    scripts = [file for file in files if not is_container_file(file)]
-    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in scripts)
+    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in files)
     return [fixed for fixed in found if fixed is not None]
 
 

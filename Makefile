@@ -160,7 +160,7 @@ OLDEST ?= python3.10
 $(OLDEST_STAMP): pyproject.toml constraints-oldest.txt
 	@$(OLDEST) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints-oldest.txt \
-	  --editable '.[fleet,mcp,otel]' coverage hypothesis jsonschema junitparser markdown-it-py nbformat prometheus-client \
+	  --editable '.[fleet,mcp]' coverage hypothesis jsonschema junitparser markdown-it-py nbformat prometheus-client \
 	  pytest pytest-cov pytest-randomly pytest-xdist syrupy
 	@touch $@
 
@@ -173,10 +173,10 @@ $(RELEASE_STAMP): pyproject.toml constraints.txt
 constraints: ## Resolve constraints.txt again (needs uv)
 	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
 	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --extra torch \
-	  --extra otel --extra mcp --group dev --group docs --group release --group fleet pyproject.toml -; } > constraints.new
+	  --extra mcp --group dev --group docs --group release --group fleet pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 	@{ sed -n '/^#/p' constraints-oldest.txt; uv pip compile --quiet --resolution lowest-direct --python-version 3.10 \
-	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet --extra mcp --extra otel \
+	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet --extra mcp \
 	  pyproject.toml; } > constraints.new
 	@mv constraints.new constraints-oldest.txt
 

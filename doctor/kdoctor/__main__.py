@@ -1,15 +1,54 @@
-"""``python -m kdoctor``: the command line."""
+"""The commands ``kdoctor`` and ``keras-doctor``, and ``python -m kdoctor``.
+
+Before Ctrl-C is handled, it imports only what Python has loaded.
+"""
 
 import os
 import sys
 
+EXIT_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C at any moment ends it without a traceback."""
+    try:
+        _leave_working_directory()
+        from kdoctor.cli import main as run  # noqa: PLC0415 - see above
+
+        run()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            print("kdoctor: interrupted", file=sys.stderr)  # noqa: T201 - the command line may not be imported yet
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    finally:
+        import signal  # noqa: PLC0415 - see above
+
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's shutdown would print a traceback
+
+
+def _leave_working_directory() -> None:
+    """Remove the working directory from the path if an empty entry of ``PYTHONPATH`` put it there.
+
+    Such entries come from ``PYTHONPATH=$PYTHONPATH:folder`` where it was not set. An entry ``.`` is meant, and stays.
+    """
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if len(entries) == 1 or "" not in entries:
+        return
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - pathlib could be a file in it
+    except OSError:
+        return
+    named = [os.path.abspath(entry) for entry in entries if entry]  # noqa: PTH100 - see above
+    own = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - see above
+    if folder not in (*named, own):
+        sys.path[:] = [entry for entry in sys.path if entry != folder]
+
+
 if __name__ == "__main__":
     # `python -m` puts the working directory first, where a file could replace a module that kdoctor needs.
     try:
-        if sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - pathlib could be such a file
+        if sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - see above
             del sys.path[0]
     except OSError:
         pass
-    from keras_doctor.entry import main
-
     main()

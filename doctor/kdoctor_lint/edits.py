@@ -133,23 +133,9 @@ class Ending:
         return path.removesuffix(old).rstrip("/") + self.ending
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Create and compile a model in the scope of a strategy instead of with ``multi_gpu_model``."""
-
-    first: int
-    """The index of the first statement of the script that moves into the scope."""
-    last: int
-    """The index of the last of them."""
-    strategy: str
-    """The name of the new strategy."""
-    tensorflow: str
-    """The name that TensorFlow is imported as."""
-
-
 OfRemoved = Keywords | Method | Name | Cast | Ending
 """Edits of names and calls."""
-Edit = OfRemoved | Import | Scope
+Edit = OfRemoved | Import
 
 
 class Fix(NamedTuple):

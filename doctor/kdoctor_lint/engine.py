@@ -8,7 +8,6 @@ from functools import partial
 
 from kdoctor.errors import UsageError
 from kdoctor_lint import ignores
-from kdoctor_lint.containers.judge import is_container_file, lint_container
 from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
 from kdoctor_lint.flow.trace import Trace, home_of
@@ -41,7 +40,7 @@ def lint(
     files, empty = find_files(paths)
     if not files:
         raise UsageError(
-            f"no Python files, notebooks or Dockerfiles in {', '.join(empty)}",
+            f"no Python files or notebooks in {', '.join(empty)}",
             hint="Example: kdoctor lint train.py src/",
         )
     findings: list[Finding] = []
@@ -55,8 +54,6 @@ def lint(
 
 def _lint_file(file: str, rules: Mapping[str, Rule], settings: Settings) -> tuple[Sequence[Finding], Sequence[Ignored]]:
     applied = rules_for(file, rules, settings)
-    if is_container_file(file):
-        return lint_container(file, applied), ()
     found, ignored = lint_script(read_script(file), applied, settings.targets)
     # Nodes of the code are for fixes. Without them, the file can be forgotten.
     return [item.without_code() for item in found], [

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean_file
-from kdoctor_lint.containers.judge import is_container_file
 from kdoctor_lint.script import STDIN
 
 _SUFFIXES = (".py", ".ipynb")
@@ -65,7 +64,7 @@ def _scripts(folder: str) -> Iterator[str]:
     for parent, folders, names in os.walk(folder, onerror=lambda error: unlisted.append(str(error.filename))):
         folders[:] = sorted(name for name in folders if not _is_skipped(parent, name))
         for name in sorted(names):
-            if (name.endswith(_SUFFIXES) or is_container_file(name)) and not name.startswith("."):
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
                 yield str(Path(parent, name))
     yield from unlisted
 

@@ -74,15 +74,6 @@ tensorflow = "2.15"
 "legacy/*" = ["KD4"]
 ```
 
-## Dockerfiles and compose files
-
-Files with these names (`Dockerfile`, `train.Dockerfile`, `Containerfile`, `compose.yaml`, `docker-compose.yml`) are
-linted, too, with the rules `KD6`. In a Dockerfile, the packages that each stage pins are compared with its base image
-and with the version matrix, also those in here-documents. In a compose file, services with GPUs are judged, with what
-they extend in the same file, and the Dockerfiles in them that are written as a block (`dockerfile_inline: |`). What
-another file may say is not reported as missing: an override names no image.
-Comments cannot ignore these findings; the table `per-file-ignores` can.
-
 ## flake8
 
 kdoctor is also a plugin of flake8, which then reports errors and warnings in scripts: `flake8 --select KD`. Flake8
@@ -116,14 +107,14 @@ Code: {rule.code}. Severity: {rule.severity.value}
 
 ## Example
 
-```{language}
+```python
 {rule.bad}```
 
 ## Use instead
 
 {rule.fix}
 
-```{language}
+```python
 {rule.good}```
 
 ## References
@@ -229,5 +220,4 @@ def rule_pages() -> dict[str, str]:
 
 def _section(rule: Rule) -> str:
     references = [f"- <{item}>" if item.startswith("https://") else f"- {item}" for item in rule.sources]
-    language = {"FROM": "dockerfile", "services:": "yaml"}.get(rule.bad.split(maxsplit=1)[0], "python")
-    return _SECTION.format(rule=rule, language=language, references="\n".join(references)).lstrip("\n")
+    return _SECTION.format(rule=rule, references="\n".join(references)).lstrip("\n")

@@ -21,7 +21,6 @@ from kdoctor.plugins.catalog import load_catalog
 DOCS = Path(__file__).parents[2] / "docs"
 
 NOT_RUN = {
-    "OTEL_EXPORTER_OTLP_ENDPOINT=": "needs a collector (tests/kdoctor/report/test_otel.py has one)",
     "bash rollback.sh": "changes the environment that it runs in",
     "docker run": "needs a container engine and GPUs",
     "kdoctor check --python /opt/conda/envs/job": "needs conda",

@@ -51,10 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other["facts"]["gpus"]["devices"][0]["name"] = "NVIDIA L4"
     (made / "other.json").write_text(json.dumps(other))
     (made / "job.log").write_text(LOG)
-    line = " ".join(TEXT.split())
-    (made / "Dockerfile").write_text(f"FROM python:3.13 AS {line}\nRUN pip install tensorflow==2.15.0 {line}\n{TEXT}\n")
-    services = {TEXT: {"image": f"cuda:{TEXT}"}, f"b{TEXT}": {"runtime": "nvidia", "shm_size": TEXT}}
-    (made / "compose.yaml").write_text(json.dumps({"services": services}))
+    " ".join(TEXT.split())
     for name, text in (("old", "ada"), ("new", json.dumps(TEXT))):
         (made / f"{name}.yaml").write_text(CHECKLIST % (text, text, text, text))
     return made
@@ -111,8 +108,6 @@ SCREENS = (
     ("fleet", "run", "--engine", "ssh", "--nodes", TEXT),
     ("explain", "--reproduce", TEXT),
     ("matrix", "add", TEXT),
-    *(("lint", "FOLDER/Dockerfile", "-f", name) for name in ("terminal", "json", "sarif")),
-    *(("lint", "FOLDER/compose.yaml", "-f", name) for name in ("terminal", "json", "sarif")),
     (TEXT,),
     (f"--{TEXT}",),
     ("check", f"--{TEXT}"),

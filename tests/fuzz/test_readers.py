@@ -76,7 +76,6 @@ NOT_FUZZED = {
     "doctor/kdoctor/lock/store.py": "it compares a file with what it would write",
     "doctor/kdoctor_fleet/probes/job_hosts/child.py": "it opens connections and reads nothing from them",
     "doctor/kdoctor/probes/nvml/child.py": "it reads settings from kdoctor; what it sends is lines of children",
-    "doctor/kdoctor/pytest_plugin.py": "it passes snapshots to their reader",
     "doctor/kdoctor_lint/fixes/apply.py": "it changes a script that was read before",
     "doctor/kdoctor_target/inspect/library_versions.py": "it reads what its fork sends, and drops what is not a record",
     "doctor/kdoctor_target/runner/": "they read what kdoctor's own processes write; its reader is events of trainings",
@@ -162,16 +161,6 @@ LONG = b"9" * 5000
         ("kernel log", b"[    1.0] NVRM: Xid (PCI:0000:01:00): %s, x\n" % LONG),
         ("version matrix", b"schema: kdoctor/version-matrix/v1\nknown_bad:\n  - {install: 'a b'}\n"),
         *(
-            ("compose file", b"x: &x {services: {a: {image: b}}}\n" + text)
-            for text in (
-                b"services: {a: {image: !!bool maybe}}\n",
-                b"services: {a: {runtime: nvidia, shm_size: %sg}}\n" % LONG[:400],
-                b"services: {a: {deploy: {resources: {reservations: {devices: [{capabilities: 5}]}}}}}\n",
-                b"<<: *x\n",
-                b"services:\n  ? [a]\n  : {}\n",
-            )
-        ),
-        *(
             ("names of nodes", text)
             for text in (b"a[-%s]" % LONG[:400], b"a[9999999990-99999999999]", b"a[%s]" % LONG, b"a[1-1_0000016]")
         ),
@@ -189,7 +178,6 @@ LONG = b"9" * 5000
         ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),
         ("events of trainings", b'{"gpu": 0, "once": {"x": 1, "name": []}, "errors": {}}'),
         ("InfiniBand in /sys", b'{"sys/class/infiniband/mlx5_0/ports": "x"}'),
-        ("Dockerfile", b"FROM python:3.12\nRUN pip install keras==%s\n" % LONG),
         ("kernel log", b"[%s.%s] NVRM: Xid (PCI:0000:01:00): 79, x\n" % (LONG, LONG)),
     ],
     ids=lambda item: item if isinstance(item, str) else "",

@@ -39,7 +39,7 @@ LIMIT_S = 20
 @pytest.fixture(params=KINDS)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A folder in which every file is of one kind. A reader that waits for ever is ended."""
-    for name in ("file", "file.py", "file.ipynb", "compose.yaml", "Dockerfile"):
+    for name in ("file", "file.py", "file.ipynb"):
         path = tmp_path / name
         if request.param == "named pipe":
             os.mkfifo(path)

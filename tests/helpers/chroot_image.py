@@ -9,12 +9,11 @@ import json
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from helpers.integrations import tool
-from kdoctor_lint.containers.dockerfile import instructions
 
 PROGRAMS = ("debootstrap", "unshare", "chroot")
 _RELEASE = "trixie"
@@ -77,7 +76,7 @@ def build(containerfile: Path, context: Path, base: Path) -> Stage:
     """
     stages: dict[str, Stage] = {}
     stage = Stage(root=base)
-    for _, instruction, rest in instructions(containerfile.read_text(encoding="utf-8")):
+    for instruction, rest in _instructions(containerfile.read_text(encoding="utf-8")):
         if instruction == "FROM":
             stage = Stage(root=base.with_name(f"stage-{len(stages)}"))
             stages[rest.rpartition(" AS ")[2] if " AS " in rest else str(len(stages))] = stage
@@ -101,6 +100,14 @@ def build(containerfile: Path, context: Path, base: Path) -> Stage:
         else:
             assert instruction in ("ARG", "LABEL", "CMD"), instruction
     return stage
+
+
+def _instructions(text: str) -> Iterator[tuple[str, str]]:
+    """Name and arguments of each instruction. Continued lines are joined, and comments left out."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+        name, _, rest = line.partition(" ")
+        yield name, " ".join(rest.split())
 
 
 def _copy(words: list[str], stage: Stage, stages: dict[str, Stage], context: Path) -> None:

@@ -26,8 +26,6 @@ from helpers.command import environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
 from helpers.reports import GPU_WORK, TRAININGS, cpu_report, gpu_report, with_text
 from kdoctor.report.formats import render
-from kdoctor.report.otel import send
-from kdoctor.report.prometheus import families
 
 pytestmark = pytest.mark.services
 
@@ -215,27 +213,6 @@ class TestNodeExporterAndPrometheus:
             for variable in variables:
                 metric, label = re.findall(r"\w+", variable["query"])[1:]
                 assert all(one["metric"][label] for one in answer(api, metric))
-
-
-class TestOpenTelemetry:
-    pytestmark = needs("victoria-metrics")
-
-    def test_server_takes_the_metrics(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        pytest.importorskip("opentelemetry.sdk")
-        place = f"127.0.0.1:{free_port()}"
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"http://{place}/opentelemetry/v1/metrics")
-        monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
-        report = gpu_report(gpu_work=GPU_WORK, trainings=TRAININGS)
-        expected = {f"kdoctor_{name}" for name, _, samples in families(report) if samples}
-        command = ("victoria-metrics", f"-storageDataPath={tmp_path}/data", f"-httpListenAddr={place}")
-        with running(*command, "-opentelemetry.usePrometheusNaming", log=tmp_path / "log"):
-            wait_for(lambda: get(f"http://{place}/health"))
-            assert send(report) is None
-            names = f"http://{place}/api/v1/label/__name__/values"
-            wait_for(lambda: "kdoctor_verdict" in get(names))
-            stored = set(json.loads(get(names))["data"])
-        # Units become part of a name, as OpenTelemetry's rules for Prometheus say.
-        assert {name for name in expected if not any(one.startswith(name) for one in stored)} == set()
 
 
 class TestGrafana:

@@ -50,7 +50,6 @@ HEALTHY = [
     "telegraf-rtx-3080-v12.xml",
     "k8s-hw-b200.xml",
     "topo-dgx1-ms-learn.txt",
-    "hwloc-power8gpudistances.xml",
 ]
 """Healthy machines. What was not recorded is unknown, and nothing fails, not even as a note about the hardware."""
 
@@ -110,15 +109,6 @@ def test_infos_of_a_gpu_in_mig_mode_are_not_reported() -> None:
     found = second("cap-linux-x86_64__nvidia-h100-mig__590.48.01.txt")["gpu.row-remapping"]
     assert found.status is Status.SKIP
     assert "MIG" in (found.reason or "")
-
-
-def test_links_of_power_machine_are_read() -> None:
-    found = second("hwloc-power8gpudistances.xml")["topology.pairs"]
-    assert found.status is Status.PASS
-    assert [item.observed for item in found.evidence if item.subject in {"GPU 0 - GPU 1", "GPU 2 - GPU 3"}] == [
-        "NV2",
-        "NV2",
-    ]
 
 
 @pytest.mark.parametrize("name", [*FOUND, *HEALTHY])

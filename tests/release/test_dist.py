@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 RELEASE = ROOT / ".venv-release" / "bin"
 UV = str(RELEASE / "uv")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-LIGHT = ("", "fleet", "kubernetes", "otel", "mcp")
+LIGHT = ("", "fleet", "kubernetes", "mcp")
 """Extras that are installed. The others are resolved, which reads only metadata."""
 dist = load("dist")
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")

@@ -14,7 +14,7 @@ from kdoctor_checks.gpu.diagnostics import NONE_GIVEN
 def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     """No NVIDIA diagnostic tool gave a warning.
 
-    Why: a warning of dcgmi diag, Health Validation or the fabric manager does not take the machine out of service. Many
+    Why: a warning of dcgmi diag or the fabric manager does not take the machine out of service. Many
     of them, or the same one again, announce a failure.
     Remedy: read the message, and watch whether it returns.
     Sources:

@@ -16,7 +16,7 @@ _MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/
 def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     """No test of an NVIDIA diagnostic tool failed.
 
-    Why: dcgmi diag, Health Validation and the fabric manager test what cannot be read from a GPU. kdoctor does not run
+    Why: dcgmi diag and the fabric manager test what cannot be read from a GPU. kdoctor does not run
     them, but reads their output, such as that of a scheduler's prolog. A job on a GPU that failed a test will fail.
     Remedy: follow the message of the test, and drain the machine until the test passes.
     Sources:

@@ -12,7 +12,6 @@ import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, forgive_stderr, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
-from keras_doctor.name import check_name
 
 
 @contextmanager
@@ -98,11 +97,6 @@ class _Commands(LazyGroup):
             "Example: kdoctor schema report > report.schema.json",
         ),
     }
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command. The script of another distribution ``kdoctor`` may have started this one."""
-        check_name()
-        return super().main(*args, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments, which imports most of typer."""

@@ -49,7 +49,6 @@ def check(
     no_lock: options.NoLockOption = False,
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
-    otlp: options.OtlpOption = False,
     quiet: options.QuietOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     model_timeout: options.ModelTimeoutOption = None,
@@ -104,7 +103,7 @@ def check(
             save(save_snapshot, collected.facts)
         report = build_report(collected, plan, use_history=not no_history)
         try:
-            deliver(report, outputs, verbose, otlp=otlp)
+            deliver(report, outputs, verbose)
         finally:  # the report comes first, whatever state the history is in
             if not no_history:
                 keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))

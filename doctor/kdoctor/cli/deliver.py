@@ -23,7 +23,6 @@ from kdoctor.history.record import keep
 from kdoctor.lock.document import Lock
 from kdoctor.output import Outputs, write_atomically
 from kdoctor.report.formats import FORMATS, render
-from kdoctor.report.otel import send
 from kdoctor.run.log import log, style, warn
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.text.canvas import PLAIN, canvas_for
@@ -66,14 +65,12 @@ def show_report(report: Report, format: str = "terminal", verbosity: int = 0) ->
     show(render(report, format, canvas), rendered=True)
 
 
-def deliver(report: Report, outputs: Outputs, verbosity: int = 0, *, otlp: bool = False) -> NoReturn:
+def deliver(report: Report, outputs: Outputs, verbosity: int = 0) -> NoReturn:
     """Write the report to its files and to stdout, and end with its exit code."""
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format, replace(PLAIN, verbosity=verbosity)))
         wrote(item.path)
     show_report(report, outputs.stdout, verbosity)
-    if otlp and (note := send(report)):
-        warn(f"kdoctor: {note}")
     exit_code = exit_code_for(report.verdict, outputs.stdout)
     if style.as_json:
         log(

@@ -133,10 +133,10 @@ def topology(replicas: int | None = None) -> Topology:
 
 
 def lint(paths: list[str]) -> Lint:
-    """Lint training scripts, Dockerfiles and compose files for common multi-GPU mistakes, without running them.
+    """Lint training scripts for common multi-GPU mistakes, without running them.
 
     Args:
-        paths: scripts, notebooks, Dockerfiles, compose files or folders.
+        paths: scripts, notebooks or folders.
     """
     if not paths or "-" in paths:
         raise UsageError("name scripts, notebooks or folders")

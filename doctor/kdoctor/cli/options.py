@@ -155,14 +155,6 @@ AllowUnknownOption = Annotated[
 NoHistoryOption = Annotated[
     bool, typer.Option("--no-history", help="Do not record this run in the history.", rich_help_panel=OUTPUT)
 ]
-OtlpOption = Annotated[
-    bool,
-    typer.Option(
-        "--otlp",
-        help="Also send metrics and findings by OpenTelemetry (extra otel; set OTEL_EXPORTER_OTLP_ENDPOINT).",
-        rich_help_panel=OUTPUT,
-    ),
-]
 OutputOption = Annotated[
     list[str] | None,
     typer.Option(

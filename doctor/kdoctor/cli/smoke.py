@@ -46,7 +46,6 @@ def smoke(
     output: options.OutputOption = None,
     verbose: options.VerboseOption = 0,
     no_history: options.NoHistoryOption = False,
-    otlp: options.OtlpOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     case_timeout: options.CaseTimeoutOption = None,
     plugin: options.PluginOption = None,
@@ -87,7 +86,7 @@ def smoke(
     with delayed_interrupt():
         report = build_report(examined.collected, plan, use_history=not no_history)
         try:
-            deliver(report, outputs, verbose, otlp=otlp)
+            deliver(report, outputs, verbose)
         finally:  # the report comes first, whatever state the history is in
             if not no_history:
                 keep_run(report, plan.scope)

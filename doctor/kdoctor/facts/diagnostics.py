@@ -15,7 +15,7 @@ class Diagnostic:
     """The result of one test for one subject."""
 
     tool: str
-    """``dcgmi diag``, ``NVIDIA Health Validation``, ``fabric manager``, ``nvidia-smi nvlink -e``."""
+    """``dcgmi diag``, ``fabric manager``, ``nvidia-smi nvlink -e``."""
     test: str
     """As the tool names it."""
     subject: str

@@ -7,7 +7,6 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_s
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,20 +33,14 @@ _ACS_CONTROL = 6
 
 def collect(context: Context) -> Facts:
     """Every PCI function of NVIDIA; unavailable if the bus cannot be read completely."""
-    return {PciDevices: read_devices(context.root)}
+    return {PciDevices: _read_devices(context.root)}
 
 
-def read_devices(root: Path, also: Container[str] = ()) -> PciDevices | Unavailable:
-    """The PCI functions of NVIDIA below a root.
-
-    Args:
-        root: holds ``sys``.
-        also: addresses of further functions of NVIDIA, for a copy of /sys without vendors.
-    """
+def _read_devices(root: Path) -> PciDevices | Unavailable:
     folder = root / _DEVICES
     try:
         entries = sorted(folder.iterdir())
-        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR or entry.name in also]
+        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR]
     except FileNotFoundError:
         return Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")
     except OSError as error:

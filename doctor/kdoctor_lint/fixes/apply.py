@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kdoctor_lint.containers.judge import is_container_file
-from kdoctor_lint.edits import Scope
 from kdoctor_lint.engine import lint_script, rules_for
 from kdoctor_lint.files import find_files
 from kdoctor_lint.fixes.fixed import Fixed
@@ -30,8 +28,7 @@ def fix_files(paths: Sequence[str], rules: Mapping[str, Rule], settings: Setting
         unsafe: whether to apply fixes after which the code may do something else.
     """
     files, _ = find_files(paths)
-    scripts = [file for file in files if not is_container_file(file)]
-    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in scripts)
+    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in files)
     return [fixed for fixed in found if fixed is not None]
 
 
@@ -49,17 +46,16 @@ def fix_file(
         if script.problems:
             return None
         findings, _ignored = lint_script(script, rules, targets)
-        fixed, done = _fix_once(script, data, [item for item in findings if _applies(item, script, unsafe=unsafe)])
+        fixed, done = _fix_once(script, data, [item for item in findings if _applies(item, unsafe=unsafe)])
         if fixed == data or parse_script(path, fixed).problems:
             break
         data, count = fixed, count + done
     return Fixed(path=path, before=before, after=data, count=count) if data != before else None
 
 
-def _applies(finding: Finding, script: Script, *, unsafe: bool) -> bool:
+def _applies(finding: Finding, *, unsafe: bool) -> bool:
     fix = finding.autofix
-    moves_in_notebook = fix is not None and isinstance(fix.edit, Scope) and bool(script.cells)
-    return fix is not None and (fix.safe or unsafe) and not moves_in_notebook
+    return fix is not None and (fix.safe or unsafe)
 
 
 def _fix_once(script: Script, data: bytes, findings: Sequence[Finding]) -> tuple[bytes, int]:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from kdoctor_lint.edits import Cast, Change, Edit, Ending, Import, Keywords, Method, Name, Scope
-from kdoctor_lint.fixes.scope import into_scope
+from kdoctor_lint.edits import Cast, Change, Edit, Ending, Import, Keywords, Method, Name
 
 Position = tuple[int, int]
 
@@ -30,13 +29,7 @@ def rewrite(code: str, edits: Sequence[Placed]) -> tuple[str, int]:
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     editor = _Editor(wrapper.resolve(PositionProvider), {(item.start, item.end): item.edit for item in edits})
     changed = wrapper.module.visit(editor)
-    count = editor.count
-    for item in edits:
-        if isinstance(item.edit, Scope):
-            moved = into_scope(changed, item.edit)
-            count += moved is not changed
-            changed = moved
-    return changed.code, count
+    return changed.code, editor.count
 
 
 class _Editor(cst.CSTTransformer):
@@ -60,12 +53,8 @@ class _Editor(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         edit = self._edit_of(original_node)
-        changed: cst.BaseExpression = updated_node
-        if isinstance(edit, Scope):
-            changed = updated_node.args[0].value  # the model, instead of the call of multi_gpu_model
-        elif type(edit) in _OF_CALLS:
-            changed = _OF_CALLS[type(edit)](updated_node, edit)
-        self.count += changed is not updated_node and not isinstance(edit, Scope)
+        changed = _OF_CALLS[type(edit)](updated_node, edit) if type(edit) in _OF_CALLS else updated_node
+        self.count += changed is not updated_node
         return changed
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:

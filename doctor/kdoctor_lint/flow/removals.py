@@ -73,9 +73,11 @@ def note_import(
 def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value) -> None:
     """An attribute of an object is used, such as ``optimizer.lr``."""
     if node.attr == "auto_shard" and getattr(node.value, "attr", "") == "experimental_distribute":
-        _note(interpreter, node, "DistributeOptions.auto_shard")
-    if node.attr == "lr" and (isinstance(owner, Optimizer) or _is_optimizer_of_model(node.value, owner)):
+        _note(interpreter, node, "DistributeOptions.auto_shard", by_name=True)
+    if node.attr == "lr" and isinstance(owner, Optimizer):
         _note(interpreter, node, "Optimizer.lr")
+    elif node.attr == "lr" and _is_optimizer_of_model(node.value, owner):
+        _note(interpreter, node, "Optimizer.lr", by_name=True)
 
 
 def _is_optimizer_of_model(node: ast.expr, owner: Value) -> bool:
@@ -94,10 +96,11 @@ def note_call(call: Call, callee: Value) -> None:
         _note_method(call, callee)
 
 
-def _note(interpreter: Interpreter, node: ast.AST, name: str) -> None:
+def _note(interpreter: Interpreter, node: ast.AST, name: str, *, by_name: bool = False) -> None:
+    """Note a use, with a fix unless only the name of the method or attribute says whose it is."""
     if not interpreter.tests_release and home_of(node) is None:
         removed = REMOVED[name]
-        interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node)))
+        interpreter.trace.gone.append(Gone(node, removed, None if by_name else _fix(removed, node)))
 
 
 def _fix(removed: Removed, node: ast.AST) -> Fix | None:
@@ -161,13 +164,13 @@ def _note_method(call: Call, callee: Bound) -> None:
     receiver, name = callee.receiver, callee.name
     if type(receiver) is Value or isinstance(receiver, Foreign):
         if name in _KERAS_ONLY:
-            owners = ("Strategy", "Model", "Optimizer")
-            _note(call.interpreter, call.node, next(f"{item}.{name}" for item in owners if f"{item}.{name}" in REMOVED))
+            owners = (f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer"))
+            _note(call.interpreter, call.node, next(item for item in owners if item in REMOVED), by_name=True)
         if name == "reset_states" and _METRIC.search(ast.unparse(call.node.func).rpartition(".")[0]):
-            _note(call.interpreter, call.node, "Metric.reset_states")
+            _note(call.interpreter, call.node, "Metric.reset_states", by_name=True)
         for key in sorted(call.keywords.keys() & _ONLY_KERAS_LOADS):
             if f"Model.{name}({key}=)" in REMOVED:
-                _note(call.interpreter, call.node, f"Model.{name}({key}=)")
+                _note(call.interpreter, call.node, f"Model.{name}({key}=)", by_name=True)
         return
     owner = _OWNERS.get(type(receiver), "")
     for form in (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords)):

@@ -8,7 +8,6 @@ from kdoctor.model import Severity
 from kdoctor_lint.edits import Fix, Import
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._scope_edit import scope_edit
 
 _MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
 _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
@@ -17,8 +16,7 @@ _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 def _judge(trace: Trace) -> Iterator[Hit]:
     calls = [call for call in trace.calls if _NAME.match(call.name)]
     for call in calls:
-        edit = scope_edit(trace.body, call.node) if len(calls) == 1 else None
-        yield call.node, _MESSAGE, Fix(edit, call.node, safe=False) if edit is not None else None
+        yield call.node, _MESSAGE
     for name in () if calls else trace.imports:
         if _NAME.match(name.name):
             yield name.node, _MESSAGE, Fix(Import(), name.node, safe=not _is_used(trace, name.node))

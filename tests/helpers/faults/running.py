@@ -21,7 +21,7 @@ from helpers.faults.private_memory import PrivateMemory, private_memory
 MARK = "KDOCTOR_FAULT"
 """Variable that marks the processes of one run, those that left its session included."""
 LONGEST_S = 200.0
-_ANNOUNCED = (sys.executable, "-c", "import os; from keras_doctor.entry import main; os.mknod('started'); main()")
+_ANNOUNCED = (sys.executable, "-c", "import os; from kdoctor.__main__ import main; os.mknod('started'); main()")
 """The file is made in one system call: Python code that follows, before ``main``, would be interrupted, too."""
 
 QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")

@@ -32,32 +32,6 @@ Successfully ran diagnostic for group.
 |                           | Fail - GPU: 0                                  |
 +---------------------------+------------------------------------------------+
 """
-NCCL = """\
-<system version="1">
-  <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
-    <pci busid="0000:15:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
-      <pci busid="0000:19:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
-        <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="0000:5d:00.0" count="18" tclass="0x030200"/></gpu>
-      </pci>
-    </pci>
-  </cpu>
-</system>
-"""
-LSTOPO = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE topology SYSTEM "hwloc2.dtd">
-<topology version="3.0">
-  <object type="Machine" nodeset="0x00000003">
-    <object type="Package" os_index="1" nodeset="0x00000002">
-      <object type="Bridge" bridge_type="0-1">
-        <object type="PCIDev" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">
-          <object type="OSDev" name="nvml0" osdev_type="12"><info name="GPUModel" value="NVIDIA Test 40GB"/></object>
-        </object>
-      </object>
-    </object>
-  </object>
-</topology>
-"""
 FABRIC = (
     "[Feb 27 2025 15:10:02] [ERROR] [tid 12727] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
     "00000000:86:00.0 physical id 3 port 61\n"
@@ -78,8 +52,6 @@ DUMPS: Mapping[str, str] = {
     "nvidia-smi's failure": "Unable to determine the device handle for GPU 3: 0000:5E:00.0: Unknown Error\n"
     "Unable to determine the device handle for GPU0000:5F:00.0: GPU is lost. Reboot the system.\n",
     "lspci -vvv": LSPCI,
-    "lstopo": LSTOPO,
-    "NCCL topology": NCCL,
     "kernel log": LOG,
     "kernel log as JSON": '{"_TRANSPORT": "kernel", "MESSAGE": "NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off '
     'the bus.", "_SOURCE_MONOTONIC_TIMESTAMP": "12345678", "PRIORITY": "3"}\n'
@@ -87,9 +59,5 @@ DUMPS: Mapping[str, str] = {
     "fabric manager log": FABRIC,
     "dcgmi diag": json.dumps(DCGM, indent=1),
     "dcgmi diag's table": DCGM_TABLE,
-    "NodeVerdict": json.dumps({
-        "overall_severity": "CRITICAL",
-        "affected_components": [{"category": "xid", "max_severity": "CRITICAL", "check_ids": ["gpu_xid_79"], "entities": ["node"]}],
-    }),
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\n",
 }  # fmt: skip

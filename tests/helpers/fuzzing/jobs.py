@@ -34,7 +34,6 @@ from kdoctor.run.session import Collected
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.testing import fact_table
-from kdoctor.text.canvas import PLAIN
 from kdoctor_fleet.diff import compare_files
 from kdoctor_fleet.document import make_document as fleet_document
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
@@ -49,7 +48,6 @@ from kdoctor_fleet.probes.job_hosts.probe import _MalformedError, _tasks
 from kdoctor_fleet.read import UnusableError, find_report, gather
 from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
-from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
 from kdoctor_watch.settings import plan_of as plan_of_watch
 from kdoctor_watch.testing import healthy_watched
 
@@ -241,56 +239,6 @@ def _request(data: bytes, folder: Path) -> None:
         os.chdir(before)
 
 
-DOCKERFILES = (
-    b"""\
-ARG TF=2.15.0
-FROM --platform=linux/amd64 nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04 AS base
-ENV A="b c" D=$TF
-RUN apt-get update && \\
-    pip3 install --no-cache-dir 'tensorflow[and-cuda]==2.19.0' keras==3.6.0 -r x.txt
-FROM base
-RUN uv pip install tensorflow==${TF:-2.16} && echo "x
-""",
-    b"FROM python:3.13-slim\nRUN python3.13 -m pip install tensorflow==2.15.0\nCOPY . /x\n",
-    b"""\
-FROM tensorflow/tensorflow:2.16.1-gpu
-ENV TF 2.15.0
-RUN ["/bin/sh", "-c", "pip install numpy==2.0.0"]
-RUN --mount=type=cache,target=/x <<-'EOF' bash -e
-\tpip install \\
-\t  tensorflow==$TF
-\tEOF
-COPY <<A <<B /x/
-from x import y
-A
-B
-""",
-)
-COMPOSE = b"""\
-services:
-  train:
-    image: tensorflow/tensorflow:2.16.1-gpu
-    shm_size: '64m'
-    ulimits: {memlock: -1}
-    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}
-  other: &other
-    image: nvidia/cuda:12.3.2-runtime
-    ipc: host
-  third:
-    <<: *other
-    runtime: nvidia
-    shm_size: 1.5gb
-  fourth:
-    extends: {service: train}
-    gpus: !override [{driver: nvidia, count: 2, device_ids: ['0']}]
-    volumes: ['/dev/shm:/dev/shm', {type: tmpfs, target: /dev/shm}]
-    cap_add: [IPC_LOCK]
-    environment: [NVIDIA_VISIBLE_DEVICES=all]
-    devices: [nvidia.com/gpu=all]
-  fifth:
-    extends: fourth
-    shm_size: !reset null
-"""
 SETTINGS = b"""\
 [tool.kdoctor.lint]
 select = ["KD5"]
@@ -300,14 +248,6 @@ keras = "2.15"
 [tool.kdoctor.lint.per-file-ignores]
 "tests/*" = ["clipping"]
 """
-
-
-def _container(name: str, data: bytes, folder: Path) -> None:
-    path = folder / name
-    path.write_bytes(data)
-    report = engine.lint([str(path)])
-    for form in LINT_FORMATS.values():
-        form(report, PLAIN)
 
 
 def _settings(data: bytes, folder: Path) -> None:
@@ -389,8 +329,6 @@ JOBS: Mapping[str, Reader] = {
     "request of an editor": Reader(
         seeds=lambda: [json.dumps(item).encode() for item in REQUESTS], run=_request, mutate=mutated_json
     ),
-    "Dockerfile": Reader(seeds=lambda: DOCKERFILES, run=partial(_container, "Dockerfile")),
-    "compose file": Reader(seeds=lambda: [COMPOSE], run=partial(_container, "compose.yaml")),
     "settings of lint": Reader(seeds=lambda: [SETTINGS], run=_settings),
     "events of trainings": Reader(seeds=lambda: [EVENTS], run=_events),
     "TF_CONFIG": Reader(

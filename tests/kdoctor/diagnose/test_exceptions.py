@@ -1,4 +1,4 @@
-"""Exceptions of a fit, in this process: the context of ``kdoctor.guard``, and the texts that the pytest plugin adds."""
+"""Exceptions of a fit, in this process: the context of ``kdoctor.guard``."""
 
 from __future__ import annotations
 

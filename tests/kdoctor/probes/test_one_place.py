@@ -15,8 +15,8 @@ STARTERS = {
 }  # fmt: skip
 OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
-EXCEPTIONS = {"pytest_plugin.py", "fleet/launch/ray.py"}
-"""The pytest plugin starts kdoctor from the user's pytest, and a task of Ray starts it on another node."""
+EXCEPTIONS = {"fleet/launch/ray.py"}
+"""A task of Ray starts kdoctor on another node."""
 
 
 def starts(tree: ast.AST) -> Iterator[str]:

@@ -107,7 +107,7 @@ def notebook(escaped: str) -> bytes:
   {{"cell_type": "code", "execution_count": 7, "metadata": {{"tags": ["a"]}}, "outputs": [1.50],
     "source": ["!pip install x\\n", "import tensorflow as tf\\n",
                "a = tf.log(1)  # {escaped}\\n", "%matplotlib inline"]}},
-  {{"cell_type": "code", "metadata": {{}}, "source": "b = tf.log(2)\\nstrategy.experimental_run_v2(step)"}},
+  {{"cell_type": "code", "metadata": {{}}, "source": "b = tf.log(2)\\ntf.log(b)"}},
   {{"cell_type": "code", "metadata": {{}}, "source": ["%%writefile t.py\\n", "import tensorflow as tf; tf.log(3)"]}}
  ],
  "metadata": {{"kernelspec": {{"language": "python"}}, "x":1e3}}, "nbformat": 4,   "nbformat_minor": 5}}
@@ -119,7 +119,7 @@ def test_notebook_keeps_everything_but_the_code(tmp_path: Path, escaped: str) ->
     before = notebook(escaped)
     after = fixed(tmp_path / "train.ipynb", before)
     lines = before.split(b"\n")
-    changed = [line.replace(b"tf.log", b"tf.math.log").replace(b"experimental_run_v2", b"run") for line in lines[4:]]
+    changed = [line.replace(b"tf.log", b"tf.math.log") for line in lines[4:]]
     assert after == b"\n".join([*lines[:4], *changed])
     assert fixed(tmp_path / "train.ipynb", after) == after
 

@@ -1,1 +1,1 @@
-"""Facts from what people paste: output of ``nvidia-smi``, ``lspci`` and ``lstopo``, and kernel logs."""
+"""Facts from what people paste: output of ``nvidia-smi`` and ``lspci``, and kernel logs."""

@@ -1,8 +1,7 @@
-"""Reads what diagnostic tools of NVIDIA report: ``dcgmi diag -j``, Health Validation, and the fabric manager's log.
+"""Reads what diagnostic tools of NVIDIA report: ``dcgmi diag -j`` and the fabric manager's log.
 
-Their JSON has no stable schema, so results are found by the names of their fields. Sources:
+The JSON has no stable schema, so results are found by the names of their fields. Sources:
 https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/dcgmi/dcgmi-diag.html,
-https://docs.nvidia.com/health-validation/reference/verdict-schema.md,
 https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html.
 """
 
@@ -15,27 +14,20 @@ from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor.facts import Diagnostic, Diagnostics, DiagnosticStatus
-from kdoctor.snapshot.imports.part import Kind, Part, Section, sysfs_bus_id
+from kdoctor.snapshot.imports.part import Part, Section, sysfs_bus_id
 
 IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
-IS_VERDICT = re.compile(r'"(?:overall_severity|NodeVerdict|check_verdicts|affected_components)"')
 FABRIC_MANAGER = re.compile(
     r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
 )
 
 FABRIC_MANAGER_READ = r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|NOTICE|ERROR|CRITICAL|FATAL)\] \[tid \d+\]"
 """The lines that are read, or that report what happened without a problem."""
-_OF_DCGM = (
+_NAMES = re.compile(
     r"DCGM (?:GPU )?Diagnostic|test_categories|category|tests|name|results|test_summary|status|info|message|warnings?"
     r"|error_id|error_category|error_severity|gpu_ids?|entity_group(?:_id|s)?|entity_id|entities|serial_num|device_id"
     r"|[mM]etadata|version|Driver Version Detected|GPU Device (?:IDs|Serials)|runtime_error|aux_?[dD]ata"
 )
-_OF_VERDICT = (
-    r"overall_severity|NodeVerdict|check_verdicts|affected_components|check_ids?|(?:max_)?severity|entity(?:_id)?"
-    r"|entities|category|messages?|status|node(?:_id)?|hostname|timestamp|evaluated_at|(?:catalog_|schema_)?version"
-    r"|summary|recommended_action|actions|remediation|name|provenance"
-)
-NAMES: dict[Kind, re.Pattern[str]] = {"dcgmi diag": re.compile(_OF_DCGM), "NodeVerdict": re.compile(_OF_VERDICT)}
 """The names of fields that are read, or that report no problem."""
 
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
@@ -60,9 +52,9 @@ _SWITCH_ERROR = re.compile(
 _LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
 
 
-def unknown(line: str, kind: Kind) -> Iterator[str]:
+def unknown(line: str) -> Iterator[str]:
     """The fields in a line of JSON that kdoctor does not know, each from its name to the end of the line."""
-    return (line[found.start() :] for found in _NAME.finditer(line) if not NAMES[kind].fullmatch(found[1]))
+    return (line[found.start() :] for found in _NAME.finditer(line) if not _NAMES.fullmatch(found[1]))
 
 
 def parse_dcgm(section: Section) -> Part:
@@ -92,41 +84,6 @@ def parse_dcgm(section: Section) -> Part:
         for item in _dicts(document, "runtime_error")
     )
     return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=(*results, *stopped)),))
-
-
-def parse_verdict(section: Section) -> Part:
-    """The verdict of each check, or the verdict of the node if there is none.
-
-    Raises:
-        UsageError: it is not valid JSON.
-    """
-    document = _load(section)
-    tool = "NVIDIA Health Validation"
-    results = [
-        Diagnostic(
-            tool=tool,
-            test=str(item["check_id"]),
-            subject=str(item.get("entity") or item.get("entity_id") or "node"),
-            status=_status(item["severity"]),
-            message=_message(item),
-        )
-        for item in _dicts(document, "severity")
-        if item.get("check_id")
-    ]
-    results += [
-        Diagnostic(
-            tool=tool,
-            test=", ".join(map(str, item.get("check_ids") or ("a check",))),
-            subject=", ".join(map(str, item.get("entities") or ("node",))),
-            status=_status(item["max_severity"]),
-        )
-        for item in (() if results else _dicts(document, "max_severity"))
-    ]
-    overall = next(iter(_dicts(document, "overall_severity")), None)
-    if overall and _status(overall["overall_severity"]) not in {result.status for result in results}:
-        status = _status(overall["overall_severity"])
-        results.append(Diagnostic(tool=tool, test="overall_severity", subject="node", status=status))
-    return Part(kind="NodeVerdict", file=section.file, groups=(Diagnostics(results=tuple(results)),))
 
 
 def parse_fabric_manager(section: Section) -> Part:

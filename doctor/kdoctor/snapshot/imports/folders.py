@@ -1,4 +1,4 @@
-"""Reads folders and archives of dumps: a sosreport, an unpacked or packed bug report, a copy of /sys and /proc."""
+"""Reads folders and archives of dumps: a sosreport, an unpacked or packed bug report, a copy of /proc."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import PciDevices
-from kdoctor.probes.pci import read_devices
 from kdoctor.probes.process.run_folder import run_folder
-from kdoctor.snapshot.imports.part import Part
 
 _DUMPS = re.compile(
-    r"nvidia|dmesg|journalctl|lspci|lstopo|topo|syslog|messages|kern\.log|fabric|dcgm|verdict|numa_status|xid|(?:^|/)version$",
+    r"nvidia|dmesg|journalctl|lspci|topo|syslog|messages|kern\.log|fabric|dcgm|numa_status|xid|(?:^|/)version$",
     re.IGNORECASE,
 )
 """The names of files that may be dumps. A sosreport has thousands of others."""
@@ -101,16 +98,3 @@ def dumps(folder: Path) -> Iterator[Path]:
             if count > _MOST_FILES:
                 return
             yield file
-
-
-def sys_copies(folder: Path, name: str) -> Iterator[Part]:
-    """The PCI devices of each copy of /sys in the folder."""
-    for devices in sorted(folder.rglob("sys/bus/pci/devices")):
-        root = devices.parents[3]
-        gpus = root / "proc/driver/nvidia/gpus"
-        listed = {entry.name for entry in gpus.iterdir()} if gpus.is_dir() else set()
-        if any(not entry.resolve().is_relative_to(folder.resolve()) for entry in devices.iterdir()):
-            raise UsageError(f"{name}: links of the copy of /sys lead out of it", hint="Copy it with its own links.")
-        found = read_devices(root, listed)
-        if isinstance(found, PciDevices) and found.devices:
-            yield Part(kind="copy of /sys", file=name, groups=(found,))

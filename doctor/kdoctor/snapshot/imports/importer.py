@@ -18,8 +18,6 @@ from kdoctor.snapshot.imports import (
     folders,
     kernel_log,
     lspci,
-    lstopo,
-    nccl,
     proc_version,
     smi_csv,
     smi_failure,
@@ -46,14 +44,11 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "nvidia-smi nvlink -s": smi_nvlink.parse,
     "nvidia-smi's failure": smi_failure.parse,
     "lspci -vvv": lspci.parse,
-    "lstopo": lstopo.parse,
-    "NCCL topology": nccl.parse,
     "nvidia-smi --query-gpu": smi_csv.parse,
     "kernel log": kernel_log.parse,
     "fabric manager log": diagnostics.parse_fabric_manager,
     "dcgmi diag": diagnostics.parse_dcgm,
     "dcgmi diag's table": dcgm_table.parse,
-    "NodeVerdict": diagnostics.parse_verdict,
     "/proc/driver/nvidia/version": proc_version.parse,
 }
 
@@ -90,7 +85,6 @@ def _parts(path: Path) -> list[Part]:
     parts: list[Part] = []
     unread: list[str] = []
     with folders.opened(path) as folder:
-        parts += folders.sys_copies(folder, path.name)
         for file in folders.dumps(folder):
             try:
                 parts += _of_file(file)

@@ -34,12 +34,9 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -L",
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
-    "lstopo",
-    "NCCL topology",
     "nvidia-smi's failure",
 )
 """Dumps of GPUs, the ones that identify the GPUs best first."""
-_OF_TREES = ("lstopo", "NCCL topology")
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
@@ -70,7 +67,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind not in _OF_TREES)]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus
@@ -307,8 +304,7 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
 
 
 def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
-    """The last listing (lspci's before hwloc's), if all list the same GPUs."""
-    listings = sorted(listings, key=lambda item: item[0].kind == "lspci -vvv")
+    """The last listing, if all list the same GPUs."""
     first, devices = listings[0]
     for part, other in listings[1:]:
         if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:

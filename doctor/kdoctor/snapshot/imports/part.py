@@ -21,13 +21,9 @@ Kind = Literal[
     "nvidia-smi --query-gpu",
     "nvidia-smi's failure",
     "lspci -vvv",
-    "lstopo",
-    "NCCL topology",
     "fabric manager log",
     "dcgmi diag",
     "dcgmi diag's table",
-    "NodeVerdict",
-    "copy of /sys",
     "kernel log",
     "/proc/driver/nvidia/version",
 ]

@@ -19,8 +19,6 @@ from kdoctor.snapshot.imports import (
     dcgm_table,
     diagnostics,
     lspci,
-    lstopo,
-    nccl,
     proc_version,
     smi_csv,
     smi_failure,
@@ -30,33 +28,23 @@ from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
     "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s and -e, --query-gpu as CSV), lspci -vvv, "
-    "lstopo, an NCCL topology, a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag, "
-    "a NodeVerdict of Health Validation, /proc/driver/nvidia/version, copies of /sys, and folders or archives of these"
+    "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag, "
+    "/proc/driver/nvidia/version, and folders or archives of these"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
 _FEW = 8
-_LEAST = 4
-"""Lines of a host. Fewer may begin with the same word by chance."""
-_MARKS = (
-    r"> ?",  # a quotation
-    r"\[pod/[^\]]+\] ?",  # kubectl logs --prefix
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d) ?",  # docker logs -t, kubectl logs --timestamps
-)
-_HOST = re.compile(r"([A-Za-z][\w.-]*): ")
-"""What pdsh writes before the lines of a host."""
+_MARK = "> ?"
+"""The mark of a quotation."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >]|system version=)")
-_XML_ENDS: dict[Kind | None, str] = {
-    "nvidia-smi -q -x": "</nvidia_smi_log>",
-    "lstopo": lstopo.END,
-    "NCCL topology": nccl.END,
-}
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_XML_KIND: Kind = "nvidia-smi -q -x"
+_END_OF_XML = "</nvidia_smi_log>"
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
@@ -65,8 +53,8 @@ _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
 _ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
 _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
-    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ |(?:PS )?[A-Za-z]:\\[^>|]*> ?)(?:& )?"
-    r"(?P<command>(?:sudo )?\"?(?:[A-Za-z]:\\[^|\"]*\\|\.\\|/[\w./-]*/)?"
+    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )"
+    r"(?P<command>(?:sudo )?(?:/[\w./-]*/)?"
     r"(?:nvidia-smi|lspci|dmesg|journalctl|dcgmi|cat)\b.*)"
 )
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
@@ -74,7 +62,7 @@ _JSON_LINES = 400
 _DMESG = re.compile(r'"dmesg"\s*:\s*\[')
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
-    (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
+    (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x"),
     (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
     (
         re.compile(r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b", re.MULTILINE),
@@ -127,25 +115,14 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
 
 
 def unquote(lines: list[str]) -> list[str]:
-    """The lines without what other tools write before almost every one: marks, the name of a host, an indentation."""
-    mark = _mark([line for line in lines if line.strip()])
-    return unquote([re.sub(f"^{mark}", "", line) for line in lines]) if mark else lines
-
-
-def _mark(filled: list[str]) -> str | None:
-    """The pattern of what is written before the lines. A kernel log keeps it, because it may be the time."""
-    host = _HOST.match(filled[0]) if len(filled) >= _LEAST else None
-    marks = (*_MARKS, rf"{re.escape(host[1])}: ?") if host else _MARKS
-    counts = {mark: sum(bool(re.match(mark, line)) for line in filled) for mark in marks}
-    found = next((mark for mark, count in counts.items() if filled and count >= _QUOTED * len(filled)), None)
-    if found is None:
-        width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
-        found = " " * width or None
-    if found is None or found == _MARKS[0]:
-        return found
-    first = [re.sub(f"^{found}", "", line) for line in filled[:_FEW]]
-    is_log = any(map(is_kernels, first if found in _MARKS else [*first, *filled[:_FEW]]))
-    return None if is_log else found
+    """The lines without the marks of a quotation before almost every one, and without their common indentation."""
+    filled = [line for line in lines if line.strip()]
+    if filled and sum(bool(re.match(_MARK, line)) for line in filled) >= _QUOTED * len(filled):
+        return unquote([re.sub(f"^{_MARK}", "", line) for line in lines])
+    width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+    # An indented kernel log keeps its indentation, which may belong to the time.
+    is_log = any(map(is_kernels, [text for line in filled[:_FEW] for text in (line, line[width:])]))
+    return unquote([line[width:] for line in lines]) if width and not is_log else lines
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -205,7 +182,7 @@ class _Open:
     def add(self, line: str) -> None:
         """Append a line."""
         self.lines.append(line)
-        self.has_end = self.has_end or (self.kind in _XML_ENDS and _XML_ENDS[self.kind] in line)
+        self.has_end = self.has_end or (self.kind == _XML_KIND and _END_OF_XML in line)
 
 
 class _Splitter:
@@ -260,7 +237,7 @@ class _Splitter:
         opened, self._open = self._open, None
         if opened:
             lines = tuple(opened.lines)
-            if opened.kind not in _XML_ENDS:
+            if opened.kind != _XML_KIND:
                 lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in lines)
             yield Section(
                 kind=opened.kind,
@@ -287,10 +264,10 @@ class _Splitter:
         return kind if is_new else None
 
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
-        if self._open and current in _XML_ENDS and not self._open.has_end:
+        if self._open and current == _XML_KIND and not self._open.has_end:
             return None
         if _XML.match(line):
-            return self._xml_kind(place)
+            return _XML_KIND if any("nvidia_smi_log" in one for one in self._lines[place : place + 3]) else None
         if current is None and line.lstrip().startswith("{"):
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
@@ -299,7 +276,7 @@ class _Splitter:
         if line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
-        if current in diagnostics.NAMES and line.lstrip().startswith(('"', "{")):
+        if current == "dcgmi diag" and line.lstrip().startswith(('"', "{")):
             return None  # a message that quotes the log
         return found or ("kernel log" if is_kernels(line) else None)
 
@@ -318,20 +295,9 @@ class _Splitter:
         start = "\n".join(self._lines[place : place + _JSON_LINES])
         if diagnostics.IS_DCGM.search(start):
             return "dcgmi diag"
-        if diagnostics.IS_VERDICT.search(start):
-            return "NodeVerdict"
         if _DMESG.search(start):
             return "kernel log"
         return "kernel log" if is_kernels(self._lines[place]) else None
-
-    def _xml_kind(self, place: int) -> Kind | None:
-        """The kind of XML, by the first lines of the document."""
-        first = self._lines[place : place + 3]
-        if any("nvidia_smi_log" in line for line in first):
-            return "nvidia-smi -q -x"
-        if any(nccl.START.match(line) for line in first):
-            return "NCCL topology"
-        return "lstopo" if any(lstopo.START.match(line) for line in first) else None
 
     def _matrix(self, place: int) -> Kind | None:
         """The kind of matrix, by the cells of its first rows or by its header."""

@@ -24,12 +24,6 @@ _FRAME = re.compile(
 titles in a bug report.
 """
 
-
-def _tags(names: str) -> str:
-    """The pattern of a line of XML without other elements than these."""
-    return rf"[^<]*(?:<(?:[!?/]|(?:{names})[\s/>])[^<]*)*"
-
-
 _LEGEND = r"\s*(?:NIC )?Legend:\s*|\s+\S+\s+= .*|\s*NIC\d+: \S+\s*"
 _PATTERNS: dict[Kind, str] = {
     # Gpus.not_understood lists the rows of the GPUs that are not known.
@@ -51,27 +45,18 @@ _PATTERNS: dict[Kind, str] = {
     "/proc/driver/nvidia/version": r"(?:NVRM|GCC) version:.*",
     "dcgmi diag's table": dcgm_table.ROW.pattern,
     "fabric manager log": rf"(?:\d+:)?{diagnostics.FABRIC_MANAGER_READ}.*|Message payload details:.*",
-    "lstopo": _tags(
-        "topology|object|info|page_type|distances2(?:hetero)?|indexes|u64values|userdata|support|cpukind|pci_locality"
-        "|memattr(?:_value)?"
-    ),
-    "NCCL topology": _tags("system|cpu|pci|gpu|nvlink|net|nic|pcilink|c2c"),
 }
 _READ = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 """The lines of each kind that are read, or that are known to report no fault."""
-_ENDS: dict[Kind, str] = {
-    "nvidia-smi -q -x": "</nvidia_smi_log>",
-    "lstopo": "</topology>",
-    "NCCL topology": "</system>",
-}
-"""The closing tags of XML. What follows is not read."""
+_END_OF_XML = "</nvidia_smi_log>"
+"""The closing tag. What follows is not read."""
 
 
 def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
     """The lines before, in and after a section that were not read."""
     lines = list(enumerate(section.lines, start=section.first))
-    tag = _ENDS.get(section.kind)
-    length = next((place for place, line in enumerate(section.lines, start=1) if tag and tag in line), len(lines))
+    is_xml = section.kind == "nvidia-smi -q -x"
+    length = next((place for place, line in enumerate(section.lines, 1) if is_xml and _END_OF_XML in line), len(lines))
     return tuple(
         UnreadLine(file=section.file, line=number, text=_shown(line))
         for number, line in (*section.skipped, *_unread(section, lines[:length]), *lines[length:])
@@ -85,8 +70,8 @@ def _unread(section: Section, lines: Sequence[tuple[int, str]]) -> Iterable[tupl
         return _after_message(section)
     if section.kind == "nvidia-smi --query-gpu":
         return (item for item in lines if not smi_csv.is_read(item[1], section))
-    if section.kind in diagnostics.NAMES:
-        return ((number, text) for number, line in lines for text in diagnostics.unknown(line, section.kind))
+    if section.kind == "dcgmi diag":
+        return ((number, text) for number, line in lines for text in diagnostics.unknown(line))
     pattern = _READ.get(section.kind)
     rows = smi_table.rows(section.lines) if section.kind == "nvidia-smi" else range(0)
     return (

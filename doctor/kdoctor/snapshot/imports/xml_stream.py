@@ -9,7 +9,7 @@ from kdoctor.errors import UsageError
 from kdoctor.snapshot.imports.part import Section
 
 _MAX_DEPTH = 64
-"""Levels of elements. nvidia-smi writes nine, hwloc about twenty."""
+"""Levels of elements. nvidia-smi writes nine."""
 
 
 def read_elements(
@@ -22,7 +22,7 @@ def read_elements(
 ) -> tuple[str, ...]:
     """Call the functions for each element, and return notes for the user.
 
-    The document type is never fetched. A document that declares entities is refused: nvidia-smi and hwloc declare none.
+    The document type is never fetched. A document that declares entities is refused: nvidia-smi declares none.
 
     Args:
         section: the document.

@@ -47,12 +47,12 @@ def test_own_program_imports_nothing_from_the_working_folder(trap: Path, monkeyp
 
 
 @pytest.mark.parametrize("empty", ["", os.pathsep], ids=["", "empty entry"])
-@pytest.mark.parametrize("start", [("-m", "kdoctor"), ("-m", "keras_doctor"), ("../bin/kdoctor",)])
+@pytest.mark.parametrize("start", [("-m", "kdoctor"), ("../bin/kdoctor",)])
 def test_command_imports_nothing_from_the_working_folder(trap: Path, start: tuple[str, ...], empty: str) -> None:
     for name in _loaded_by_python(trap.parent):
         (trap / f"{name}.py").unlink(missing_ok=True)  # before the program starts
     (trap.parent / "bin").mkdir()
-    (trap.parent / "bin/kdoctor").write_text("from keras_doctor.entry import main\nmain()\n", encoding="utf-8")
+    (trap.parent / "bin/kdoctor").write_text("from kdoctor.__main__ import main\nmain()\n", encoding="utf-8")
     command = [sys.executable, *start, "list"]
     path = empty + os.pathsep.join(entry for entry in sys.path if entry)
     done = subprocess.run(command, cwd=trap, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True)

@@ -50,13 +50,6 @@ DCGM_4 = {
         ]
     }
 }
-# https://docs.nvidia.com/health-validation/reference/verdict-schema.md
-VERDICT = {
-    "overall_severity": "CRITICAL",
-    "affected_components": [
-        {"category": "xid", "max_severity": "CRITICAL", "check_ids": ["gpu_xid_79"], "entities": ["node"]}
-    ],
-}
 FABRIC = """\
 [Feb 25 2025 13:59:45] [INFO] [tid 1803] Received an inband message
 [Feb 27 2025 15:10:02] [ERROR] [tid 12727] detected NVSwitch {} error 20034 on fid 0 on NVSwitch pci bus id \
@@ -82,24 +75,6 @@ def test_results_of_dcgm_3(tmp_path: Path, indent: int | None) -> None:
 
 def test_results_of_dcgm_4(tmp_path: Path) -> None:
     assert results(tmp_path, json.dumps(DCGM_4)) == [("pcie", "GPU 2", "warn")]
-
-
-def test_verdict_of_a_node(tmp_path: Path) -> None:
-    assert results(tmp_path, json.dumps(VERDICT)) == [("gpu_xid_79", "node", "fail")]
-    assert results(tmp_path, json.dumps({"overall_severity": "PASS"})) == [("overall_severity", "node", "pass")]
-    assert results(tmp_path, json.dumps({"overall_severity": "SOMETHING"})) == [("overall_severity", "node", "unknown")]
-
-
-def test_verdicts_of_checks(tmp_path: Path) -> None:
-    verdicts = [
-        {"check_id": "gpu_count", "severity": "PASS", "entity": "node"},
-        {"check_id": "gpu_power_state", "severity": "WARNING", "entity": "GPU 1"},
-    ]
-    document = {"overall_severity": "WARNING", "check_verdicts": verdicts}
-    assert results(tmp_path, json.dumps(document)) == [
-        ("gpu_count", "node", "pass"),
-        ("gpu_power_state", "GPU 1", "warn"),
-    ]
 
 
 @pytest.mark.parametrize(("word", "status"), [("fatal", "fail"), ("non-fatal", "warn")])
@@ -154,41 +129,6 @@ def test_result_of_a_test_in_each_form(
 def test_warning_before_the_document_is_skipped(tmp_path: Path) -> None:
     text = json.dumps(DCGM_4)
     assert results(tmp_path, f"{text}\nand a line after it\n") == [("pcie", "GPU 2", "warn")]
-
-
-@pytest.mark.parametrize(
-    ("document", "expected"),
-    [
-        (
-            {
-                "overall_severity": "WARNING",
-                "affected_components": [{"max_severity": "WARNING", "entities": ["GPU 1", "GPU 2"]}],
-            },
-            [("a check", "GPU 1, GPU 2", "warn")],
-        ),
-        (
-            {"overall_severity": "PASS", "affected_components": [{"max_severity": "INFO", "check_ids": ["a", "b"]}]},
-            [("a, b", "node", "pass")],
-        ),
-        # The verdict of the node counts if no check has it.
-        (
-            {"overall_severity": "CRITICAL", "check_verdicts": [{"check_id": "a", "severity": "PASS"}]},
-            [("a", "node", "pass"), ("overall_severity", "node", "fail")],
-        ),
-        # Verdicts of checks come before those of components.
-        (
-            {
-                "overall_severity": "FAIL",
-                "check_verdicts": [{"check_id": "a", "severity": "FAIL", "entity_id": "GPU 3"}, {"severity": "PASS"}],
-                "affected_components": [{"max_severity": "FAIL", "check_ids": ["b"]}],
-            },
-            [("a", "GPU 3", "fail")],
-        ),
-        ({"check_verdicts": [{"check_id": "a", "severity": "SKIPPED"}]}, [("a", "node", "skip")]),
-    ],
-)
-def test_verdicts_in_each_form(tmp_path: Path, document: object, expected: list[tuple[str, str, str]]) -> None:
-    assert results(tmp_path, json.dumps(document) + "\n") == expected
 
 
 def test_errors_of_the_fabric_manager_are_listed_once_and_in_order(tmp_path: Path) -> None:

@@ -41,26 +41,6 @@ def test_sosreport_is_read_as_a_folder_and_as_an_archive(tmp_path: Path) -> None
         assert any("nvidia-smi_--help" in note for note in found.notes)
 
 
-def test_copy_of_sys(tmp_path: Path) -> None:
-    device = tmp_path / "copy/sys/bus/pci/devices/0000:3b:00.0"
-    device.mkdir(parents=True)
-    for name, text in (("vendor", "0x10de\n"), ("class", "0x030200\n"), ("numa_node", "1\n")):
-        (device / name).write_text(text, encoding="ascii")
-    pci = import_files([tmp_path / "copy"]).facts[PciDevices]
-    assert isinstance(pci, PciDevices)
-    assert [(gpu.bus_id, gpu.numa_node) for gpu in pci.gpus] == [("0000:3b:00.0", 1)]
-
-
-def test_links_out_of_a_copy_of_sys_are_refused(tmp_path: Path) -> None:
-    devices = tmp_path / "copy/sys/bus/pci/devices"
-    devices.mkdir(parents=True)
-    (devices / "0000:3a:00.0").mkdir()
-    (devices / "0000:3b:00.0").symlink_to(tmp_path)
-    (devices / "0000:3c:00.0").mkdir()
-    with pytest.raises(UsageError, match="lead out of it"):
-        import_files([tmp_path / "copy"])
-
-
 def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     """An archive with these members."""
     path = folder / "report.tar.gz"
@@ -237,37 +217,3 @@ def test_archive_is_known_by_its_content(tmp_path: Path) -> None:
         assert folders.is_collection(tmp_path / name) is expected, name
     assert folders.is_collection(tmp_path)
     assert not folders.is_collection(tmp_path / "nothing")
-
-
-def sys_device(root: Path, address: str, vendor: str = "0x10de") -> None:
-    """A PCI device of a copy of /sys."""
-    device = root / "sys/bus/pci/devices" / address
-    device.mkdir(parents=True)
-    for name, text in (("vendor", vendor), ("class", "0x030200"), ("numa_node", "1")):
-        (device / name).write_text(f"{text}\n", encoding="ascii")
-
-
-def test_each_copy_of_sys_with_nvidia_devices_is_read(tmp_path: Path) -> None:
-    sys_device(tmp_path / "report/a", "0000:3b:00.0", vendor="0x8086")
-    sys_device(tmp_path / "report/b", "0000:5e:00.0")
-    sys_device(tmp_path / "report/c", "0000:af:00.0")
-    parts = list(folders.sys_copies(tmp_path / "report", "report"))
-    groups = [group for part in parts for group in part.groups]
-    assert [[gpu.bus_id for gpu in group.gpus] for group in groups if isinstance(group, PciDevices)] == [
-        ["0000:5e:00.0"],
-        ["0000:af:00.0"],
-    ]
-    assert {(part.kind, part.file) for part in parts} == {("copy of /sys", "report")}
-
-
-def test_devices_that_the_driver_lists_are_read_from_a_copy_of_proc(tmp_path: Path) -> None:
-    """The driver lists a GPU whose configuration space reads all ones, so that sysfs has no vendor of NVIDIA."""
-    sys_device(tmp_path, "0000:3b:00.0")
-    sys_device(tmp_path, "0000:5e:00.0", vendor="0xffff")
-    for listed, addresses in ((None, ["0000:3b:00.0"]), ("0000:5e:00.0", ["0000:3b:00.0", "0000:5e:00.0"])):
-        if listed:
-            (tmp_path / "proc/driver/nvidia/gpus" / listed).mkdir(parents=True)
-        (part,) = folders.sys_copies(tmp_path, "report")
-        (group,) = part.groups
-        assert isinstance(group, PciDevices)
-        assert [device.bus_id for device in group.devices] == addresses

@@ -158,17 +158,6 @@ def test_missing_gpus_are_explained(tmp_path: Path) -> None:
     assert cut.endswith("the output may be cut off")
 
 
-def test_lspci_is_read_before_hwloc(tmp_path: Path) -> None:
-    hwloc = (
-        '<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine" nodeset="0x1">'
-        '<object type="PCIDev" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00"/></object>'
-        "</topology>\n"
-    )
-    alone = imported(tmp_path, LSPCI).facts[PciDevices]
-    for texts in ((hwloc, LSPCI), (LSPCI, hwloc)):
-        assert imported(tmp_path, *texts).facts[PciDevices] == alone
-
-
 @pytest.mark.parametrize(
     "line",
     [

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from helpers.dumps import LOG, TABLE, UUID, imported, imported_gpus, query, xml
-from helpers.facts import pci_gpu
-from kdoctor.facts import Diagnostics, KernelDriver, PciBridge, PciDevice
-from kdoctor.snapshot.imports import lstopo_links, nccl
+from kdoctor.facts import Diagnostics, KernelDriver
 from kdoctor.snapshot.imports.importer import import_files
-from kdoctor.snapshot.imports.lstopo_links import Bandwidths
 from kdoctor.snapshot.imports.part import Section
 from kdoctor.snapshot.imports.proc_version import parse
 from kdoctor.snapshot.imports.processes import read_processes
@@ -51,8 +48,7 @@ def test_wide_text_without_a_mark_is_known_by_nine_zeros(codec: str, length: int
 @pytest.mark.parametrize(
     ("lines", "plain"),
     [
-        (["node7: a", "node7: b", "node7: c", "node7: d"], ["a", "b", "c", "d"]),
-        (["node7: a", "node7: b", "node7: c"], ["node7: a", "node7: b", "node7: c"]),
+        (["node7: a", "node7: b", "node7: c", "node7: d"], ["node7: a", "node7: b", "node7: c", "node7: d"]),
         (["> a", "> b"], ["a", "b"]),
         (["  a", "    b"], ["a", "  b"]),
         (["a", "  b"], ["a", "  b"]),
@@ -137,68 +133,6 @@ def test_elements_without_text_are_no_entries() -> None:
     assert reader.head == {"driver version": "570.1"}
     assert block.entries == {"fb memory usage/total": "40960 MiB"}
     assert block.ended
-
-
-def links(*speeds: int, gpus: int = 2, switches: int = 0) -> dict[tuple[int, int], int]:
-    """The links by a matrix with these speeds in MB/s, row by row."""
-    size = gpus + switches
-    matrix = Bandwidths(names=[str(place) for place in range(size)], values=list(speeds))
-    return matrix.links({index: str(index) for index in range(gpus)})
-
-
-@pytest.mark.parametrize(
-    ("speed", "count"),
-    [
-        (25_000, 1),
-        (450_000, 18),
-        (40_000, 2),  # the first generation: 20 GB/s
-        (500_000, 10),  # 20 slower links do not exist
-        (900_000, 18),
-        (475_000, 19),  # no multiple of the faster unit
-        (0, 0),
-    ],
-)
-def test_links_are_counted_by_their_speed(speed: int, count: int) -> None:
-    assert links(1_000_000, speed, speed, 1_000_000) == {(0, 1): count}
-
-
-def test_speed_of_no_generation_is_unknown() -> None:
-    assert links(1_000_000, 1, 1, 1_000_000) == {}
-    assert links(1_000_000, 25_000, 25_000) == {}
-    assert lstopo_links.Bandwidths(names=["0"], values=[1]).links({0: "0", 1: "9"}) == {}
-
-
-def test_links_over_switches_are_those_of_the_gpu_with_fewer() -> None:
-    one, two = 450_000, 425_000
-    over = (1_000_000, 0, one, 0, 1_000_000, two, one, two, 1_000_000)
-    assert links(*over, gpus=2, switches=1) == {(0, 1): 17}
-    other = (1_000_000, 0, one, 0, 1_000_000, 0, one, 0, 1_000_000)
-    assert links(*other, gpus=2, switches=1) == {(0, 1): 0}
-
-
-def device(*path: str, node: int | None = 0) -> PciDevice:
-    bridges = tuple(PciBridge(bus_id=bus_id, device_id="c030") for bus_id in path)
-    return pci_gpu(0, path=bridges, numa_node=node)
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "nccls", "hwlocs"),
-    [
-        (device("a", "b"), device("a", "b"), "PIX", "PIX"),
-        (device("a", "b"), device("a", "c"), "PXB", "PIX"),
-        (device("a", "b", "d"), device("a", "c", "e"), "PXB", "PXB"),
-        (device("a", "b"), device("x", "b"), "PHB", "NODE"),
-        (device(), device(), "PHB", "NODE"),
-        (device("a"), device("b", node=1), "SYS", "SYS"),
-        (device("a"), device("b", node=None), "SYS", None),
-        (device("a", node=None), device("b", node=None), "SYS", None),
-    ],
-)
-def test_distance_is_that_of_the_bridges_or_of_the_nodes(
-    one: PciDevice, two: PciDevice, nccls: str, hwlocs: str | None
-) -> None:
-    assert nccl._level(one, two) == nccls
-    assert lstopo_links._level(one, two) == hwlocs
 
 
 NVRM = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01  Mon Jun  2 14:46:07 UTC 2025"

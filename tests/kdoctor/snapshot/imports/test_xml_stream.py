@@ -12,7 +12,7 @@ from kdoctor.snapshot.imports.xml_stream import read_elements
 def events(*lines: str) -> tuple[list[str], tuple[str, ...]]:
     """The elements as they begin and end with the text between them, and the notes."""
     found: list[str] = []
-    section = Section(kind="lstopo", file="f", lines=lines, whole=True, ended=True)
+    section = Section(kind="nvidia-smi -q -x", file="f", lines=lines, whole=True, ended=True)
     notes = read_elements(
         section,
         start=lambda name, attributes: found.append(f"+{name}{attributes.get('at', '')}"),

@@ -1,47 +1,25 @@
-"""kdoctor, installed by pip in a separate environment: the environment that it examines, and its name."""
+"""kdoctor, installed by pip in a separate environment: its commands, and the environment that it examines."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from helpers.apart import ROOT, build_wheel, make_environment, pip_install
+from helpers.apart import build_wheel, make_environment, pip_install
 from helpers.command import environ, make_target
-from helpers.wheels import wheel
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the folders of environments differ on Windows")
 
-# The files and the command of kdoctor 0.3.0 on the public package index. Its code is not needed.
-OTHER = {
-    "kdoctor/__init__.py": "",
-    "kdoctor/cli.py": "def app() -> None:\n    print('cluster')\n",
-    "kdoctor/kube.py": "",
-    "kdoctor-0.3.0.dist-info/entry_points.txt": "[console_scripts]\nkdoctor = kdoctor.cli:app\n",
-}
-
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("other")
-    wheel(folder, "kdoctor", "0.3.0", OTHER)
-    return next(folder.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def apart(tmp_path_factory: pytest.TempPathFactory, ours: Path) -> Path:
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     environment = make_environment(tmp_path_factory.mktemp("apart") / "environment")
-    pip_install(environment, ours)
+    pip_install(environment, build_wheel(tmp_path_factory.mktemp("wheel")))
     return environment
 
 
@@ -69,7 +47,7 @@ def installs(screen: str) -> set[str]:
     return {path for pattern in patterns for path in re.findall(pattern, screen)}
 
 
-COMMANDS = [("kdoctor",), ("keras-doctor",), ("python", "-m", "kdoctor"), ("python", "-m", "keras_doctor")]
+COMMANDS = [("kdoctor",), ("keras-doctor",), ("python", "-m", "kdoctor")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -120,44 +98,3 @@ def test_kdoctor_in_the_jobs_environment_examines_that(apart: Path, tmp_path: Pa
     assert chosen(done).startswith(f"{apart}/bin/python")
     assert f"which has keras (not .venv of the project {tmp_path})" in chosen(done)
     assert installs(done.stdout) == {f"{apart}/bin/python"}
-
-
-def test_other_distribution_of_the_same_name(apart: Path, ours: Path, other: Path) -> None:
-    def every_command(expected: tuple[int, str], *words: str) -> str:
-        for command in COMMANDS:
-            done = run(apart, *command, "--version")
-            assert (done.returncode, done.stdout) == expected, command
-            assert [done.stderr.count(word) for word in words] == [1] * len(words), command
-        return done.stderr
-
-    # The other one after ours: its empty kdoctor/__init__.py replaced ours.
-    pip_install(apart, other)
-    message = every_command((2, ""), "0.3.0", "kdoctor/__init__.py")
-
-    # The printed command, then the other one before ours.
-    subprocess.run(shlex.split(message.splitlines()[-1]), check=True, capture_output=True)
-    assert not list(apart.glob("bin/*doctor"))
-    pip_install(apart, other)
-    assert run(apart, "kdoctor").stdout == "cluster\n"
-
-    # The other one in site-packages, ours in folders that follow it, as an editable installation.
-    site = next(apart.glob("lib/python*/site-packages"))
-    folders = (ROOT / name for name in ("doctor", "checks", "checklists"))
-    (site / "editable.pth").write_text("".join(f"{folder}\n" for folder in folders))
-    done = run(apart, "python", "-m", "keras_doctor", "--version")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert str(site / "kdoctor") in done.stderr
-    (site / "editable.pth").unlink()
-
-    # Ours replaced the other one's files.
-    pip_install(apart, ours)
-    every_command((0, "kdoctor 0.1.0\n"), "0.3.0")
-
-    # Uninstalling the other one removed kdoctor/__init__.py and bin/kdoctor.
-    subprocess.run([apart / "bin/python", "-m", "pip", "uninstall", "-yq", "kdoctor"], check=True, capture_output=True)
-    for command in COMMANDS[1:]:
-        done = run(apart, *command, "--version")
-        assert (done.returncode, done.stdout) == (2, ""), command
-        assert "missing" in done.stderr
-    pip_install(apart, "--force-reinstall", ours)
-    assert every_command((0, "kdoctor 0.1.0\n")) == ""

@@ -1,1 +1,0 @@
-"""The entry of the commands ``kdoctor`` and ``keras-doctor``."""

@@ -40,8 +40,8 @@ import numpy as np
 import psutil
 import tensorflow as tf
 
-import kdoctor
 from kdoctor.facts import GpuSampling
+from kdoctor_watch.callback import Watch
 from kdoctor_watch.companion import Companion
 
 LIMIT = 1.0
@@ -90,7 +90,7 @@ def resampled(values: np.ndarray) -> Any:
     )
 
 
-class Alternating(kdoctor.Watch):
+class Alternating(Watch):
     """The callback, whose hooks act in every other block."""
 
     number = compared = every = 0

@@ -161,7 +161,7 @@ def test_new_failure_is_diagnosed(copy: Copy) -> None:
     (copy.folder / "train.log").write_text(f"Epoch 1/2\nValueError: unknown distribution strategy mirored\n{closing}\n")
     (cause,) = copy.json("diagnose", "train.log", "--format", "json")["causes"]
     assert (cause["id"], cause["values"], cause["first"]["line"]) == ("unknown_strategy_name", {"name": "mirored"}, 2)
-    tests = ["tests/kdoctor/failures/test_patterns.py", "tests/kdoctor/diagnose/test_labelled.py"]
+    tests = ["tests/kdoctor/failures/test_patterns.py", "tests/kdoctor_diagnose/test_labelled.py"]
     done = copy.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "rules or each_example")
     assert done.returncode == 0, done.stdout[-3000:]
 

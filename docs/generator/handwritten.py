@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kdoctor.plugins.catalog import Catalog
-from kdoctor_target.job.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
+from kdoctor_job.target.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
 DOCS = Path(__file__).parents[1]
 SCREENS = DOCS.parent / "tests/kdoctor/report/terminal/__snapshots__/test_situations"

@@ -2,8 +2,9 @@
 # It imports nothing at first, not even __future__: `python -m kdoctor` runs it before the working directory is removed
 # from the path, where files could replace modules.
 
-__version__ = "0.1.0"
+from kdoctor.version import __version__
 
+__all__ = ["__version__"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.engine.causes import describe_problem
 from kdoctor.engine.report import Category, ChecklistName, Conclusion, FixStep
 from kdoctor.model import Severity, Status
+from kdoctor.version import __version__
 from kdoctor_fleet.exclusion import Engine
 from kdoctor_fleet.merge import nodes_of
 from kdoctor_fleet.report import FleetReport, NodeState

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kdoctor import __version__
 from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Report
 from kdoctor.facts import Facts
@@ -25,6 +24,7 @@ from kdoctor.report.formats import render
 from kdoctor.run.assemble import build_report
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
+from kdoctor.version import __version__
 from kdoctor_watch.companion import Companion
 from kdoctor_watch.facts import Watched, WatchedValues
 from kdoctor_watch.publish import LOGGER, Publisher, WatchFinding, brief, tag_run

@@ -10,8 +10,8 @@ import pytest
 
 from drill.conftest import copy
 from helpers.command import environ
-from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.plugins.catalog import load_catalog
+from kdoctor_diagnose.diagnose import diagnose_text
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 

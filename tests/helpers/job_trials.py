@@ -20,8 +20,8 @@ import tensorflow as tf
 
 import kdoctor
 from helpers import job_classes, job_fits, job_hazards, job_models
-from kdoctor_target.job.masks import draw
-from kdoctor_target.job.model import random_layers
+from kdoctor_job.target.masks import draw
+from kdoctor_job.target.model import random_layers
 
 STEPS = 3
 

@@ -23,9 +23,10 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import libraries, library, missing, without_wheels
 from kdoctor.check import Check
-from kdoctor.facts import FactGroup, JobRun, JobTraining, LibraryCopy, ResourceLimit, SmokeCase, SmokeRun, XlaFile
+from kdoctor.facts import FactGroup, LibraryCopy, ResourceLimit, SmokeCase, SmokeRun, XlaFile
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
+from kdoctor_job.facts import JobRun, JobTraining
 
 OUTSIDE = LibraryCopy(path=f"{SITE}/nvidia/cusolver/lib/libcusolver.so.11", found_by="not searched")
 CHECKS = {check.id: check for check in checks()}

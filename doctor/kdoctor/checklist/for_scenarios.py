@@ -10,7 +10,6 @@ from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.errors import UsageError, did_you_mean, one_of
 from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.plugins.catalog import Catalog
-from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Tier
 
 IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5, "torch": 4.0}
@@ -32,10 +31,9 @@ def choose_scenarios(
         UsageError: unknown scenario, strategy or tier, or no scenario matches.
     """
     wanted = [_named(catalog, name) for name in names] or list(catalog.scenarios.values())
-    if any(name.removeprefix(_PREFIX) == OWN_MODEL.removeprefix(_PREFIX) for name in names):
-        raise UsageError(
-            f"{OWN_MODEL} needs a model", hint="See: kdoctor check --model package.module:function --data ..."
-        )
+    needing = next((scenario for scenario in wanted if names and scenario.asked_by), None)
+    if needing:
+        raise UsageError(f"{needing.id} needs options that say what to train", hint=f"See: {needing.asked_by}")
     if strategy is not None:
         one_of("--strategy", strategy, STRATEGIES)
     default: Tier = "full" if names or strategy else "quick"
@@ -85,24 +83,25 @@ def checklist_of(
     )
 
 
-def with_own_model(checklist: Checklist, catalog: Catalog) -> Checklist:
-    """The checklist with every check that judges the user's model and data.
+def with_scenario(checklist: Checklist, catalog: Catalog, scenario: Scenario) -> Checklist:
+    """The checklist with a scenario that options ask for, last, and every check that judges it.
 
-    The model trains on the devices of the checklist's other scenarios. Without other scenarios it trains on every GPU
-    if GPUs are expected, else on two CPU devices.
+    It trains on the devices of the checklist's other scenarios. Without other scenarios it trains on every GPU if GPUs
+    are expected, else on two CPU devices.
     """
     listed = {entry.check.id for entry in checklist.entries}
-    more = [check for check in catalog.checks.values() if check.scenario == OWN_MODEL and check.id not in listed]
-    ours = [entry for entry in checklist.scenarios if entry.scenario.id == OWN_MODEL]
-    if not ours:
-        scenario = catalog.scenarios[OWN_MODEL]
+    more = [check for check in catalog.checks.values() if check.scenario == scenario.id and check.id not in listed]
+    entries = [entry for entry in checklist.scenarios if entry.scenario.id == scenario.id]
+    if not entries:
         default: int | Literal["gpus"] = "gpus" if checklist.assumptions.expects_gpus else 2
         replicas = checklist.scenarios[0].replicas if checklist.scenarios else default
-        ours = [ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect, strategy=scenario.strategy)]
+        entries = [
+            ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect, strategy=scenario.strategy)
+        ]
     return replace(
         checklist,
         entries=(*checklist.entries, *(ChecklistEntry(check=check, severity=check.severity) for check in more)),
-        scenarios=(*(entry for entry in checklist.scenarios if entry.scenario.id != OWN_MODEL), *ours),
+        scenarios=(*(entry for entry in checklist.scenarios if entry.scenario.id != scenario.id), *entries),
     )
 
 

@@ -8,7 +8,6 @@ from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, 
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.plugins.catalog import Catalog
-from kdoctor.smoke.own_model import OWN_MODEL
 
 
 class SelectionError(UsageError):
@@ -42,7 +41,7 @@ def plan(
     for option, patterns in (("--select", select), ("--skip", skip)):
         for pattern in patterns:
             _must_match(option, pattern, entries, checklist, catalog)
-    left_out = {entry.check.id: _left_out(entry, skip, smoke=smoke) for entry in entries}
+    left_out = {entry.check.id: _left_out(entry, catalog, skip, smoke=smoke) for entry in entries}
     wanted = [
         entry.check.id
         for entry in entries
@@ -87,12 +86,13 @@ def _with_prerequisites(checklist: Checklist, catalog: Catalog) -> tuple[Checkli
     return tuple(ordered.values())
 
 
-def _left_out(entry: ChecklistEntry, skip: Sequence[str], *, smoke: bool) -> str | None:
+def _left_out(entry: ChecklistEntry, catalog: Catalog, skip: Sequence[str], *, smoke: bool) -> str | None:
     """Why a check is left out, whatever is selected."""
     pattern = next((pattern for pattern in skip if matches(entry.check, pattern)), None)
     if pattern:
         return f"skipped (--skip {pattern})"
-    if entry.check.judges_trainings and not smoke and entry.check.scenario != OWN_MODEL:
+    scenario = catalog.scenarios.get(entry.check.scenario or "")
+    if entry.check.judges_trainings and not smoke and not (scenario and scenario.asked_by):
         return "smoke trainings are skipped (--no-smoke)"
     return None
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-import kdoctor
-from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
+from kdoctor.cli.lazy import LazyCommand, LazyGroup
 from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, forgive_stderr, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
+from kdoctor.version import __version__
 
 
 @contextmanager
@@ -35,7 +35,7 @@ class _Commands(LazyGroup):
             "kdoctor.cli.check:check",
             "Check this machine, run smoke trainings, and report whether a job can start.",
             "Example: kdoctor check --no-smoke && python train.py",
-            ChecklistCommand,
+            kind="kdoctor.cli.added:ExtensibleCommand",
         ),
         "smoke": LazyCommand(
             "kdoctor.cli.smoke:smoke",
@@ -46,11 +46,6 @@ class _Commands(LazyGroup):
             "kdoctor.cli.snapshot:snapshot",
             "Record the facts of this machine as JSON, including the checklist's trainings.",
             "Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json",
-        ),
-        "lint": LazyCommand(
-            "kdoctor.cli.lint:lint",
-            "Lint training scripts for common multi-GPU mistakes, without running them.",
-            "Example: kdoctor lint --format github train.py notebooks/",
         ),
         "matrix": LazyCommand(
             "kdoctor.cli.matrix:app",
@@ -71,25 +66,15 @@ class _Commands(LazyGroup):
             "Explain a check, a lint rule, a known failure, or an error message.",
             'Example: kdoctor explain "Could not find cuda drivers"',
         ),
-        "diagnose": LazyCommand(
-            "kdoctor.cli.diagnose:diagnose",
-            "Find out from its logs why a job failed.",
-            "Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -",
-        ),
         "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state. Nothing is executed.",
             "Example: kdoctor rollback --script > rollback.sh && bash rollback.sh",
-            ChecklistCommand,
+            kind="kdoctor.cli.lazy:ChecklistCommand",
         ),
         "history": LazyCommand(
             "kdoctor.cli.history:app", "Show the runs on this machine: verdicts, changes, flaky checks and trends."
-        ),
-        "mcp": LazyCommand(
-            "kdoctor.cli.mcp:mcp",
-            "Serve the commands that only read to editors and agents (Model Context Protocol).",
-            'Example: {"mcpServers": {"kdoctor": {"command": "kdoctor", "args": ["mcp"]}}}',
         ),
         "schema": LazyCommand(
             "kdoctor.cli.schema:schema",
@@ -180,7 +165,7 @@ def main() -> None:
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
     if value:
-        typer.echo(f"kdoctor {kdoctor.__version__}")
+        typer.echo(f"kdoctor {__version__}")
         raise typer.Exit
 
 

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.added import asked_trainings
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, is_named, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
@@ -18,7 +19,7 @@ from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import style
-from kdoctor.run.plan import RunOptions, has_own_model, own_job
+from kdoctor.run.plan import RunOptions, recorded_on_request
 from kdoctor.run.session import examination, read_snapshot
 
 
@@ -32,11 +33,6 @@ def check(
     no_smoke: options.NoSmokeOption = False,
     gpus: options.GpusOption = None,
     replicas: options.ReplicasOption = None,
-    model: options.ModelOption = None,
-    data: options.DataOption = None,
-    steps: options.StepsOption = None,
-    steps_per_epoch: options.StepsPerEpochOption = None,
-    fit_arguments: options.FitArgumentsOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,
     verbose: options.VerboseOption = 0,
@@ -51,7 +47,6 @@ def check(
     no_history: options.NoHistoryOption = False,
     quiet: options.QuietOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
-    model_timeout: options.ModelTimeoutOption = None,
     log_format: options.LogFormatOption = "text",
     plugin: options.PluginOption = None,
 ) -> None:
@@ -63,7 +58,7 @@ def check(
     """
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
-    own = own_job(model, data, steps, steps_per_epoch, model_timeout, fit_arguments=fit_arguments, snapshot=snapshot)
+    asked = asked_trainings(context)
     refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")
@@ -77,7 +72,7 @@ def check(
         smoke=not no_smoke,
         gpus=gpus,
         replicas=replicas,
-        model=model,
+        asked=asked,
         snapshot=snapshot,
         fail_on=Severity(fail_on),
         allow_unknown=allow_unknown,
@@ -91,12 +86,12 @@ def check(
         collected = read_snapshot(snapshot, catalog)
         if not is_named(context, "checklist"):
             wanted = wanted.for_recording(collected.facts)
-        plan = wanted.plan(catalog, own_model=has_own_model(collected.facts))
+        plan = wanted.plan(catalog, recorded_on_request(collected.facts, catalog))
     else:
         with examination(load_probes(plugin or ()), python, timeout) as examined:
             # The probes are running while the checks are imported and the checklist is read.
-            plan = wanted.plan(load_catalog(plugin or ()), own_model=own is not None)
-            examined.run(plan.trainings(replicas, own))
+            plan = wanted.plan(load_catalog(plugin or ()))
+            examined.run(plan.trainings(replicas, asked))
         collected = examined.collected
     with delayed_interrupt():
         if save_snapshot:

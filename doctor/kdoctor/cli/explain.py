@@ -12,7 +12,6 @@ from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show, standard_input
-from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
@@ -22,12 +21,11 @@ from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks, spans
 from kdoctor.plugins.catalog import Catalog, load_catalog
+from kdoctor.plugins.explanations import explanations
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import wrap
-from kdoctor_lint.registry import RULES, RULES_BY_NAME
-from kdoctor_lint.report.explain import render_rule
 
 _INDENT = "  "
 _LONGEST_INPUT = 10_000_000
@@ -38,15 +36,8 @@ _SHOWN = 5
 
 def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
     features = [name.partition("/")[2] for name in matrix.features]
-    return [
-        *catalog.families,
-        *catalog.checks,
-        *catalog.scenarios,
-        *catalog.checklists,
-        *RULES,
-        *known.by_id,
-        *features,
-    ]
+    own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *known.by_id, *features]
+    return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -125,7 +116,7 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
-    parts += [render_rule(RULES_BY_NAME[name])] if name in RULES_BY_NAME else []
+    parts += [text for plugin in explanations() if (text := plugin.explain(name))]
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
     features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
     parts += [explain_feature(feature, matrix) for feature in features]
@@ -140,7 +131,7 @@ def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
-    causes = [cause.id for cause in diagnose_text(text, catalog.checks, catalog.scenarios).causes]
+    causes = [name for plugin in explanations() for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
     matches = sorted(
         find_matches(text, known),
         key=lambda match: causes.index(match.known.id) if match.known.id in causes else len(causes),
@@ -178,12 +169,13 @@ def explain_failure(failure: KnownFailure, catalog: Catalog) -> str:
 def _known(known: KnownFailure, catalog: Catalog, message: str) -> str:
     advice = advise(known, catalog.checks, catalog.scenarios)
     fixes = [line for fix in known.fix for line in _fix(fix)]
+    rules = {name for plugin in explanations() for name in plugin.names()} & set(advice.rules)
     sections = [
         ("Message", _paragraph(message)),
         ("Cause", _paragraph(known.cause)),
         ("Why not before the job", _paragraph(known.not_before_the_job or "")),
         ("Fix", fixes or _paragraph(advice.remedy)),
-        ("Detected by", _paragraph(", ".join((*advice.checks, *advice.rules)))),
+        ("Detected by", _paragraph(", ".join((*advice.checks, *sorted(rules))))),
         ("Reproduce it", _reproduce(known.reproduce)),
         ("Check for it", [f"{_INDENT}{command}" for command in advice.commands]),
         ("Source", [f"{_INDENT}{source_link(source)}" for source in known.source]),

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import typer
@@ -45,15 +45,15 @@ class LazyCommand:
     """``module:attribute`` of its function or of its typer application."""
     help: str
     epilog: str | None = None
-    kind: type[TyperCommand] = TyperCommand
+    kind: str = "typer.core:TyperCommand"
+    """``module:attribute`` of its class."""
 
     def load(self, name: str) -> Any:
         """Import the command."""
-        module, _, attribute = self.target.partition(":")
-        found = getattr(import_module(module), attribute)
+        found = resolve_name(self.target)
         if not isinstance(found, typer.Typer):
             app = typer.Typer(add_completion=False)
-            app.command(name, epilog=self.epilog, cls=self.kind)(found)
+            app.command(name, epilog=self.epilog, cls=resolve_name(self.kind))(found)
             found = app
         return get_command(found)
 

@@ -172,47 +172,6 @@ VerboseOption = Annotated[
         "--verbose", "-v", count=True, help="Show every check; twice also reasons and sources.", rich_help_panel=OUTPUT
     ),
 ]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODULE:FUNCTION",
-        help="Also examine your model: a function in the target environment that returns it. Requires --data.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
-]
-DataOption = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        metavar="MODULE:FUNCTION",
-        help="Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
-]
-StepsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--steps",
-        min=0,
-        max=10_000,
-        help="Number of training steps for your model. \\[default: 8]",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
-]
-StepsPerEpochOption = Annotated[
-    int | None,
-    typer.Option(
-        "--steps-per-epoch",
-        min=1,
-        help="`steps_per_epoch` to use for infinite datasets.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
-]
 CaseTimeoutOption = Annotated[
     float | None,
     typer.Option(
@@ -220,27 +179,6 @@ CaseTimeoutOption = Annotated[
         min=1,
         callback=check_time_limit,
         help="Time limit for each case, in seconds. \\[default: that of its scenario]",
-        show_default=False,
-        rich_help_panel=ADVANCED,
-    ),
-]
-FitArgumentsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--fit-arguments",
-        metavar="MODULE:FUNCTION",
-        help="Other arguments of your `fit`: a function that returns them in a dictionary.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
-]
-ModelTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--model-timeout",
-        min=1,
-        callback=check_time_limit,
-        help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
         rich_help_panel=ADVANCED,
     ),

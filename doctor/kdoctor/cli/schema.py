@@ -24,10 +24,8 @@ DOCUMENTS: Mapping[str, str] = {
     "rollback": "kdoctor.rollback.document:RollbackPlan",
     "history": "kdoctor.history.schema:export_schema",
     "list": "kdoctor.engine.listing:Listing",
-    "lint": "kdoctor_lint.report.json:Lint",
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",
-    "diagnosis": "kdoctor.diagnose.model:Diagnosis",
 }
 """Name of a document of kdoctor's own to its model, or to a function that returns its schema."""
 

@@ -17,17 +17,6 @@ from kdoctor.facts.gpus import (
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.imported import ImportedLines, UnreadLine
-from kdoctor.facts.job import (
-    JobComparison,
-    JobData,
-    JobEvaluation,
-    JobMemory,
-    JobModel,
-    JobOption,
-    JobProblem,
-    JobRun,
-    JobTraining,
-)
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.node import Launcher, Node
@@ -51,8 +40,7 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics",
     "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair",
-    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines", "JobComparison", "JobData",
-    "JobEvaluation", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines",     "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library",
     "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
     "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",

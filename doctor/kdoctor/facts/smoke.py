@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Unavailable
-from kdoctor.facts.job import JobRun
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited without a
@@ -151,8 +150,8 @@ class SmokeCase:
     device; None if it was not compared or is not finite."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """Measures that are specific to this scenario, by the names in its program's docstring; None is not finite."""
-    job: JobRun | None = None
-    """The examination of the user's model and data, for the scenario that does it."""
+    job: Any = None
+    """What a plugin's scenario reports beyond these fields. The plugin gives it a type when its checks read it."""
     build_s: float | None = None
     """Seconds to build the strategy, the model and the optimizer."""
     first_step_s: float | None = None

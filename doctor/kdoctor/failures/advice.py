@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from kdoctor.check import Check
 from kdoctor.failures.known import KnownFailure
-from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.smoke.scenario import Scenario
 
 
@@ -45,7 +44,7 @@ def _commands(checks: Iterable[Check], scenarios: Mapping[str, Scenario]) -> Ite
         scenario = scenarios.get(check.scenario or "")
         if scenario is None or scenario.tier == "quick":
             selected.append(check)
-        elif scenario.id != OWN_MODEL:
+        elif not scenario.asked_by:
             slower.append(scenario.id.removeprefix("smoke."))
     if selected:
         trains = any(check.scenario for check in selected)

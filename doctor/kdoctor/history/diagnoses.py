@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import platform
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from kdoctor.diagnose.model import Diagnosis
 from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.read import NO_RUN
@@ -16,26 +15,24 @@ from kdoctor.history.store import opened, pack, writing
 _COLUMNS = "run, made_at, host, conclusion, cause, logs, diagnosis"
 
 
-def keep_diagnosis(diagnosis: Diagnosis, environ: Mapping[str, str]) -> str | None:
+def keep_diagnosis(
+    *, conclusion: str, cause: str, logs: Iterable[str], document: str, environ: Mapping[str, str]
+) -> str | None:
     """Record a diagnosis. A history that cannot be written does not fail the command.
 
     Args:
-        diagnosis: what was found.
+        conclusion: how it ended.
+        cause: the id of the first cause; empty without one.
+        logs: names of the logs.
+        document: all of it, as JSON.
         environ: names the database.
 
     Returns:
         Why it could not be recorded, or None.
     """
     host = platform.node()
-    first = diagnosis.first
-    row = (
-        dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
-        host,
-        diagnosis.conclusion,
-        first.id if first else "",
-        ", ".join(log.name for log in diagnosis.logs),
-        pack(diagnosis.to_json()),
-    )
+    made_at = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
+    row = (made_at, host, conclusion, cause, ", ".join(logs), pack(document))
     try:
         with opened(history_file(environ), create=True) as connection, writing(connection):
             before = connection.execute("SELECT max(id) FROM runs WHERE host = ?", (host,)).fetchone()[0]

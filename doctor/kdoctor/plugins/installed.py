@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from kdoctor.errors import UsageError
 
 Group = Literal[
-    "api", "check-options", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
-    "formats", "importers", "matrices", "probes", "scenarios",
+    "api", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
+    "formats", "importers", "matrices", "options", "probes", "scenarios", "tools",
 ]  # fmt: skip
 """Names of the groups without their prefix. docs/plugins.md says what each of them takes."""
 GROUPS: tuple[Group, ...] = get_args(Group)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_own_model
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_scenario
 from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
@@ -23,8 +23,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Severity
 from kdoctor.plugins.catalog import Catalog
 from kdoctor.run.session import RequestedTraining
-from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, UserModel
-from kdoctor.smoke.scenario import Strategy, Tier
+from kdoctor.smoke.scenario import AskedTraining, Scenario, Strategy, Tier
 
 _ONE_GPU = "single-gpu-keras"
 
@@ -44,20 +43,21 @@ class Plan:
     command: str = ""
     """The command that runs the same checks again; empty if no command did."""
 
-    def trainings(self, replicas: int | None = None, own: UserModel | None = None) -> list[RequestedTraining]:
+    def trainings(self, replicas: int | None = None, asked: Sequence[AskedTraining] = ()) -> list[RequestedTraining]:
         """The trainings that the checks wait for.
 
         Args:
             replicas: number of logical CPU devices for every training; None follows the checklist.
-            own: the user's own model. Its scenario is left out without it.
+            asked: what options ask for. Other scenarios that need such options are left out.
         """
+        by_id = {training.scenario.id: training.scenario for training in asked}
         return [
             RequestedTraining(
-                scenario=own.of(entry.scenario) if own and entry.scenario.id == OWN_MODEL else entry.scenario,
+                scenario=by_id.get(entry.scenario.id, entry.scenario),
                 replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
             )
             for entry in scenarios_to_run(self.checklist, self.checks)
-            if own or entry.scenario.id != OWN_MODEL
+            if entry.scenario.id in by_id or not entry.scenario.asked_by
         ]
 
 
@@ -72,7 +72,8 @@ class RunOptions:
     gpus: int | None = None
     """The number of usable GPUs to expect, instead of what the checklist says."""
     replicas: int | None = None
-    model: str | None = None
+    asked: Sequence[AskedTraining] = ()
+    """What options of plugins ask for."""
     snapshot: Path | None = None
     fail_on: Severity = Severity.ERROR
     allow_unknown: bool = False
@@ -99,15 +100,20 @@ class RunOptions:
         """The options that narrow the run."""
         parts = [f"--select {item}" for item in self.select] + [f"--skip {item}" for item in self.skip]
         parts += [] if self.smoke else ["--no-smoke"]
-        named = (("gpus", self.gpus), ("replicas", self.replicas), ("model", self.model), ("snapshot", self.snapshot))
-        return " ".join([*parts, *(f"--{name} {value}" for name, value in named if value is not None)])
+        parts += [
+            f"--{name} {value}"
+            for name, value in (("gpus", self.gpus), ("replicas", self.replicas))
+            if value is not None
+        ]
+        parts += [training.options for training in self.asked]
+        return " ".join(parts + ([f"--snapshot {self.snapshot}"] if self.snapshot else []))
 
-    def plan(self, catalog: Catalog, *, own_model: bool = False) -> Plan:
+    def plan(self, catalog: Catalog, recorded: Sequence[Scenario] = ()) -> Plan:
         """Read everything that the run is judged by, so that a broken file ends it before any training.
 
         Args:
             catalog: what may be used.
-            own_model: whether the user's own model is judged, too.
+            recorded: the scenarios of a snapshot that ran because options asked for them.
 
         Raises:
             UsageError: the checklist, its lock or the version matrix is broken, options contradict each other, or
@@ -117,9 +123,11 @@ class RunOptions:
             raise UsageError("--lock cannot be used with --no-lock")
         if self.replicas and self.snapshot:
             raise UsageError("--replicas cannot be used with --snapshot", hint="A snapshot is judged without training.")
+        if self.asked and self.snapshot:
+            raise UsageError(f"{self.asked[0].options.split()[0]} cannot be used with --snapshot")
         checklist = load_checklist(self.checklist, catalog)
-        if own_model:
-            checklist = with_own_model(checklist, catalog)
+        for scenario in (*(training.scenario for training in self.asked), *recorded):
+            checklist = with_scenario(checklist, catalog, scenario)
         if self.gpus is not None:
             checklist = with_gpus(checklist, catalog, self.gpus)
         checks = plan(checklist, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
@@ -195,51 +203,9 @@ def with_matrix(rules: Rules, checks: Sequence[PlannedCheck], file: str | None =
     return replace(rules, matrix=load_matrix(file, os.environ))
 
 
-def own_job(
-    model: str | None,
-    data: str | None,
-    steps: int | None,
-    steps_per_epoch: int | None,
-    deadline_s: float | None,
-    *,
-    fit_arguments: str | None = None,
-    snapshot: Path | None = None,
-) -> UserModel | None:
-    """The user's model and data, if the options name them.
-
-    Raises:
-        UsageError: only one of the two is named, a name is malformed, a snapshot is judged, or there are other options
-            of a model without one.
-    """
-    if model is None and data is None:
-        dependent = {
-            "--steps": steps,
-            "--steps-per-epoch": steps_per_epoch,
-            "--fit-arguments": fit_arguments,
-            "--model-timeout": deadline_s,
-        }
-        given = [name for name, value in dependent.items() if value is not None]
-        if given:
-            example = f"Example: --model job:build --data job:read {given[0]} 20"
-            raise UsageError(
-                f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
-            )
-        return None
-    if model is None or data is None:
-        raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
-    if snapshot:
-        raise UsageError("--model cannot be used with --snapshot")
-    return UserModel(
-        model=model,
-        data=data,
-        fit_arguments=fit_arguments,
-        steps=DEFAULT_STEPS if steps is None else steps,
-        steps_per_epoch=steps_per_epoch,
-        deadline_s=OWN_DEADLINE_S if deadline_s is None else deadline_s,
-    )
-
-
-def has_own_model(facts: Facts) -> bool:
-    """Whether the facts include a run of the user's own model."""
+def recorded_on_request(facts: Facts, catalog: Catalog) -> tuple[Scenario, ...]:
+    """The scenarios in these facts that run only if options ask for them."""
     runs = facts.get(SmokeRuns)
-    return isinstance(runs, SmokeRuns) and OWN_MODEL in runs.runs
+    names = runs.runs if isinstance(runs, SmokeRuns) else ()
+    known = (catalog.scenarios[name] for name in names if name in catalog.scenarios)
+    return tuple(scenario for scenario in known if scenario.asked_by)

@@ -6,7 +6,6 @@ from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.jax_scenarios import ON_JAX, SPEED_EXPECTED
 from kdoctor.smoke.model_scenarios import MODELS
-from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.torch_scenarios import ON_TORCH
 
 SCENARIOS = (
@@ -278,15 +277,5 @@ SCENARIOS = (
     ),
     *ON_JAX,
     *ON_TORCH,
-    _scenario(
-        OWN_MODEL,
-        tier="job",
-        title="The user's model and data",
-        expect="The model is created in the scope, its batch size suits the replicas, and copies of it train a few "
-        "steps on all replicas as on one device.",
-        cases=("own-model",),
-        deadline_s=OWN_DEADLINE_S,
-        typical_s=10.0,
-    ),
 )
 """Offered by the entry point ``kdoctor.scenarios``."""

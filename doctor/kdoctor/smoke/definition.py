@@ -27,6 +27,7 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     deadline_s: float = _DEADLINE_S,
     pair_s: float = 0.0,
     folder: Path | None = None,
+    asked_by: str = "",
 ) -> Scenario:
     """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin."""
     program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
@@ -44,4 +45,5 @@ def define(  # noqa: PLR0913 - the fields of a scenario
         framework=framework,
         typical_s=typical_s,
         pair_s=pair_s,
+        asked_by=asked_by,
     )

@@ -10,8 +10,7 @@ ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
 
 Tier = Literal["quick", "standard", "full", "job"]
 """How thorough a run is: ``quick`` takes seconds, for every job; ``standard`` a minute, after a change; ``full`` tests
-everything. Each tier includes the quicker ones. ``job`` is the user's model and data, which run only if they are
-given."""
+everything. Each tier includes the quicker ones. A scenario of ``job`` runs only if it is asked for."""
 
 TIERS: tuple[Tier, ...] = tuple(tier for tier in get_args(Tier) if tier != "job")
 
@@ -67,3 +66,15 @@ class Scenario:
     """Additional seconds for each pair of three replicas or more, measured on CPU replicas."""
     settings: tuple[tuple[str, str | int | None], ...] = ()
     """Additional settings for the cases, by name."""
+    asked_by: str = ""
+    """The command whose options ask for it and say what to train; empty if a checklist or its name may."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedTraining:
+    """A scenario that the options of a plugin ask for (entry point ``kdoctor.options``)."""
+
+    scenario: Scenario
+    """With the settings from the options."""
+    options: str
+    """How the history names a run with it, such as ``--model jobs.train:build``."""

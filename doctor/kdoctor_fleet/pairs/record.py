@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.output import write_atomically
+from kdoctor.version import __version__
 from kdoctor_fleet.names import MOST_NODES
 from kdoctor_fleet.pairs.schedule import Trial
 from kdoctor_fleet.run_record import read_record

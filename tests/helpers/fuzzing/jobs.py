@@ -21,11 +21,6 @@ from helpers.fuzzing.mutation import mutated_json
 from helpers.fuzzing.using import NOW, REPOSITORY, Reader, catalog
 from helpers.machine import context
 from helpers.smoke import session
-from kdoctor.cli import mcp
-from kdoctor.diagnose.diagnose import diagnose
-from kdoctor.diagnose.inputs import logs_of
-from kdoctor.diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
-from kdoctor.diagnose.report.formats import render as render_diagnosis
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.report.json import make_document
@@ -34,6 +29,10 @@ from kdoctor.run.session import Collected
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.testing import fact_table
+from kdoctor_diagnose.diagnose import diagnose
+from kdoctor_diagnose.inputs import logs_of
+from kdoctor_diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
+from kdoctor_diagnose.report.formats import render as render_diagnosis
 from kdoctor_fleet.diff import compare_files
 from kdoctor_fleet.document import make_document as fleet_document
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
@@ -48,6 +47,7 @@ from kdoctor_fleet.probes.job_hosts.probe import _MalformedError, _tasks
 from kdoctor_fleet.read import UnusableError, find_report, gather
 from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
+from kdoctor_mcp import server as mcp
 from kdoctor_watch.settings import plan_of as plan_of_watch
 from kdoctor_watch.testing import healthy_watched
 
@@ -55,7 +55,7 @@ from kdoctor_watch.testing import healthy_watched
 @cache
 def _logs() -> Sequence[bytes]:
     """Logs of public reports, and one of a healthy job."""
-    folder = REPOSITORY / "tests/kdoctor/diagnose"
+    folder = REPOSITORY / "tests/kdoctor_diagnose"
     reports = yaml.safe_load((folder / "reports.yaml").read_text(encoding="utf-8"))
     return [*(report["log"].encode() for report in reports), (folder / "healthy.txt").read_bytes()]
 

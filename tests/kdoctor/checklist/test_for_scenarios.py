@@ -6,7 +6,7 @@ from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typi
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
 from kdoctor.plugins.catalog import Catalog, load_catalog
-from kdoctor.smoke.own_model import OWN_MODEL
+from kdoctor_job.own_model import OWN_MODEL
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
 

@@ -7,7 +7,6 @@ import pytest
 from helpers.command import kdoctor
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.errors import UsageError
-from kdoctor.run.plan import own_job
 
 NO_TRAINING = ("check", "-c", "cpu-smoke", "--no-smoke")
 SNAPSHOT = ("--snapshot", "node.json")
@@ -35,17 +34,6 @@ def test_useless_option_is_refused(arguments: tuple[str, ...], named: str) -> No
     done = kdoctor(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert named in done.stderr
-
-
-@pytest.mark.parametrize("values", [(3, None, None), (None, 4, None), (None, None, 5.0), (0, 4, 5.0)])
-def test_options_of_a_model_require_it(values: tuple[int | None, int | None, float | None]) -> None:
-    with pytest.raises(UsageError, match="--model\n"):
-        own_job(None, None, *values)
-    assert own_job(None, None, None, None, None) is None
-    with pytest.raises(UsageError, match="--fit-arguments requires --model"):
-        own_job(None, None, None, None, None, fit_arguments="job:arguments")
-    with pytest.raises(UsageError, match=r"--fit-arguments job.py: expected"):
-        own_job("job:build", "job:read", None, None, None, fit_arguments="job.py")
 
 
 def test_only_given_options_are_refused() -> None:

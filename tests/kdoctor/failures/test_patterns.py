@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from kdoctor.diagnose.recogniser import ERRORS, VERSIONS
-from kdoctor.diagnose.triggers import trigger_of
 from kdoctor.failures.known import load_failures
 from kdoctor.failures.pattern import literals, problems_of, readable, squeezed, tokens
+from kdoctor_diagnose.recogniser import ERRORS, VERSIONS
+from kdoctor_diagnose.triggers import trigger_of
 
 PATTERNS = sorted(
     {

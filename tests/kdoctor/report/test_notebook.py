@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
-from kdoctor.api.preflight import Preflight
 from kdoctor.engine.report import Report
 from kdoctor.model import Severity
+from kdoctor_job.preflight import Preflight
 
 
 class Output(HTMLParser):

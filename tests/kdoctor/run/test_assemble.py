@@ -15,7 +15,6 @@ import kdoctor
 from helpers.command import kdoctor as run_kdoctor
 from helpers.facts import cpu_host, packages
 from helpers.judging import TODAY
-from kdoctor.api import preflight
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import check, record, rollback, smoke
 from kdoctor.facts import FactGroup, SmokeRuns
@@ -31,6 +30,7 @@ from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
+from kdoctor_job import preflight
 
 STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
 JOB = """\

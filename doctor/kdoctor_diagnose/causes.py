@@ -1,0 +1,313 @@
+"""Orders what was found in logs into causes and consequences. It is pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
+from kdoctor.failures.tables import described
+from kdoctor_diagnose.endings import hangs
+from kdoctor_diagnose.recogniser import EXCEPTION
+from kdoctor_diagnose.scan import ErrorLine, Event, Scan
+
+FATAL = frozenset({"crash", "hang"})
+_MILD = ("silent", "registration", "slow", "harmless")
+_CAN_END = frozenset({"registration", "silent", "slow"})
+_CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
+_FAILED = 5
+"""Score from which a line is a failure and not a warning."""
+_SHOWN = 6
+"""Lines that are shown where nothing is recognised."""
+_NEAR = 60
+"""Lines between a traceback and the message that explains it."""
+_WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
+"""Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
+_END = 20
+"""Lines with which a log ends."""
+_GENERIC = re.compile(
+    r"The above exception was the direct"
+    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
+)
+"""Errors that only wrap another one."""
+
+
+@dataclass
+class Group:
+    """The lines of one failure."""
+
+    failure: KnownFailure
+    first: Event
+    events: list[Event]
+    reasons: list[str] = field(default_factory=list)
+    against: list[str] = field(default_factory=list)
+    alternatives: list[str] = field(default_factory=list)
+    followers: list[Group] = field(default_factory=list)
+    doubts: int = 0
+
+    @property
+    def fatal(self) -> bool:
+        """Whether it ends a job."""
+        return self.failure.kind in FATAL
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure it is that this is the cause."""
+        place = _CERTAINTIES.index(self.failure.certainty) - self.doubts
+        return _CERTAINTIES[max(0, min(place, len(_CERTAINTIES) - 1))]
+
+    @property
+    def count(self) -> int:
+        """Lines with its message."""
+        return sum(event.count for event in self.events)
+
+
+@dataclass
+class Verdict:
+    """Causes, what else was seen, and what was ruled out."""
+
+    causes: list[Group]
+    also: list[Group]
+    ruled_out: dict[str, str]
+    unknown: list[ErrorLine]
+    """The lines that look like a failure which is not known, the first failure first."""
+
+
+def conclude(found: Scan, known: KnownFailures) -> Verdict:
+    """The causes among what was found."""
+    events = [*found.events, *hangs(found, known)]
+    ruled_out: dict[str, str] = {}
+    possible = [event for event in events if not _is_ruled_out(event, found, ruled_out)]
+    groups = _grouped(_most_specific(possible, found))
+    for group in groups:
+        _weigh(group, found)
+    order = _order(found)
+    ruled_out |= {group.failure.id: "training went on" for group in groups if _went_on(group, found)}
+    groups = [group for group in groups if not _went_on(group, found)]
+    groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
+    unknown = _unknown(found, groups)
+    roots = _fold(groups, order)
+    fatal = [group for group in roots if group.fatal]
+    mild = [group for group in roots if not group.fatal]
+    failed = next((line for line in unknown if line.score > _FAILED), None)
+    if failed and not fatal:
+        return Verdict([], mild, ruled_out, unknown)
+    follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
+    if follows and failed and order(failed) < order(fatal[0].first):
+        return Verdict([], [*fatal, *mild], ruled_out, unknown)
+    mild.sort(key=lambda group: _MILD.index(group.failure.kind))
+    if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):
+        # What ended the job is not sure, but this is wrong with it.
+        mild[0].followers += fatal
+        mild[0].against.append("the log does not show that it ended the job")
+        return Verdict(mild, [], ruled_out, [])
+    if fatal or mild:
+        return Verdict(fatal or mild, mild if fatal else [], ruled_out, [])
+    # A line that may be a mere warning is the failure only if the log ends with it.
+    return Verdict([], [], ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+
+
+def _went_on(group: Group, found: Scan) -> bool:
+    """Whether a job that waited then trained on. Progress can be written late, so a certain end stays one."""
+    is_wait = group.failure.kind == "hang" and group.failure.certainty != _CERTAINTIES[-1]
+    return is_wait and all(event.last < found.progress.get(event.log, 0) and not event.at_end for event in group.events)
+
+
+def _is_echo(group: Group) -> bool:
+    """Whether a failure only says that there was another one."""
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _is_too_slow(end: Group, cause: Group) -> bool:
+    """Whether a job may have run into its time limit because it trained slowly, such as without its GPUs."""
+    return end.failure.ends_a_slow_job and cause.failure.kind in ("registration", "slow")
+
+
+def _can_end(group: Group, found: Scan) -> bool:
+    """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
+    trained = group.first.line < found.progress.get(group.first.log, 0)
+    return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
+
+
+def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
+    failure = event.failure
+    row = described(failure, event.values.get("code"))
+    if row is not None and row.harmless:
+        return True
+    if failure.clue_needed and failure.id not in found.clues:
+        return True
+    if _is_denied(event, found) and not _is_explained(found.denied[failure.id], found):
+        ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
+        return True
+    for package, versions in failure.needs.items():
+        version = found.versions.get(package)
+        if version and not fits(version, versions):
+            ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
+            return True
+    return False
+
+
+def _is_denied(event: Event, found: Scan) -> bool:
+    """Whether a line rules a failure out. A job that was stuck, went on and is stuck again did not go on."""
+    if event.failure.id not in found.denied:
+        return False
+    log, line = found.denied_last[event.failure.id]
+    return event.failure.kind != "hang" or event.log != log or event.last < line
+
+
+def _is_explained(text: str, found: Scan) -> bool:
+    """Whether a line only shows what followed from another failure, as a kill does from a time limit."""
+    names = {event.failure.id for event in found.events if event.text == text}
+    certain = [event.failure for event in found.events if event.failure.certainty == _CERTAINTIES[-1]]
+    return any(names & set(failure.explains) for failure in certain)
+
+
+def fits(version: str, versions: str) -> bool:
+    """Whether a version is among some, as PEP 440 says. A version that is not one might be."""
+    try:
+        return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    except ValueError:  # not a version, or one of thousands of digits
+        return True
+
+
+def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[str]]]:
+    """Of the failures of a line the one with a clue or else the longest message, and the others of equal weight."""
+    lines: dict[tuple[int, int, str], list[Event]] = {}
+    for event in events:
+        lines.setdefault((event.log, event.line, event.text), []).append(event)
+    chosen = []
+    for alike in lines.values():
+        if any(event.failure.harmless for event in alike):
+            continue
+        explained = {name for event in alike for name in event.failure.explains}
+        alike.sort(
+            key=lambda event: (
+                event.failure.id not in found.clues,
+                event.failure.id in explained,
+                bool(event.failure.table),
+                -event.weight,
+                bool(event.failure.needs),
+            )
+        )
+        best = alike[0]
+        others = [event.failure.id for event in alike[1:] if event.weight == best.weight]
+        chosen.append((best, [] if best.failure.id in found.clues else others))
+    return chosen
+
+
+def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
+    groups: dict[str, Group] = {}
+    for event, others in events:
+        group = groups.setdefault(event.name, Group(event.failure, event, []))
+        group.events.append(event)
+        group.alternatives = list(dict.fromkeys([*group.alternatives, *others]))
+    return list(groups.values())
+
+
+def _weigh(group: Group, found: Scan) -> None:
+    """Reasons for and against a failure."""
+    failure, first = group.failure, group.first
+    if failure.id in found.clues:
+        group.reasons.append("other lines of the log name the same cause")
+        group.doubts -= 1
+    for package, versions in failure.needs.items():
+        version = found.versions.get(package)
+        if version:
+            group.reasons.append(f"{package} {version} is affected ({versions})")
+        else:
+            group.against.append(f"the log has no version of {package}; {versions} is affected")
+    if group.alternatives:
+        group.doubts += 1
+    progress = found.progress.get(first.log, 0)
+    if group.fatal and not failure.follows and progress > max(event.last for event in group.events):
+        group.against.append(f"training went on until line {progress}")
+        group.doubts += 1
+    if failure.follows:
+        group.doubts += 1
+
+
+def _order(found: Scan) -> _Order:
+    """By time if every failure has one, and by place otherwise."""
+    events = [*found.events]
+    return _Order(by_time=len(found.names) > 1 and all(event.time is not None for event in events))
+
+
+@dataclass
+class _Order:
+    by_time: bool
+
+    def __call__(self, item: Event | ErrorLine) -> tuple[bool, float, int, int]:
+        # A job that waits may wait for one that failed later.
+        waits = isinstance(item, Event) and item.at_end
+        return (waits, item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
+
+
+def _fold(groups: list[Group], order: _Order) -> list[Group]:
+    """The groups that no other explains, with what they explain, in order."""
+    explained: dict[int, Group] = {}
+    for cause in groups:
+        for group in groups:
+            if group.failure.id in cause.failure.explains and _root(cause, explained) is not group:
+                explained.setdefault(id(group), cause)
+    roots = [group for group in groups if id(group) not in explained]
+    fatal = [group for group in roots if group.fatal]
+    surest = max(fatal, key=lambda group: _CERTAINTIES.index(group.failure.certainty), default=None)
+    first = next((group for group in fatal if not group.failure.follows), surest)
+    for group in fatal:
+        # What came before it and is contradicted is not its consequence.
+        is_before = first is not None and group.against and order(group.first) < order(first.first)
+        if first is not None and group is not first and (group.failure.follows or not is_before):
+            explained[id(group)] = first
+    for group in groups:
+        root = _root(group, explained)
+        if root is not group:
+            root.followers.append(group)
+    return [group for group in groups if id(group) not in explained]
+
+
+def _root(group: Group, explained: Mapping[int, Group]) -> Group:
+    """What explains a group in the end. There are no cycles, since a root is never explained by its consequences."""
+    while id(group) in explained:
+        group = explained[id(group)]
+    return group
+
+
+def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
+    """The lines of the traceback that begins after a line."""
+    log, line = place
+    for error in errors:
+        if error.log == log and line < error.line < line + _NEAR:
+            yield error
+            if error.score == EXCEPTION:
+                return
+
+
+def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
+    """The lines that look like a failure and that no recognised message explains."""
+    # A traceback comes before the message that explains it. The cause comes before a mere consequence.
+    known = [
+        (event.log, event.line if group.failure.follows else event.line - _NEAR, event.line + _NEAR)
+        for group in groups
+        for event in group.events
+        if group.fatal
+    ]
+    order = _order(found)
+    ignored = {id(error) for place in found.ignored for error in _traceback_after(place, found.errors)}
+    lines = [
+        error
+        for error in sorted(found.errors, key=order)
+        if not _GENERIC.search(error.text)
+        and id(error) not in ignored
+        and error.line >= found.progress.get(error.log, 0)  # otherwise training went on
+        and not any(log == error.log and start < error.line < end for log, start, end in known)
+    ]
+    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
+    best = max((error.score for error in lines), default=0)
+    first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
+    rest = [error for error in lines if error.score < best or error not in first]
+    shown = [*first, *sorted(rest, key=lambda error: -error.score)]
+    return list({error.text: error for error in reversed(shown)}.values())[::-1][:_SHOWN] if best > _FAILED - 2 else []

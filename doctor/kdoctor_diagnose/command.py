@@ -1,0 +1,105 @@
+"""``kdoctor diagnose``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.options import (
+    OUTPUT,
+    OutputOption,
+    PluginOption,
+    PythonOption,
+    VerboseOption,
+    check_time_limit,
+    format_option,
+)
+from kdoctor.cli.stderr import show, standard_input
+from kdoctor.engine.exit_codes import EXIT_FAIL
+from kdoctor.errors import UsageError
+from kdoctor.history.diagnoses import keep_diagnosis
+from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.plugins.catalog import load_catalog, load_probes
+from kdoctor.run.log import warn
+from kdoctor.text.canvas import PLAIN, canvas_for
+from kdoctor_diagnose.confirm import confirm
+from kdoctor_diagnose.diagnose import TIMEOUT_S
+from kdoctor_diagnose.diagnose import diagnose as diagnose_logs
+from kdoctor_diagnose.inputs import logs_of
+from kdoctor_diagnose.model import Diagnosis
+from kdoctor_diagnose.report.formats import FORMATS, render
+
+
+def diagnose(
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LOG", help="Logs, notebooks, .gz files or folders of one job; - for stdin.", show_default=False
+        ),
+    ] = None,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also run the checks that confirm the cause on this machine.")
+    ] = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        format_option(FORMATS, OUTPUT),
+    ] = None,
+    output: OutputOption = None,
+    verbose: VerboseOption = 0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1, callback=check_time_limit, help="Time limit for reading the logs, and for --check, in seconds."
+        ),
+    ] = TIMEOUT_S,
+    python: PythonOption = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep the diagnosis in the run history, with the run before it.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Find out from its logs why a job failed.
+
+    It names the first known failure with the line that shows it, what to do, and
+    the checks that confirm it. Name the logs of all processes of the job, and the
+    kernel log (dmesg) if there is one. Logs are only read.
+
+    Exit codes: 0 a cause was found, or the logs show no failure; 1 the failure is
+    not known, or only what followed from it is in the logs; 2 usage error.
+    """
+    if not logs:
+        raise UsageError("no logs given", hint="Example: kdoctor diagnose train.log")
+    outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
+    catalog = load_catalog(plugin or ())
+    found, notes = logs_of(logs, standard_input())
+    diagnosis = diagnose_logs(found, catalog.checks, catalog.scenarios, notes=notes, timeout_s=timeout)
+    if check and diagnosis.causes:
+        probes = load_probes(plugin or ())
+        diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
+    if keep and (note := _keep(diagnosis)):
+        warn(f"kdoctor: {note}")
+    for item in outputs.files:
+        write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
+    canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)
+    show(render(diagnosis, outputs.stdout, canvas))
+    if diagnosis.conclusion in ("not-recognised", "consequence"):
+        raise typer.Exit(EXIT_FAIL)
+
+
+def _keep(diagnosis: Diagnosis) -> str | None:
+    first = diagnosis.first
+    return keep_diagnosis(
+        conclusion=diagnosis.conclusion,
+        cause=first.id if first else "",
+        logs=[log.name for log in diagnosis.logs],
+        document=diagnosis.to_json(),
+        environ=os.environ,
+    )

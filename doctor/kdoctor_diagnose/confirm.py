@@ -1,0 +1,73 @@
+"""Runs the checks that confirm a diagnosis on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.judge import PlannedCheck
+from kdoctor.engine.report import Result
+from kdoctor.model import Assumptions, Severity
+from kdoctor.plugins.catalog import Catalog
+from kdoctor.probes.probe import Probe
+from kdoctor.report.phrases import describe_reason
+from kdoctor.run.assemble import build_report
+from kdoctor.run.plan import Plan, today, with_matrix
+from kdoctor.run.session import RequestedTraining, examination
+from kdoctor_diagnose.model import Confirmation, Diagnosis
+
+_REPLICAS = 2
+"""Logical CPU devices of the trainings: a defect of the packages shows there, too."""
+_TIER = "quick"
+
+
+def confirm(
+    diagnosis: Diagnosis, catalog: Catalog, probes: Sequence[Probe], *, python: str | None, timeout_s: float
+) -> Diagnosis:
+    """The diagnosis with what the confirming checks found. Longer trainings are left to the commands that it names.
+
+    Args:
+        diagnosis: the causes name the checks.
+        catalog: all checks and scenarios.
+        probes: what reads the machine.
+        python: the interpreter of the job, as for ``kdoctor check --python``.
+        timeout_s: time limit of the whole run.
+    """
+    causes = {check: cause.id for cause in reversed(diagnosis.causes) for check in cause.checks}
+    checks = [check for check in catalog.closure(causes) if _is_quick(check.scenario, catalog)]
+    planned = tuple(PlannedCheck(check=check, severity=check.severity) for check in checks)
+    if not planned:
+        return diagnosis
+    checklist = Checklist(
+        name="diagnose", version=1, owner="kdoctor", source="kdoctor diagnose", assumptions=Assumptions(), entries=()
+    )
+    rules = checklist.rules(today=today(), fail_on=Severity.ERROR, allow_unknown=True)
+    plan = Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
+    scenarios = dict.fromkeys(check.scenario for check in checks if check.scenario)
+    with examination(probes, python, timeout_s) as examined:
+        examined.run([RequestedTraining(scenario=catalog.scenarios[name], replicas=_REPLICAS) for name in scenarios])
+    report = build_report(examined.collected, plan, use_history=False)
+    found = [
+        Confirmation(cause=causes[result.id], check=result.id, status=result.status.value, observed=_observed(result))
+        for result in report.results
+        if result.id in causes
+    ]
+    return diagnosis.model_copy(update={"confirmations": found})
+
+
+def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
+    if scenario is None:
+        return True
+    known = catalog.scenarios.get(scenario)
+    return known is not None and known.tier == _TIER and not known.asked_by
+
+
+def _observed(result: Result) -> str:
+    """What a check found, in one line."""
+    return "; ".join(_parts(result)) or describe_reason(result) or result.title
+
+
+def _parts(result: Result) -> Iterator[str]:
+    yield from (f"{item.finding.subject}: {item.finding.observed}" for item in result.findings)
+    if not result.findings:
+        yield from (f"{item.subject}: {item.observed}" for item in result.evidence)

@@ -1,0 +1,161 @@
+"""From logs to a diagnosis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from kdoctor.check import Check
+from kdoctor.errors import UsageError
+from kdoctor.failures.advice import Advice, advise
+from kdoctor.failures.known import KnownFailures, load_failures, source_link
+from kdoctor.failures.tables import described
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.text.wrap import shorten
+from kdoctor.version import __version__
+from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
+from kdoctor_diagnose.inputs import Log
+from kdoctor_diagnose.model import (
+    Cause,
+    Conclusion,
+    Diagnosis,
+    Follower,
+    LogSummary,
+    Place,
+    RuledOut,
+    Step,
+)
+from kdoctor_diagnose.recogniser import Recogniser
+from kdoctor_diagnose.scan import ErrorLine, Event, Scan, scan
+
+MOST_BYTES = 16 << 30
+TIMEOUT_S = 600.0
+_QUOTED = 400
+"""Characters of a line that are quoted."""
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[KnownFailures, Recogniser]:
+    known = load_failures()
+    return known, Recogniser(known.failure_modes)
+
+
+def diagnose(
+    logs: Sequence[Log],
+    checks: Mapping[str, Check],
+    scenarios: Mapping[str, Scenario],
+    *,
+    notes: Sequence[str] = (),
+    timeout_s: float = TIMEOUT_S,
+) -> Diagnosis:
+    """The diagnosis of one job.
+
+    Args:
+        logs: the logs of the job.
+        checks: all checks, of which the causes name those that confirm them.
+        scenarios: all scenarios.
+        notes: what the caller left out.
+        timeout_s: when to stop reading.
+
+    Raises:
+        UsageError: the logs are empty, or none can be read.
+    """
+    known, recogniser = _shipped()
+    found = scan(logs, recogniser, most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
+    _refuse_empty(found)
+    verdict = conclude(found, known)
+    write = _Writer(found, checks, scenarios)
+    return Diagnosis(
+        schema="kdoctor/diagnosis/v1",
+        kdoctor=__version__,
+        conclusion=_conclusion(verdict, found),
+        causes=[write.cause(group) for group in verdict.causes],
+        also=[write.cause(group) for group in verdict.also],
+        ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
+        lines=[write.place(line) for line in verdict.unknown],
+        versions=dict(sorted(found.versions.items())),
+        logs=[
+            LogSummary(name=name, lines=lines, bytes=size)
+            for name, lines, size in zip(found.names, found.lines, found.sizes, strict=True)
+        ],
+        notes=[*notes, *found.notes],
+    )
+
+
+def _refuse_empty(found: Scan) -> None:
+    if not any(found.sizes):
+        empty = f"{found.names[0]}: the log is empty" if len(found.names) == 1 else "the logs are empty"
+        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
+
+
+def diagnose_text(
+    text: str, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], *, name: str = "text"
+) -> Diagnosis:
+    """The diagnosis of a text, such as an exception."""
+    content = text.encode("utf-8", "replace")
+    return diagnose([Log(name, lambda: iter([content]))], checks, scenarios)
+
+
+def _conclusion(verdict: Verdict, found: Scan) -> Conclusion:
+    if verdict.causes:
+        first = verdict.causes[0].failure
+        is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
+        return "cause" if is_known else "consequence"
+    return "not-recognised" if verdict.unknown else "no-failure"
+
+
+class _Writer:
+    """Writes the parts of a diagnosis."""
+
+    def __init__(self, found: Scan, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]) -> None:
+        self._found = found
+        self._checks = checks
+        self._scenarios = scenarios
+
+    def cause(self, group: Group) -> Cause:
+        """A cause with what to do about it."""
+        failure, first = group.failure, group.first
+        row = described(failure, first.values.get("code"))
+        advice = advise(failure, self._checks, self._scenarios)
+        return Cause(
+            id=failure.id if row is None else f"{failure.id}_{row.code}",
+            kind=failure.kind,
+            symptom=failure.symptom if row is None else row.title,
+            cause=failure.cause if row is None else row.cause,
+            certainty=group.certainty,
+            reasons=group.reasons,
+            against=group.against,
+            alternatives=group.alternatives,
+            first=self.place(first),
+            count=group.count,
+            ranks=list(dict.fromkeys(event.rank for event in group.events if event.rank)),
+            values=first.values,
+            fix=self._fix(group, advice),
+            checks=list(advice.checks),
+            commands=list(advice.commands),
+            sources=[source_link(source) for source in failure.source],
+            followed_by=[self._follower(follower) for follower in group.followers],
+        )
+
+    def _fix(self, group: Group, advice: Advice) -> list[Step]:
+        """What to do, for the versions in the log."""
+        versions = self._found.versions
+        steps = [
+            Step(do=fix.do, commands=fix.commands)
+            for fix in group.failure.fix
+            if all(package in versions and fits(versions[package], which) for package, which in fix.when.items())
+        ]
+        return steps[:1] or ([Step(do=advice.remedy)] if advice.remedy else [])
+
+    def _follower(self, group: Group) -> Follower:
+        place = self.place(group.first)
+        row = described(group.failure, group.first.values.get("code"))
+        symptom = group.failure.symptom if row is None else row.title
+        return Follower(id=group.failure.id, symptom=symptom, count=group.count, first=place)
+
+    def place(self, item: Event | ErrorLine) -> Place:
+        """Where a line is."""
+        quote = item.quote if isinstance(item, Event) else ""
+        text = shorten(" ".join((quote or item.text).split()), _QUOTED)
+        return Place(log=self._found.names[item.log], line=item.line, rank=item.rank, text=text)

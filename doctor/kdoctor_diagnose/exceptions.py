@@ -1,0 +1,32 @@
+"""The diagnosis of an exception in this process."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import traceback
+from collections.abc import Iterator
+
+from kdoctor.plugins.catalog import load_catalog
+from kdoctor_diagnose.diagnose import diagnose_text
+from kdoctor_diagnose.report.formats import render
+
+_PACKAGES = ("keras", "tensorflow", "jax", "numpy", "protobuf")
+_MOST_CHARACTERS = 200_000
+
+
+def describe_exception(error: BaseException) -> str:
+    """Why an exception was raised, as for a log with its traceback; empty if the failure is not known."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    catalog = load_catalog()
+    log = "\n".join([*_versions(), text[-_MOST_CHARACTERS:]])
+    diagnosis = diagnose_text(log, catalog.checks, catalog.scenarios, name="traceback")
+    return render(diagnosis, "terminal") if diagnosis.conclusion == "cause" else ""
+
+
+def _versions() -> Iterator[str]:
+    """The installed releases, which decide between causes."""
+    for package in _PACKAGES:
+        try:
+            yield f"{package}=={importlib.metadata.version(package)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue

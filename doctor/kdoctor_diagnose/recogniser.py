@@ -1,0 +1,143 @@
+"""Recognises the messages of the known failures, versions, and lines that look like a failure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from kdoctor.failures.known import KnownFailure
+from kdoctor.failures.pattern import weight
+from kdoctor_diagnose.triggers import compile_triggers, trigger_of
+
+Role = Literal["message", "clue", "unless", "version", "error", "ignored"]
+
+_NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
+VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("keras", ("eras==", "eras-", "eras@"), rf"\bkeras(?:==|@|-){_NUMBER}"),
+    ("keras", ("eras version", "eras Version"), rf"\b[Kk]eras [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    (
+        "tensorflow",
+        ("flow==", "flow-2", "flow-cpu", "flow_cpu", "flow-gpu", "flow@"),
+        rf"\btensorflow(?:[_-]cpu|[_-]gpu)?(?:==|@|-){_NUMBER}",
+    ),
+    ("tensorflow", ("low version", "low Version"), rf"\b[Tt]ensor[Ff]low [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    ("tensorflow", ("TF version", "TF Version"), rf"\bTF [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    ("numpy", ("numpy==", "numpy-"), rf"\bnumpy(?:==|-){_NUMBER}"),
+    ("numpy", ("run in NumPy",), rf"cannot be run in NumPy {_NUMBER}"),
+    ("protobuf", ("protobuf==", "protobuf-"), rf"\bprotobuf(?:==|-){_NUMBER}"),
+    ("jax", ("jax==", "jax-"), rf"\bjax(?:==|-){_NUMBER}"),
+    ("nccl", ("NCCL version",), rf"NCCL version {_NUMBER}"),
+    ("driver", ("Driver Version",), rf"Driver Version: {{0,2}}{_NUMBER}"),
+)
+"""Packages, the triggers, and the patterns of messages that name their version."""
+
+_EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
+_STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
+"""One of the errors of TensorFlow that it lists after the number of root errors."""
+EXCEPTION = 9
+"""The score of the last line of a traceback."""
+_LEVELS = "ERROR|FATAL|CRITICAL"
+_LEVEL = rf"(?!ERROR: pip's )(?:(?:^|(?<=\d ))(?:{_LEVELS})\b|\b(?:{_LEVELS})(?=[\"\]:|),]|\s[-\s\[]|$))"
+"""The level of a line, not a word in a sentence."""
+ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
+    (
+        EXCEPTION,
+        ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
+        rf"^[\s>|]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?[A-Z]\w{{0,60}}{_EXCEPTION_NAME}(?::|$)",
+    ),
+    (8, ("what():",), r"^ *what\(\): "),
+    (7, ("terminate called",), r"terminate called after throwing"),
+    (8, ("Check failed",), r"Check failed: "),
+    (8, ("LLVM ERROR",), r"LLVM ERROR: "),
+    (8, ("Non-OK-status",), r"Non-OK-status: "),
+    (7, ("Segmentation fault",), r"Segmentation fault"),
+    (7, ("Fatal Python",), r"Fatal Python error: "),
+    (7, ("core dumped",), r"\(core dumped\)"),
+    (8, (") INVALID_", ") INTERNAL", ") UNIMPL", ") NOT_FOUND", ") UNKNOWN:", ") FAILED_"), _STATUS),
+    (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
+    (
+        6,
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", ": F tensorflow/", ": F external/"),
+        r"^F\d{4} |: F (?:tensorflow|external)/",
+    ),
+    (5, ("Traceback",), r"Traceback \(most recent call last\)"),
+    (
+        6,
+        ("OP_REQUIRES failed",),
+        r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))",
+    ),
+    (6, ("NCCL WARN",), r"NCCL WARN "),
+    (4, ("ErrorMessage",), r"^ErrorMessage "),
+    (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),
+    (3, (": E tensorflow/", ": E external/", "\nE0", "\nE1"), r"^E\d{4} |: E (?:tensorflow|external)/"),
+    (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
+)
+"""How much a line looks like the failure, the triggers, and the pattern."""
+
+_IGNORED = "Exception ignored in"
+"""Python writes it before the traceback of an exception that ends nothing, such as one of a finalizer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A pattern and what it means."""
+
+    role: Role
+    pattern: re.Pattern[str]
+    weight: int
+    failure: KnownFailure | None = None
+    name: str = ""
+    """The package of a version."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule that a line has."""
+
+    rule: Rule
+    match: re.Match[str]
+
+
+class Recogniser:
+    """All rules, found by their triggers."""
+
+    def __init__(self, failures: Iterable[KnownFailure]) -> None:
+        self._by_trigger: defaultdict[str, list[Rule]] = defaultdict(list)
+        for rule, triggers in (*_rules(failures), *_built_in()):
+            for trigger in triggers:
+                self._by_trigger[trigger].append(rule)
+
+    @cached_property
+    def lines(self) -> re.Pattern[bytes]:
+        """Finds the lines that may have a rule."""
+        return compile_triggers(self._by_trigger)
+
+    def recognise(self, text: str) -> list[Hit]:
+        """The rules that a line has."""
+        marked = f"\n{text}"  # a trigger may begin with the start of the line
+        rules = [rule for trigger, rules in self._by_trigger.items() if trigger in marked for rule in rules]
+        return [Hit(rule, match) for rule in dict.fromkeys(rules) if (match := rule.pattern.search(text))]
+
+
+def _rules(failures: Iterable[KnownFailure]) -> Iterator[tuple[Rule, tuple[str, ...]]]:
+    for failure in failures:
+        groups: tuple[tuple[Role, list[str]], ...] = (
+            ("message", failure.messages),
+            ("clue", failure.clues),
+            ("unless", failure.unless),
+        )
+        for role, patterns in groups:
+            for text in patterns:
+                yield Rule(role, re.compile(text), weight(text), failure), (trigger_of(text),)
+
+
+def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
+    for name, triggers, text in VERSIONS:
+        yield Rule("version", re.compile(text), 0, name=name), triggers
+    for score, triggers, text in ERRORS:
+        yield Rule("error", re.compile(text), score), triggers
+    yield Rule("ignored", re.compile(_IGNORED), 0), (_IGNORED,)

@@ -1,0 +1,23 @@
+"""The formats of ``kdoctor diagnose`` by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
+
+from kdoctor.text.canvas import PLAIN, Canvas
+from kdoctor_diagnose.model import Diagnosis
+
+FORMATS: Mapping[str, str] = {
+    "terminal": "kdoctor_diagnose.report.terminal:render_terminal",
+    "json": "kdoctor_diagnose.report.json:render_json",
+    "markdown": "kdoctor_diagnose.report.markdown:render_markdown",
+    "html": "kdoctor_diagnose.report.html:render_html",
+}
+"""Name to the renderer, which is imported when it is used."""
+
+
+def render(diagnosis: Diagnosis, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
+    """The diagnosis in a format of ``FORMATS``."""
+    renderer: Callable[[Diagnosis, Canvas], str] = resolve_name(FORMATS[format])
+    return renderer(diagnosis, canvas)

@@ -1,0 +1,11 @@
+"""A diagnosis as JSON (``kdoctor schema diagnosis``)."""
+
+from __future__ import annotations
+
+from kdoctor.text.canvas import Canvas
+from kdoctor_diagnose.model import Diagnosis
+
+
+def render_json(diagnosis: Diagnosis, canvas: Canvas) -> str:
+    """The document."""
+    return diagnosis.to_json()

@@ -1,0 +1,108 @@
+"""What every format for people shows of a diagnosis, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kdoctor.report.sections import Field
+from kdoctor.text.lists import counted, some
+from kdoctor_diagnose.model import Cause, Diagnosis, Follower, Place
+
+_FOLLOWERS = 4
+_PREFIX = re.compile(r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] (?=\S)")
+"""What glog and absl write before a message: the time and a place in the source."""
+_HEADINGS = {
+    "consequence": "The logs show what followed a failure, and not the failure itself.",
+    "not-recognised": "The job failed, and kdoctor does not know this failure.",
+    "no-failure": "The logs show no failure.",
+}
+
+_CONFIRMED = {"fail": "Confirmed on this machine", "pass": "Not found on this machine"}
+"""What the status of a confirming check says about the cause."""
+
+
+def heading(diagnosis: Diagnosis) -> str:
+    """What was found, in one line."""
+    first = diagnosis.first
+    if first is None or diagnosis.conclusion == "consequence":
+        return _HEADINGS[diagnosis.conclusion]
+    return first.symptom
+
+
+def read(diagnosis: Diagnosis) -> str:
+    """What was read, in one line."""
+    lines = sum(log.lines for log in diagnosis.logs)
+    names = some([log.name for log in diagnosis.logs])
+    return f"{names}: {counted(lines, 'line')}"
+
+
+def place(where: Place) -> str:
+    """``train.log:120 (rank 3)``."""
+    rank = f" ({where.rank if not where.rank.isdecimal() else f'rank {where.rank}'})" if where.rank else ""
+    return f"{where.log}:{where.line}{rank}"
+
+
+def fields(cause: Cause) -> Iterator[Field]:
+    """What is known about a cause."""
+    lines = f"; {counted(cause.count, 'line')}" if cause.count > 1 else ""
+    ranks = f" of {counted(len(cause.ranks), 'process', 'processes')}" if len(cause.ranks) > 1 else ""
+    yield Field(label="Line", text=f"{place(cause.first)}{lines}{ranks}")
+    yield Field(label="Text", text=_PREFIX.sub("... ", cause.first.text))
+    yield Field(label="Cause", text=cause.cause)
+    yield Field(label="Confidence", text="; ".join([cause.certainty, *cause.reasons]))
+    if cause.against:
+        yield Field(label="Against it", text="; ".join(cause.against))
+    if cause.alternatives:
+        yield Field(label="Or", text=f"{', '.join(cause.alternatives)} (same message)")
+    for step in cause.fix:
+        yield Field(label="Fix", text=step.do, commands=tuple(step.commands))
+    if cause.followed_by:
+        more = len(cause.followed_by) - _FOLLOWERS
+        shown = [_follower(item) for item in cause.followed_by[:_FOLLOWERS]]
+        yield Field(label="Followed by", text="; ".join([*shown, *([f"{more} more"] if more > 0 else [])]))
+    if cause.commands:
+        yield Field(label="Check for it", text="", commands=tuple(cause.commands))
+    yield Field(label="Details", text="", commands=(f"kdoctor explain {_explained(cause)}",), detail=1)
+    yield Field(label="Source", text=", ".join(cause.sources), detail=1)
+
+
+def _explained(cause: Cause) -> str:
+    """The id of the failure; that of a code of a table is its beginning."""
+    return cause.id.removesuffix(f"_{cause.values['code']}") if "code" in cause.values else cause.id
+
+
+def _follower(item: Follower) -> str:
+    times = f", {item.count} times" if item.count > 1 else ""
+    return f"{item.id} ({place(item.first)}{times})"
+
+
+def _other(cause: Cause) -> str:
+    against = f", but {cause.against[0]}" if cause.against else ""
+    return f"{cause.symptom} ({cause.id}, {place(cause.first)}{against})"
+
+
+def notes(diagnosis: Diagnosis) -> Iterator[Field]:
+    """Everything besides the cause."""
+    others = [*diagnosis.causes[1:], *diagnosis.also]
+    if others:
+        yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
+    for item in diagnosis.ruled_out:
+        yield Field(label="Ruled out", text=f"{item.id}: {item.why}")
+    if diagnosis.versions:
+        text = ", ".join(f"{name} {version}" for name, version in diagnosis.versions.items())
+        yield Field(label="Versions", text=text)
+    for confirmation in diagnosis.confirmations:
+        label = _CONFIRMED.get(confirmation.status, "Not checked on this machine")
+        yield Field(label=label, text=f"{confirmation.check}: {confirmation.observed}")
+    for note in diagnosis.notes:
+        yield Field(label="Note", text=note)
+
+
+def hint(diagnosis: Diagnosis) -> Field | None:
+    """What to do where no cause was found."""
+    if diagnosis.conclusion == "not-recognised":
+        return Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
+    if diagnosis.conclusion == "consequence":
+        return Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")
+    return None

@@ -1,0 +1,45 @@
+"""A diagnosis for the terminal: one screen."""
+
+from __future__ import annotations
+
+from kdoctor.engine.report import Mark
+from kdoctor.report.sections import Field
+from kdoctor.report.terminal.page import STYLES, Page
+from kdoctor.text.canvas import Canvas
+from kdoctor_diagnose.model import Diagnosis
+from kdoctor_diagnose.report.sections import fields, heading, hint, notes, place, read
+
+_MARKS = {
+    "cause": Mark.ERROR,
+    "consequence": Mark.WARNING,
+    "not-recognised": Mark.UNKNOWN,
+    "no-failure": Mark.PASS,
+}
+_QUOTED = 2
+"""Lines of a quotation."""
+_LONG = 4
+
+
+def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
+    """The cause, where it shows, and what to do; ``-v`` adds sources and everything else."""
+    page = Page(canvas)
+    mark = _MARKS[diagnosis.conclusion]
+    page.paragraph(heading(diagnosis), lead=f"{page.sign(mark)} ", lead_style=STYLES[mark], style="bold")
+    page.line(f"  {read(diagnosis)}", "dim")
+    first = diagnosis.first
+    if first is not None:
+        page.blank()
+        if diagnosis.conclusion == "consequence":
+            page.field(Field(label="First of them", text=first.symptom), indent=2)
+        for field in fields(first):
+            if field.detail <= canvas.verbosity:
+                page.field(field, indent=2, most=_QUOTED if field.label == "Text" else _LONG)
+    for line in diagnosis.lines:
+        page.blank() if line is diagnosis.lines[0] else None
+        page.cut(line.text, lead=f"  {place(line)}  ", lead_style="dim")
+    rest = [*notes(diagnosis), *([asked] if (asked := hint(diagnosis)) else [])]
+    if rest:
+        page.blank()
+    for field in rest:
+        page.field(field, indent=2, most=_QUOTED + canvas.verbosity * 20)
+    return page.text()

@@ -1,0 +1,364 @@
+"""Reads logs once, in constant memory, and keeps what a diagnosis needs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
+
+from kdoctor.errors import UsageError
+from kdoctor.failures.known import KnownFailure
+from kdoctor.text.sanitize import clean
+from kdoctor.text.secrets import mask
+from kdoctor_diagnose.inputs import Log
+from kdoctor_diagnose.line import Line, split, time_of
+from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
+from kdoctor_diagnose.tracebacks import TITLE, exception_after
+
+_LONGEST = 4000
+"""Characters of a line around the place that is recognised."""
+_BEFORE = 500
+_LATE = 160
+"""From which character on a message begins late in its line."""
+_DULL_BYTES = 16 << 20
+"""Bytes of the dull lines that are remembered."""
+_SHAPES, _REPEATED, _UNRECOGNISED = 5000, 200, 20
+"""Lines with a trigger that are remembered, and how often one with a message, or without, is read until it is only
+counted. Lines that differ by their numbers only are the same here, and a number can matter (an exit code)."""
+_ERRORS = 200
+"""Unrecognised lines that are kept of each half of a log."""
+_EVENTS = 2000
+"""Failures of one process each that are kept."""
+_TAIL = 16 * 1024
+_LOOK_BACK = 4096
+"""Bytes before a line in which its time may stand."""
+_DIGITS = b"0123456789"
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
+_PROGRESS = b"/step"
+"""What every progress bar of Keras has."""
+_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|\d(?:it/s|s/it)[^]\r\n]{0,80}\])"
+_METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
+_GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
+"""A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
+_LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
+"""The progress of a custom loop, and the word by which it is found."""
+_LOSSES = 20
+"""Lines with the word, from the end, among which it is looked for."""
+
+
+@dataclass
+class Event:
+    """A known failure in a log."""
+
+    failure: KnownFailure
+    weight: int
+    log: int
+    """Number of the log."""
+    line: int
+    text: str
+    values: dict[str, str]
+    """The named parts of the message."""
+    rank: str | None
+    time: float | None
+    count: int = 1
+    last: int = 0
+    """The last line with it."""
+    quote: str = ""
+    """The text with the message near its beginning."""
+    at_end: bool = False
+    """Whether it shows only by being the last line before the job did nothing more."""
+
+    @property
+    def name(self) -> str:
+        """The failure's id, with the code of a table."""
+        code = self.values.get("code") if self.failure.table else None
+        return f"{self.failure.id}_{code}" if code else self.failure.id
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """A line that looks like a failure."""
+
+    score: int
+    log: int
+    line: int
+    text: str
+    rank: str | None
+    time: float | None
+
+
+@dataclass
+class Scan:
+    """What was found in all logs."""
+
+    events: list[Event] = field(default_factory=list)
+    clues: set[str] = field(default_factory=set)
+    """Ids of the failures of which a clue was found."""
+    denied: dict[str, str] = field(default_factory=dict)
+    """Ids of the failures that a line rules out, and the line."""
+    denied_last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The log and number of the last such line."""
+    versions: dict[str, str] = field(default_factory=dict)
+    errors: list[ErrorLine] = field(default_factory=list)
+    ignored: list[tuple[int, int]] = field(default_factory=list)
+    """The logs and lines after which the traceback of an ignored exception comes."""
+    names: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    progress: dict[int, int] = field(default_factory=dict)
+    """The last line of each log on which a training made progress."""
+    tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
+    """The last lines of each log, and their numbers."""
+    notes: list[str] = field(default_factory=list)
+
+
+def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
+    """Read the logs in sequence.
+
+    Args:
+        logs: the logs.
+        recogniser: the known failures.
+        most_bytes: bytes of all logs that are read.
+        deadline: when to stop, as of ``time.monotonic``.
+    """
+    found = Scan()
+    for log in logs:
+        reader = _Reader(found, recogniser, len(found.names))
+        found.names.append(log.name)
+        try:
+            for block in log.blocks():
+                reader.feed(block)
+                if sum(found.sizes) + reader.size > most_bytes or time.monotonic() > deadline:
+                    found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read")
+                    break
+        except UsageError as error:
+            problem = error.message if log.name in error.message else f"{log.name}: {error.message}"
+            if len(logs) == 1:
+                raise UsageError(problem) from error
+            found.notes.append(problem)
+        reader.end()
+    return found
+
+
+class _Reader:
+    """Reads one log block by block."""
+
+    def __init__(self, found: Scan, recogniser: Recogniser, number: int) -> None:
+        self.size = 0
+        self._found = found
+        self._recogniser = recogniser
+        self._number = number
+        self._rest = b""
+        self._lines = 0
+        self._before = b""
+        """The end of the last block."""
+        self._dull: set[bytes] = set()
+        """Lines without a trigger, without their digits."""
+        self._dull_bytes = 0
+        self._times: dict[bytes, int] = {}
+        """Lines with one, and how often they were."""
+        self._counted: dict[bytes, tuple[Event, ...]] = {}
+        """Those that are only counted, and the failures on them."""
+        self._events: dict[tuple[str, str | None, frozenset[int]], Event] = {}
+        """By failure, process, and all failures of the line, among which the conclusion chooses."""
+        self._first: list[ErrorLine] = []
+        self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
+
+    def feed(self, block: bytes) -> None:
+        """Read a block. Its last line may continue in the next one."""
+        if not block:
+            return
+        self.size += len(block)
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        if not end and len(self._rest) < len(block) * 4:
+            self._rest += block
+            return
+        text = self._rest + block[: end or len(block)]
+        self._rest = block[end:] if end else b""
+        self._read(text)
+
+    def end(self) -> None:
+        """Read the last line, and keep what was found."""
+        if self._rest:
+            self._read(self._rest + b"\n")
+        found = self._found
+        found.lines.append(self._lines)
+        found.sizes.append(self.size)
+        found.events += self._events.values()
+        found.errors += self._first + list(self._last)
+        found.tails[self._number] = self._tail()
+
+    def _read(self, text: bytes) -> None:
+        """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""
+        text = _plain(text)
+        frames = text.replace(b"\r", b"\n") if b"\r" in text else text
+        shapes = frames.translate(None, _DIGITS).split(b"\n")
+        new = set(shapes) - self._dull
+        if new:
+            self._read_lines(text, frames.split(b"\n"), shapes, new)
+        step = max(text.rfind(_PROGRESS), _last_step(text))
+        if step >= 0:
+            self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
+        self._lines += text.count(b"\n")
+        self._before = (self._before + text[-_TAIL:])[-_TAIL:]
+
+    def _read_lines(self, text: bytes, lines: list[bytes], shapes: list[bytes], new: set[bytes]) -> None:
+        """Read the lines with one of the new shapes. Those without a trigger are dull from now on."""
+        triggers = self._recogniser.lines
+        has_frames = b"\r" in text
+        ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
+        again: dict[int, tuple[Event, int]] = {}
+
+        def number(place: int) -> int:
+            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
+            return self._lines + 1 + before
+
+        for place, shape in enumerate(shapes):
+            if shape not in new:
+                continue
+            raw = lines[place]
+            if shape in self._counted:
+                for event in self._counted[shape]:
+                    event.count += 1
+                    again[id(event)] = (event, place)
+                continue
+            raw = _GLUED.sub(rb"\1\n", raw) if len(raw) < _LONGEST else raw
+            found = triggers.search(b"\n" + raw)
+            if found is None:
+                new.discard(shape)
+                self._forget(shape)
+                continue
+            before = lines[max(0, place - 40) : place]
+            self._line(raw, max(0, found.start() - 1), number(place), shape, before)
+            if TITLE in raw:
+                ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+                if ending:
+                    self._exception(ending[1], number(ending[0]))
+
+        for event, place in again.values():
+            event.last = max(event.last, number(place))
+
+    def _exception(self, line: Line, number: int) -> None:
+        """Keep the exception of a traceback, unless its line is recognised when it is read."""
+        if not self._recogniser.recognise(line.text):
+            self._keep(ErrorLine(EXCEPTION, self._number, number, mask(line.text), line.rank, line.time))
+
+    def _forget(self, shape: bytes) -> None:
+        self._dull_bytes += len(shape)
+        if self._dull_bytes > _DULL_BYTES:
+            self._dull.clear()
+            self._dull_bytes = 0
+        self._dull.add(shape)
+
+    def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
+        parts = raw[max(0, place - _BEFORE) : place + _LONGEST].split(b"\n")
+        events, recognised = zip(*(self._part(part, number, before) for part in parts), strict=True)
+        self._repeats(shape, tuple(chain(*events)), most=_REPEATED if any(recognised) else _UNRECOGNISED)
+
+    def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
+        """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
+        text = clean(raw.decode("utf-8", "replace"))
+        line = split(text)
+        hits = self._recogniser.recognise(line.text)
+        if not hits and text.startswith("{"):  # then its level may say that it is an error
+            line = replace(line, text=text)
+            hits = self._recogniser.recognise(text)
+        if line.time is None and hits:
+            line = Line(line.text, line.rank, self._time_before(before))
+        messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)
+        longest = {id(hit.rule.failure): hit for hit in messages}
+        events = tuple(self._take(hit, line, number, frozenset(longest)) for hit in longest.values())
+        for hit in hits:
+            self._note(hit, line, number)
+        errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
+        # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
+        if errors and all(event.failure.needs or event.failure.unless for event in events):
+            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
+        return events, bool(hits)
+
+    def _keep(self, error: ErrorLine) -> None:
+        (self._first if len(self._first) < _ERRORS else self._last).append(error)
+
+    def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
+        """Remember a line, so that it is only counted once it was often enough the same."""
+        times = self._times.get(shape, 0) + 1
+        if times >= most:
+            self._counted[shape] = events
+        if len(self._times) < _SHAPES:
+            self._times[shape] = times
+
+    def _take(self, hit: Hit, line: Line, number: int, alike: frozenset[int]) -> Event:
+        failure = hit.rule.failure
+        assert failure is not None  # noqa: S101 - a message belongs to a failure
+        values = {name: value for name, value in hit.match.groupdict().items() if value}
+        text = mask(line.text)
+        new = Event(failure, hit.rule.weight, self._number, number, text, values, line.rank, line.time)
+        new.quote, new.last = _quoted(text, hit.match[0]), number
+        event = self._events.get((new.name, line.rank, alike))
+        if event is not None:
+            event.count += 1
+            event.last = number
+            return event
+        if len(self._events) < _EVENTS:
+            self._events[new.name, line.rank, alike] = new
+        return new
+
+    def _note(self, hit: Hit, line: Line, number: int) -> None:
+        rule = hit.rule
+        if rule.role == "version":
+            self._found.versions.setdefault(rule.name, hit.match["version"].rstrip("."))
+        elif rule.role == "clue" and rule.failure:
+            self._found.clues.add(rule.failure.id)
+        elif rule.role == "unless" and rule.failure:
+            self._found.denied.setdefault(rule.failure.id, mask(line.text))
+            self._found.denied_last[rule.failure.id] = (self._number, number)
+        elif rule.role == "ignored" and len(self._found.ignored) < _ERRORS:
+            self._found.ignored.append((self._number, number))
+
+    def _time_before(self, lines: list[bytes]) -> float | None:
+        """The last time before a line."""
+        for line in reversed(lines or self._before[-_LOOK_BACK:].split(b"\n")):
+            found = time_of(line[:_BEFORE].decode("utf-8", "replace"))
+            if found is not None:
+                return found
+        return None
+
+    def _tail(self) -> list[tuple[int, Line]]:
+        lines = self._before.decode("utf-8", "replace").split("\n")
+        first = self._lines - len(lines) + 2
+        shown = []
+        for number, line in enumerate(lines, first):
+            frame = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
+            part = split(clean(frame))
+            if part.text:
+                shown.append((number, replace(part, text=mask(part.text))))
+        return shown
+
+
+def _quoted(text: str, message: str) -> str:
+    """The text without most of what comes before a message that begins late."""
+    start = text.find(message)
+    first = text.split(maxsplit=1)[0][:80]
+    return text if start < _LATE else f"{first} ... {text[start:]}"
+
+
+def _last_step(text: bytes) -> int:
+    """Where the last line with the progress of a custom loop is, or -1."""
+    end = len(text)
+    for _ in range(_LOSSES):
+        found = text.rfind(_LOSS, 0, end)
+        start = text.rfind(b"\n", 0, max(found, 0)) + 1
+        if found < 0 or _STEP.search(text[max(start, found - _BEFORE) : found + _BEFORE]):
+            return found
+        end = start
+    return -1
+
+
+def _plain(text: bytes) -> bytes:
+    """The text without colours. Backspaces of old progress bars end a line, as carriage returns do."""
+    text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
+    text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
+    return text.replace(b"\x08", b"\r") if b"\x08" in text else text

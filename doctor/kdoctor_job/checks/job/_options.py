@@ -1,0 +1,76 @@
+"""Reads what trainings with and without an option of the job showed on this machine."""
+
+from __future__ import annotations
+
+from kdoctor.facts import SmokeRun
+from kdoctor.model import Evidence, Finding, Remedy
+from kdoctor.text.lists import counted
+from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_job.checks.job._user_model import job_of, replicas_of
+from kdoctor_job.facts import JobOption, JobTraining
+
+TOLERANCE = 0.01
+"""Largest difference of the weights with the job's own optimizer, see job.equals-one-device."""
+SHARE = 0.1
+"""An option is correct if the replicas differ from one device by at most this share of what the option changes there,
+and the cause if they differ by at most this share without it."""
+
+MOSTLY = 0.5
+"""If rounding decides a larger share of the weights, the job is not compared."""
+
+
+def option_of(run: SmokeRun, name: str) -> JobOption | None:
+    """What was measured about an option; None if nothing was."""
+    training = job_of(run).training
+    return next((one for one in training.options if one.name == name), None) if training else None
+
+
+def is_compared(training: JobTraining | None, name: str) -> bool:
+    """Whether the job was trained with the option, and its weights matched one device."""
+    own = training.own if training else None
+    return (
+        own is not None
+        and name not in own.without
+        and own.deviation is not None
+        and own.deviation <= TOLERANCE
+        and own.rounded_share <= MOSTLY
+        and (name != "steps_per_execution" or training is None or training.steps > 1)
+    )
+
+
+def judge_measured(
+    run: SmokeRun, name: str, used: str, *, subject: str, expected: str, remedy: Remedy | str, brief: str
+) -> Evidence | Finding | None:
+    """What this machine showed about an option of the job; None if it did not show it.
+
+    Args:
+        run: the run of the job.
+        name: the option.
+        used: how the job uses it.
+        subject: the subject of the outcome.
+        expected: what a problem should be instead.
+        remedy: the fix of a problem.
+        brief: the short form of a problem.
+    """
+    on = f"{used} on {counted(replicas_of(run), 'replica')}"
+    option = option_of(run, name)
+    if option is None and is_compared(job_of(run).training, name):
+        return evidence(subject, f"{on}: weights match one device's (measured here)")
+    problem = _problem(option) if option else None
+    if problem:
+        return finding(subject, f"{on}: {problem} (measured here)", expected, remedy, brief=brief)
+    if option is None or option.deviation is None or option.effect is None:
+        return None
+    if option.deviation > SHARE * min(option.effect, SHARE):
+        return None
+    observed = f"{on}: weights match one device's within {option.deviation:.0e}, and it changes them by "
+    return evidence(subject, f"{observed}{option.effect:.2g} (measured here)")
+
+
+def _problem(option: JobOption) -> str | None:
+    """What is wrong with the option; None if nothing is known to be."""
+    if option.problem:
+        return f"{option.problem}. Without it, the job trains"
+    if option.deviation is None or option.without is None or option.without > SHARE * option.deviation:
+        return None
+    return f"weights differ from one device's by {option.deviation:.2g}, without it by {option.without:.2g}"

@@ -1,0 +1,51 @@
+"""Compares numbers with those of one device: what ``fit`` and ``evaluate`` report, and how much weights differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
+from kdoctor_job.facts import JobTraining, Logs
+
+_BEYOND_ROUNDING = 10.0
+"""A difference of at most this many times that of another order of the examples is explained by rounding."""
+
+
+RANDOM = "random numbers change the weights of one device as much as several replicas do"
+"""Why a difference of reported numbers shows nothing, see :func:`is_random`."""
+
+
+def is_noise(difference: float, noise: float | None) -> bool:
+    """Whether another order of the examples on one device explains a difference; not if that was not measured."""
+    return noise is not None and not difference > _BEYOND_ROUNDING * noise
+
+
+def is_random(training: JobTraining) -> bool:
+    """Whether random numbers that are drawn in the comparisons, or rounding, explain why the weights differ."""
+    if training.own is not None and training.own.rounded_share > MOSTLY:
+        return True
+    deviation = training.deviation
+    return deviation is not None and deviation > TOLERANCE and is_noise(deviation, training.noise)
+
+
+def differences(logs: Logs, reference: Logs, reordered: Logs, tolerance: float) -> list[str]:
+    """The numbers that differ from one device's: ``accuracy is 0.5 instead of 0.25``."""
+    return [
+        f"{name} is {_written(logs, name)} instead of {_written(reference, name)}"
+        for name in {**reference, **logs}
+        if not _match(logs.get(name), reference.get(name), reordered.get(name), tolerance)
+    ]
+
+
+def _match(one: float | None, other: float | None, noisy: float | None, tolerance: float) -> bool:
+    if one is None or other is None:
+        return one is other
+    difference = abs(one - other)
+    if difference <= max(tolerance * max(abs(one), abs(other)), tolerance / 10):
+        return True
+    return noisy is not None and is_noise(difference, abs(other - noisy))
+
+
+def _written(logs: Mapping[str, float | None], name: str) -> str:
+    return format_losses((logs[name],)) if name in logs else "not reported"

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU, of_weights
+from kdoctor_checks.smoke._judging import finding, unknown
+from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
+from kdoctor_job.checks.job._reported import is_noise
+from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.facts import JobComparison, JobTraining
+
+_SGD = "your model with plain SGD"
+_STRETCHED = 0.25
+"""Two replicas make the weights move twice as far, or half as far, if the gradients are reduced incorrectly."""
+_MOST_NOISE = 0.5
+"""If random numbers change the weights by more than half their way, they may change its length by chance."""
+_BRIEF = "weights differ from one device's"
+_RANDOM = "random numbers that kdoctor cannot turn off"
+_REMEDY = (
+    "Return one number per example from the loss function. In train_step, call self.compute_loss, or divide the loss "
+    "by the number of replicas."
+)
+_OWN_REMEDY = (
+    "Add up the gradients of the replicas before any step that is not linear. A loss over pairs of examples sees only "
+    "those of its replica."
+)
+
+
+@check(
+    "job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
+)
+def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE) -> Iterator[Outcome]:
+    """The model trained on all replicas matches one device.
+
+    Why: the job trains to other weights on several replicas than on one device, without an error. A custom loss
+    function that returns the mean of its batch is R times too large on R replicas: Keras 3 averages numbers per example
+    over the global batch, but adds up single numbers. A train_step that ignores the replicas is another cause. kdoctor
+    compares copies of the model twice. The first comparison uses the job's own optimizer and options. Adam and most
+    others divide by the size of the gradient, which hides one that is too large. So the second one uses SGD, unless the
+    job does. Random layers run in inference mode, and BatchNormalization uses the moments of the whole batch. The
+    relative difference is 1e-7 to 3e-4 for rounding, and 1 for a mean on two replicas. A variable that another order of
+    the examples changes as much is left out.
+    Remedy: return one number per example from the loss function, and leave the reduction to Keras.
+    Source: https://www.tensorflow.org/tutorials/distribute/custom_training
+    """
+    training, replicas = training_of(run), replicas_of(run)
+    if isinstance(training, Unjudged):
+        yield training
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        if training.own:
+            yield _judge_own(run, training, training.own, own_tolerance)
+        if training.own is None or training.scale_hidden != "":
+            yield _judge_sgd(run, training, tolerance)
+
+
+def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, tolerance: float) -> Outcome:
+    """With the job's own optimizer."""
+    subject = f"your model with {own.optimizer}"
+    if own.not_compared or own.deviation is None:
+        return unknown(subject, f"not compared with one device: {own.not_compared or 'the weights are not finite'}")
+    if own.rounded_share > MOSTLY:
+        reason = f"another order of the examples changes the weights of one device by {own.noise or 0:.2g} as well"
+        return unknown(subject, f"{reason}, because of rounding or of {_RANDOM}")
+    details = [f"relative difference {own.deviation:.2g} after {counted(training.steps, 'step')}"]
+    values = {option.name: option.value for option in training.options}
+    details += [f"without {some([values.get(name, name) for name in own.without])}"] if own.without else []
+    details += [f"in inference mode: {some(training.stilled)}"] if training.stilled else []
+    details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
+    difference = f"({'; '.join(details)})"
+    if own.deviation <= tolerance:
+        needless = " Plain SGD would show the same" if training.scale_hidden == "" else ""
+        observed = f"weights match one device's {difference}.{needless}".removesuffix(".")
+        return Evidence(
+            subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)
+        )
+    observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
+    remedy = _REMEDY if training.scale_hidden == "" else _OWN_REMEDY
+    return finding(subject, observed, expected, remedy, brief=_BRIEF, explained_by=of_weights(run))
+
+
+def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
+    """With SGD, whose step is proportional to the gradient."""
+    if training.not_compared or training.deviation is None:
+        return unknown(_SGD, f"not compared with one device: {training.not_compared or _unfinished(run)}")
+    difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
+    difference += f"; {training.stretch:.2g} times as far as on one device" if _is_stretched(training) else ""
+    difference += f"; in inference mode: {some(training.stilled)})" if training.stilled else ")"
+    if training.deviation <= tolerance:
+        observed = f"weights match one device's {difference}"
+        return Evidence(subject=_SGD, observed=observed, brief=_short(run, training.deviation))
+    if is_noise(training.deviation, training.noise) and not _is_stretched(training):
+        return unknown(
+            _SGD,
+            f"another order of the examples changes the weights of one device by {training.noise:.2g} as well, because "
+            f"of {_RANDOM}",
+        )
+    observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
+    return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))
+
+
+def _is_stretched(training: JobTraining) -> bool:
+    """Whether the replicas move the weights another way than one device, beyond what random numbers explain."""
+    if training.stretch is None or not abs(training.stretch - 1) > _STRETCHED or (training.noise or 0) > _MOST_NOISE:
+        return False
+    noise = training.stretch_noise
+    return not is_noise(abs(training.stretch - 1), None if noise is None else abs(noise - 1))
+
+
+def _short(run: SmokeRun, deviation: float) -> str:
+    return f"your model on {counted(replicas_of(run), 'replica')} equals one device (within {deviation:.0e})"
+
+
+def _unfinished(run: SmokeRun) -> str:
+    case = run.cases[0] if run.cases else None
+    ended = case is not None and case.outcome != "trained"
+    return f"the case ended in phase {case.phase}" if case and ended else "the weights are not finite"

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU, of_losses
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_job.checks.job._reported import RANDOM, differences, is_random
+from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.facts import JobTraining
+
+_EXPECTED = "the numbers of one device"
+_VALIDATION = "val_"
+_VALIDATION_REMEDY = (
+    "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
+)
+_REMEDY = (
+    "Use Keras metrics made in strategy.scope(), in train_step, too. Multiply a loss of Keras 3 by the number of "
+    "replicas before such a metric."
+)
+
+
+@check("job.metrics", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU)
+def metrics(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
+    """The metrics that fit and evaluate report match one device.
+
+    Why: early stopping, checkpoints and learning rates that follow a metric use its value. A metric that is summed or
+    reported by one replica is wrong without an error. kdoctor compares the metrics of the job's first steps, and of
+    evaluate with full batches and equal weights. The loss of fit has a separate check, job.reported-loss.
+    Remedy: use a Keras metric, whose variables are added up over the replicas.
+    Source: https://www.tensorflow.org/tutorials/distribute/custom_training
+    """
+    training = training_of(run)
+    if isinstance(training, Unjudged):
+        yield training
+    elif replicas_of(run) == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        yield _judge_fit(run, training, tolerance)
+        yield from _judge_validation(training, tolerance)
+        yield from _judge_evaluate(run, training, tolerance)
+
+
+def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
+    own = training.own
+    if own is None or own.not_compared or not own.logs:
+        reason = (own.not_compared if own else training.not_compared) or "it was not run"
+        return unknown("fit", f"its metrics were not compared with one device: {reason}")
+    without_loss = {name: value for name, value in own.logs.items() if _is_metric(name)}
+    reference = {name: value for name, value in own.reference_logs.items() if _is_metric(name)}
+    wrong = differences(without_loss, reference, own.reordered_logs, tolerance)
+    if own.deviation is None or own.deviation > tolerance:
+        return unknown("fit", "its weights differ from one device's, so its metrics do, too")
+    if wrong:
+        brief = "reports other metrics than on one device"
+        return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
+    listed = ", ".join(without_loss) or "no metrics besides the loss"
+    return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
+
+
+def _is_metric(name: str) -> bool:
+    return name != "loss" and not name.startswith(_VALIDATION)
+
+
+def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outcome]:
+    """What fit reports for validation_data; nothing if the job has none, or its weights differ."""
+    own = training.own
+    if own is None or own.deviation is None or own.deviation > tolerance:
+        return
+    logs = {name: value for name, value in own.logs.items() if name.startswith(_VALIDATION)}
+    reference = {name: value for name, value in own.reference_logs.items() if name.startswith(_VALIDATION)}
+    wrong = differences(logs, reference, own.reordered_logs, tolerance)
+    if wrong:
+        brief = "reports other numbers than on one device"
+        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=brief)
+    elif logs:
+        yield evidence("validation", f"{', '.join(logs)}, as on one device")
+
+
+def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> Iterator[Outcome]:
+    full = max(training.evaluations, key=lambda one: one.final_batch, default=None)
+    if full is None:
+        return
+    wrong = differences(full.logs, full.reference, full.reordered, tolerance)
+    if wrong and not full.problem and is_random(training):
+        yield unknown("evaluate", RANDOM)
+    elif full.problem or wrong:
+        brief = "raises" if full.problem else "reports other numbers than on one device"
+        observed = full.problem or "; ".join(wrong)
+        yield finding("evaluate", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
+    else:
+        yield evidence("evaluate", f"{', '.join(full.logs) or 'nothing'}, as on one device")

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU, of_end
+from kdoctor_checks._versions import first_short
+from kdoctor_checks.smoke._cases import describe_end
+from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
+from kdoctor_job.checks.job._user_model import SCENARIO, case_of, job_of
+
+_EXPECTED = {
+    "model": "a function without arguments that returns a Keras model",
+    "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
+    "arguments of fit": "a dictionary of arguments that fit takes together with this data",
+}
+_REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
+
+
+@check(
+    "job.model-and-data",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
+def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
+    """The model and the data can be created.
+
+    Why: a function that raises, hangs or returns something else would also do so after the wait in the job queue.
+    Remedy: fix the error. Both functions are called without arguments, in the strategy's scope and in the working
+    directory.
+    Source: https://keras.io/guides/distributed_training_with_tensorflow/
+    """
+    case = case_of(run)
+    if isinstance(case, Unjudged):
+        yield case
+        return
+    job = job_of(run)
+    if job.problem:
+        message = job.problem.message
+        brief = first_short(message, "the function failed, or returned something else")
+        yield finding(job.problem.part, message, _EXPECTED[job.problem.part], _REMEDY, brief=brief)
+    elif job.model and job.data:
+        yield evidence("model", job.model.name)
+        yield evidence("data", job.data.kind)
+    elif case.outcome == "trained":
+        yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
+    else:
+        part = case.phase if case.phase in _EXPECTED else "job"
+        yield finding(
+            part,
+            describe_end(case),
+            _EXPECTED.get(part, "model and data can be created"),
+            _REMEDY,
+            brief=brief_end(case),
+            explained_by=of_end(run, case),
+        )

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.smoke._judging import evidence, unknown
+from kdoctor_job.checks.job._options import judge_measured
+from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+
+_ELSEWHERE = ("clipping", "steps_per_execution")
+"""Options with a separate check."""
+_BUILT_LATE = "optimizer built late"
+_REMEDIES = {
+    "jit_compile": 'Leave jit_compile at its default, "auto", which turns XLA off on several replicas.',
+    "gradient_accumulation_steps": "Remove gradient_accumulation_steps and use more replicas instead, or train on JAX.",
+    "loss scaling": "Compile without a LossScaleOptimizer, and train with mixed_bfloat16 instead of mixed_float16.",
+    "use_ema": "Leave out ema_overwrite_frequency, so that fit writes the averages to the weights at its end.",
+    "weight_decay": "Remove weight_decay, and use kernel_regularizer=keras.regularizers.L2(...) instead.",
+    "run_eagerly": "Compile with run_eagerly=False.",
+    _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
+}
+
+
+@check("job.options", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO, explained_by=NO_GPU)
+def options(run: SmokeRun) -> Iterator[Outcome]:
+    """The job's options of compile and of its optimizer work on several replicas.
+
+    Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages and weight decay separately
+    for several replicas. Some releases raise an error, and others train incorrectly. kdoctor trains the job with its
+    options. If that fails or differs from one device, it trains without each option to find the cause.
+    Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
+    Source: https://keras.io/api/models/model_training_apis/
+    """
+    model, replicas, training = model_of(run), replicas_of(run), job_of(run).training
+    if isinstance(model, Unjudged):
+        yield model
+        return
+    late = training and any(one.name == _BUILT_LATE for one in training.options)
+    used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
+    used.update({_BUILT_LATE: "an optimizer that the first train_step builds"} if late else {})
+    if not model.compiled:
+        yield NotApplicable(reason="the model is not compiled")
+    elif model.options is None:
+        yield unknown("options", "the options were not read")
+    elif not used:
+        yield evidence("options", f"none of {', '.join(name for name in _REMEDIES if name != _BUILT_LATE)}")
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        for name, value in used.items():
+            yield judge_measured(
+                run,
+                name,
+                value,
+                subject=name,
+                expected="trains as on one device",
+                remedy=_REMEDIES.get(name, f"Remove {name}."),
+                brief="fails or trains incorrectly on several replicas",
+            ) or unknown(name, "the job with this option was not compared with one device")

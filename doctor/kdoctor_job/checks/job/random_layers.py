@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._random_layers import REMEDY
+from kdoctor_job.checks.job._keras_features import judge_feature
+from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_job.facts import JobModel, JobTraining
+
+_SUBJECT = "random layers"
+_EXPECTED = "different random numbers on each replica"
+_BRIEF = "draw the same numbers on every replica"
+_UNSEEN = "no copy of the model was trained"
+
+
+@check(
+    "job.random-layers",
+    severity=Severity.WARNING,
+    requires=["job.model-and-data"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
+def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+    """Layers with random numbers draw different ones on each replica.
+
+    Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
+    the same augmentation. A batch on R replicas has 1/R of the random masks that it has on one device. This is a
+    warning because the gradients are still correct; they vary more. tf_keras draws different numbers. kdoctor calls
+    each layer on every replica with the same inputs. For a layer of Keras that cannot be called alone, the version
+    matrix has what was measured with each release. For one of another class, the result is then unknown.
+    Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
+    Source: https://keras.io/api/random/seed_generator/
+    Failure modes: keras3_equal_masks
+    """
+    model = model_of(run)
+    if isinstance(model, Unjudged):
+        yield model
+        return
+    training = job_of(run).training
+    layers = _drawing(model, training)
+    if layers is None:
+        yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
+    elif not layers:
+        yield evidence(_SUBJECT, "none")
+    elif replicas_of(run) == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
+
+
+def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] | None:
+    """The layers that draw random numbers; None if they are not known."""
+    if training is None:
+        return model.random_layers
+    found = (*training.stilled, *training.equal_draws, *training.different_draws)
+    if model.random_layers is not None:
+        return tuple(dict.fromkeys((*model.random_layers, *found)))
+    return tuple(dict.fromkeys(found)) if training.deviation is not None or training.own_losses else None
+
+
+def _judge(
+    run: SmokeRun, model: JobModel, matrix: VersionMatrix, layers: tuple[str, ...], training: JobTraining
+) -> Iterator[Outcome]:
+    """What the layers drew here, and what the matrix knows about the others."""
+    equal, different = training.equal_draws, training.different_draws
+    if equal:
+        observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
+        observed += "(measured here)"
+        yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=_BRIEF)
+    if different:
+        yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
+    rest = [name for name in layers if name not in (*equal, *different)]
+    others = [name for name in rest if _is_unlisted(name, model, training)]
+    for name in others:
+        yield unknown(_SUBJECT, f"{name} was not measured: {training.undrawn.get(name) or training.not_run or _UNSEEN}")
+    rest = [name for name in rest if name not in others]
+    if rest and not equal:
+        yield judge_feature(
+            run,
+            model,
+            matrix,
+            ["silent-features/dropout"],
+            option="",
+            subject=_SUBJECT,
+            used=some(rest),
+            expected=_EXPECTED,
+            remedy=REMEDY,
+            brief=_BRIEF,
+        )
+
+
+def _is_unlisted(name: str, model: JobModel, training: JobTraining) -> bool:
+    """Whether the layer may be of a class about which the version matrix says nothing."""
+    return name in model.own_random_layers or (model.random_layers is None and name in training.undrawn)

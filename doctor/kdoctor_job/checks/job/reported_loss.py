@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU, of_losses
+from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
+from kdoctor_job.checks.job._reported import RANDOM, is_random
+from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.facts import JobTraining
+
+_REMEDY = "Multiply the loss that a custom train_step reports by tf.distribute.get_strategy().num_replicas_in_sync."
+
+
+@check(
+    "job.reported-loss",
+    severity=Severity.INFO,
+    requires=["job.equals-one-device"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
+def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
+    """The loss that fit reports matches one device.
+
+    Why: Keras 3 divides the loss of a replica by the number of replicas before the gradients are summed. A custom
+    train_step that reports this loss shows it too small by that factor, although the weights are correct.
+    Remedy: report the loss multiplied by the number of replicas.
+    Source: https://github.com/keras-team/keras/blob/master/keras/src/backend/tensorflow/trainer.py
+    """
+    training, replicas = training_of(run), replicas_of(run)
+    if isinstance(training, Unjudged):
+        yield training
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        yield _judge(run, training, tolerance)
+
+
+def _judge(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
+    losses, reference = training.losses, training.reference_losses
+    own = training.own
+    if not losses and own and not own.not_compared and {"loss"} <= own.logs.keys() & own.reference_logs.keys():
+        losses, reference = (own.logs["loss"],), (own.reference_logs["loss"],)
+    if len(losses) != len(reference) or not losses:
+        return unknown("loss", "it was not compared with one device")
+    if losses_match(losses, reference, tolerance):
+        return evidence("loss", f"{format_losses(losses)}, as on one device")
+    if is_random(training):
+        return unknown("loss", RANDOM)
+    observed = f"{format_losses(losses)} instead of {format_losses(reference)}"
+    brief = "fit reports another loss than on one device"
+    return finding("loss", observed, "the losses of one device", _REMEDY, brief=brief, explained_by=of_losses(run))

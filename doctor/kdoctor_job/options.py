@@ -1,0 +1,116 @@
+"""The options of ``kdoctor check`` that name the user's model and data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit
+from kdoctor.errors import UsageError
+from kdoctor.smoke.scenario import AskedTraining
+from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODULE:FUNCTION",
+        help="Also examine your model: a function in the target environment that returns it. Requires --data.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+DataOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="MODULE:FUNCTION",
+        help="Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+StepsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--steps",
+        min=0,
+        max=10_000,
+        help="Number of training steps for your model. \\[default: 8]",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+StepsPerEpochOption = Annotated[
+    int | None,
+    typer.Option(
+        "--steps-per-epoch",
+        min=1,
+        help="`steps_per_epoch` to use for infinite datasets.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+FitArgumentsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fit-arguments",
+        metavar="MODULE:FUNCTION",
+        help="Other arguments of your `fit`: a function that returns them in a dictionary.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+ModelTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--model-timeout",
+        min=1,
+        callback=check_time_limit,
+        help="Time limit for your model and data, in seconds. \\[default: 600]",
+        show_default=False,
+        rich_help_panel=ADVANCED,
+    ),
+]
+
+
+def own_job(  # noqa: PLR0913 - one parameter per option
+    *,
+    model: ModelOption = None,
+    data: DataOption = None,
+    steps: StepsOption = None,
+    steps_per_epoch: StepsPerEpochOption = None,
+    fit_arguments: FitArgumentsOption = None,
+    model_timeout: ModelTimeoutOption = None,
+) -> AskedTraining | None:
+    """The training of the user's model, if the options name it (entry point ``kdoctor.options``).
+
+    Raises:
+        UsageError: only one of model and data is named, a name is malformed, or there are other options of a model
+            without one.
+    """
+    if model is None and data is None:
+        dependent = {
+            "--steps": steps,
+            "--steps-per-epoch": steps_per_epoch,
+            "--fit-arguments": fit_arguments,
+            "--model-timeout": model_timeout,
+        }
+        given = [name for name, value in dependent.items() if value is not None]
+        if given:
+            example = f"Example: --model job:build --data job:read {given[0]} 20"
+            raise UsageError(
+                f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
+            )
+        return None
+    if model is None or data is None:
+        raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
+    return UserModel(
+        model=model,
+        data=data,
+        fit_arguments=fit_arguments,
+        steps=DEFAULT_STEPS if steps is None else steps,
+        steps_per_epoch=steps_per_epoch,
+        deadline_s=OWN_DEADLINE_S if model_timeout is None else model_timeout,
+    ).training()

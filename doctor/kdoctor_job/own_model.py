@@ -1,0 +1,72 @@
+"""The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+from kdoctor.smoke.definition import define
+from kdoctor.smoke.scenario import AskedTraining
+
+OWN_MODEL = "smoke.own-model"
+"""The scenario's id. It runs only if a model is given."""
+OWN_DEADLINE_S = 600.0
+"""Default deadline for the model, its data and its steps, in seconds."""
+DEFAULT_STEPS = 8
+_BUDGET = 0.8
+"""Share of the deadline for the trainings, so that what was found before it ends is reported."""
+
+SCENARIO = define(
+    OWN_MODEL,
+    tier="job",
+    title="The user's model and data",
+    expect="The model is created in the scope, its batch size suits the replicas, and copies of it train a few "
+    "steps on all replicas as on one device.",
+    cases=("own-model",),
+    deadline_s=OWN_DEADLINE_S,
+    typical_s=10.0,
+    folder=Path(__file__).parent / "target",
+    asked_by="kdoctor check --model package.module:function --data ...",
+)
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserModel:
+    """The user's model and data, each given as ``package.module:function``."""
+
+    model: str
+    data: str
+    fit_arguments: str | None = None
+    """A function that returns other arguments of ``fit``."""
+    steps: int = DEFAULT_STEPS
+    steps_per_epoch: int | None = None
+    deadline_s: float = OWN_DEADLINE_S
+
+    def __post_init__(self) -> None:
+        """Validate the names.
+
+        Raises:
+            UsageError: a name is malformed.
+        """
+        given = (("--model", self.model), ("--data", self.data), ("--fit-arguments", self.fit_arguments))
+        for option, name in given:
+            if name is not None and not _FUNCTION.fullmatch(name):
+                hint = "Example: jobs.train:build_model, imported from the working directory"
+                raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
+
+    def training(self) -> AskedTraining:
+        """The scenario with this model and data."""
+        settings = (
+            ("model", self.model),
+            ("data", self.data),
+            ("fit_arguments", self.fit_arguments),
+            ("steps", self.steps),
+            ("steps_per_epoch", self.steps_per_epoch),
+            ("budget_s", int(_BUDGET * self.deadline_s)),
+        )
+        scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s)
+        return AskedTraining(scenario=scenario, options=f"--model {self.model}")

@@ -1,0 +1,262 @@
+"""Examines a model and its data in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.judge import PlannedCheck
+from kdoctor.engine.report import Report, Result
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
+from kdoctor.model import Assumptions, Finding, Severity, Status
+from kdoctor.plugins.catalog import load_catalog
+from kdoctor.plugins.explanations import explain_exception
+from kdoctor.probes.process.records import build
+from kdoctor.report.formats import render
+from kdoctor.report.html.write import render_notebook
+from kdoctor.report.phrases import describe_reason, verdict_line
+from kdoctor.run.assemble import build_report
+from kdoctor.run.plan import Plan, today, with_matrix
+from kdoctor.run.session import Collected
+from kdoctor.text.lists import counted
+from kdoctor.text.sanitize import cleaned
+from kdoctor_job.own_model import DEFAULT_STEPS, OWN_MODEL
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_CASE = "own-model"
+
+
+class PreflightError(RuntimeError):
+    """The job should not start, because a check failed or could not be evaluated."""
+
+    __module__ = "kdoctor"  # the name that users import it by, in tracebacks
+
+    def __init__(self, preflight: Preflight) -> None:
+        super().__init__(preflight.summary())
+        self.preflight = preflight
+        """The whole result."""
+
+
+class Preflight:
+    """The result for a model and its data. It is shown as a table in a notebook, and as text elsewhere."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        """The report that every output format is written from."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check at or above ``fail_on`` failed or is unknown."""
+        return self.report.verdict.exit_code == 0
+
+    @property
+    def findings(self) -> dict[str, tuple[Finding, ...]]:
+        """Findings of any severity, by the id of their check."""
+        return {
+            result.id: tuple(judged.finding for judged in result.findings)
+            for result in self.report.results
+            if result.findings
+        }
+
+    def summary(self) -> str:
+        """The verdict, and each failure and unknown that counts with its fix."""
+        lines = [verdict_line(self.report)]
+        counting = [item for item in self.report.results if item.severity.rank >= self.report.fail_on.rank]
+        for item in counting:
+            lines += _failures(item)
+        return "\n".join([*lines, *_unknowns(counting)])
+
+    def __str__(self) -> str:
+        return render(self.report, "terminal").rstrip("\n")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return render_notebook(cleaned(self.report))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Print why a ``fit`` in the ``with`` block raised, if kdoctor knows the failure. The exception goes on."""
+        text = explain_exception(error) if isinstance(error, Exception) else ""
+        sys.stderr.write(f"kdoctor: {text}" if text else "")
+
+
+def _failures(result: Result) -> Iterator[str]:
+    for judged in result.findings:
+        finding = judged.finding
+        yield f"- {result.id}: {finding.subject}: {finding.observed} (expected: {finding.expected})"
+        yield f"  Fix: {finding.remedy.summary}"
+
+
+def _unknowns(results: Iterable[Result]) -> Iterator[str]:
+    """Each reason once, with the checks that it prevented."""
+    by_reason: dict[str, list[str]] = {}
+    for result in results:
+        if result.status is Status.UNKNOWN and not result.accepted:
+            by_reason.setdefault(describe_reason(result), []).append(result.id)
+    for reason, checks in by_reason.items():
+        yield f"- {', '.join(checks)} unknown: {reason}"
+
+
+def preflight(  # noqa: PLR0913 - the arguments of fit
+    model: Any,
+    data: Any,
+    strategy: Any = None,
+    *,
+    steps: int = DEFAULT_STEPS,
+    steps_per_epoch: int | None = None,
+    batch_size: int | None = None,
+    fit_arguments: Mapping[str, Any] | None = None,
+    budget_s: float | None = None,
+    fail_on: Literal["error", "warning", "info"] = "error",
+    allow_unknown: bool = False,
+) -> Preflight:
+    """Examine a model and its data before a long ``fit``.
+
+    The weights, the optimizer state, the random state and the position in the data do not change: copies are trained,
+    and the data is read through its own iterator. Data that can be read only once is not read.
+
+    Args:
+        model: a Keras model, built or not, or a function without arguments that returns one. The function is called
+            several times, in the strategy's scope.
+        data: a ``tf.data.Dataset``, a ``keras.utils.PyDataset``, arrays, or a function without arguments that returns
+            one of these or a generator.
+        strategy: the ``tf.distribute`` strategy of the job. Defaults to the current one.
+        steps: number of training steps of the copies; 0 skips the training.
+        steps_per_epoch: the argument of ``fit``, for infinite datasets.
+        batch_size: the argument of ``fit``, for arrays.
+        fit_arguments: other arguments of ``fit``, by name: ``class_weight``, ``sample_weight``, ``validation_data`` and
+            ``validation_split`` are used for the copies. ``callbacks`` are not run, because they may write files.
+        budget_s: seconds for the trainings. A comparison that would take longer is left out and reported as unknown.
+        fail_on: minimum severity of a failure that makes it not ``ok``.
+        allow_unknown: whether it is ``ok`` if required checks could not be evaluated.
+    """
+    import tensorflow as tf
+
+    from kdoctor_job.target.examine import Job
+    from kdoctor_job.target.parts import replica_devices
+    from kdoctor_target.runner.case import plain
+
+    started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
+    strategy = tf.distribute.get_strategy() if strategy is None else strategy
+    found: dict[str, Any] = {
+        "name": _CASE,
+        "outcome": "trained",
+        "phase": "strategy",
+        "strategy": type(strategy).__name__,
+        "replicas": int(strategy.num_replicas_in_sync),
+        "devices": replica_devices(strategy),
+    }
+    job = Job(
+        model,
+        data,
+        steps=steps,
+        steps_per_epoch=steps_per_epoch,
+        batch_size=batch_size,
+        budget_s=budget_s,
+        fit_arguments=fit_arguments,
+    )
+    try:
+        with _without_notes(tf.get_logger()):
+            job.examine(
+                strategy,
+                lambda facts: found.update(job=plain(facts)),
+                lambda phase: found.update(phase=phase),
+            )
+    except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
+        found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
+    run = SmokeRun(
+        scenario=OWN_MODEL,
+        version=1,
+        devices_kind="gpu" if any("GPU" in device for device in found["devices"]) else "cpu",
+        replicas_requested=found["replicas"],
+        tensorflow=str(tf.__version__),
+        keras=_keras(),
+        cases=(build(SmokeCase, found),),
+    )
+    collected = Collected(
+        facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
+        target=f"{sys.executable}, {found['strategy']} over {counted(found['replicas'], 'replica')}",
+        started_at=started_at,
+        duration_s=time.monotonic() - started,
+    )
+    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+@contextlib.contextmanager
+def _without_notes(logger: logging.Logger) -> Iterator[None]:
+    """Keep TensorFlow's notes about each reduction, and about tracing copies, out of the user's output."""
+    level = logger.level
+    logger.setLevel(max(level, logging.ERROR))
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def guard(  # noqa: PLR0913 - the arguments of fit
+    model: Any,
+    data: Any,
+    strategy: Any = None,
+    *,
+    steps: int = DEFAULT_STEPS,
+    steps_per_epoch: int | None = None,
+    batch_size: int | None = None,
+    fit_arguments: Mapping[str, Any] | None = None,
+    budget_s: float | None = None,
+    fail_on: Literal["error", "warning", "info"] = "error",
+    allow_unknown: bool = False,
+) -> Preflight:
+    """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
+
+    The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis if
+    the ``fit`` raises a known failure.
+
+    Raises:
+        PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
+    """
+    done = preflight(
+        model,
+        data,
+        strategy,
+        steps=steps,
+        steps_per_epoch=steps_per_epoch,
+        batch_size=batch_size,
+        fit_arguments=fit_arguments,
+        budget_s=budget_s,
+        fail_on=fail_on,
+        allow_unknown=allow_unknown,
+    )
+    if not done.ok:
+        raise PreflightError(done)
+    sys.stdout.write(f"kdoctor: {verdict_line(done.report)}; {done.report.target.partition(', ')[2]}\n")
+    return done
+
+
+def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:
+    """The checks that judge the user's own model, without a checklist file."""
+    catalog = load_catalog()
+    checks = catalog.closure(check.id for check in catalog.checks.values() if check.scenario == OWN_MODEL)
+    checklist = Checklist(
+        name="preflight", version=1, owner="kdoctor", source="kdoctor.preflight", assumptions=Assumptions(), entries=()
+    )
+    rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
+    planned = tuple(
+        PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL
+    )
+    return Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
+
+
+def _keras() -> str | None:
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    return f"{keras.__name__} {keras.__version__}" if keras else None

@@ -1,0 +1,214 @@
+"""Makes another model from the configuration of one."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from typing import Any, Dict, Iterator, List
+
+from kdoctor_job.target.model import layers_of, raw_compile
+from kdoctor_job.target.options import optimizers_of
+from kdoctor_job.target.parts import describe, is_model, is_own_class
+
+_UNSET = object()
+_UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
+"""Names that Keras asks to register."""
+
+
+class CopyError(Exception):
+    """The model cannot be copied; the message says why and what to do."""
+
+
+_METHODS = ("call", "train_step", "test_step", "compute_loss", "compute_metrics", "make_train_function", "fit")
+"""Methods that a job may set on the object."""
+
+
+def clone(keras: Any, model: Any) -> Any:
+    """A copy of the model, not compiled by the same arguments, with new weights.
+
+    Raises:
+        CopyError: the copy would be another model.
+    """
+    replaced = [name for name in _METHODS if name in vars(model)]
+    if replaced:
+        raise CopyError(
+            f"{replaced[0]} was replaced on the model object, so a copy would not have it: pass a function that builds "
+            "the model"
+        )
+    made = _clone(keras, model)
+    if type(made) is not type(model):
+        kind, other = type(model).__name__, type(made).__name__
+        raise CopyError(f"a copy of {kind} would be of the class {other}: pass a function that builds the model")
+    return made
+
+
+def _clone(keras: Any, model: Any) -> Any:
+    if hasattr(model, "inputs") and (getattr(model, "_functional", None) or model.inputs):
+        return keras.models.clone_model(model, clone_function=lambda layer: _again(keras, layer))
+    if type(model) is keras.Sequential:
+        return keras.Sequential([_again(keras, layer) for layer in model.layers], name=model.name)
+    return _again(keras, model)
+
+
+def _again(keras: Any, one: Any) -> Any:
+    """Another layer or model from the configuration of this one.
+
+    Raises:
+        CopyError: Keras does not know its arguments.
+    """
+    kind = type(one)
+    if not _states_arguments(keras, kind) and not _keeps_arguments(keras, one):
+        made = _from_attributes(one)
+        if made is None or not _is_alike(keras, one, made):
+            raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}"))
+        return made
+    try:
+        config = one.get_config()
+    except NotImplementedError as error:
+        raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}")) from error
+    try:
+        return kind.from_config(config)
+    except Exception as error:
+        # Keras stores the arguments of the class; a class without **kwargs takes them only.
+        kept = getattr(one, "_auto_config", None)
+        if kept is not None and not _states_arguments(keras, kind):
+            return kind(**kept.config)
+        lacking = [name for name in arguments_of(kind, required=True) if name not in config]
+        if lacking:
+            reason = f"get_config() of {kind.__name__} does not return {' and '.join(lacking)}"
+            raise CopyError(_missing(one, reason)) from error
+        raise
+
+
+def _states_arguments(keras: Any, kind: Any) -> bool:
+    """Whether the class, or a base class that is not Keras's, defines ``get_config``."""
+    owner = next(base for base in kind.__mro__ if "get_config" in vars(base))
+    return bool(kind.__module__.split(".")[0] == keras.__name__) or owner.__module__.split(".")[0] != keras.__name__
+
+
+def _keeps_arguments(keras: Any, one: Any) -> bool:
+    """Whether Keras recorded the arguments of this layer or model. Keras 3 keeps the defaults of a model's class."""
+    if not isinstance(one, keras.Model) or not arguments_of(type(one)):
+        return True
+
+    class Probe(keras.Model):  # type: ignore[misc]  # Keras has no types here
+        def __init__(self, width: int = 0) -> None:  # noqa: ARG002
+            super().__init__()
+
+    kept = getattr(Probe(width=1), "_auto_config", None)
+    return kept is not None and kept.config.get("width") == 1
+
+
+def _from_attributes(one: Any) -> Any:
+    """Another model, with the attributes that are named like the arguments of its class; None if that fails."""
+    plain = [name for name in arguments_of(type(one)) if is_plain(getattr(one, name, _UNSET))]
+    given = {name: copy.deepcopy(getattr(one, name)) for name in plain}
+    try:
+        return type(one)(**given)
+    except Exception:
+        return None
+
+
+def _is_alike(keras: Any, one: Any, made: Any) -> bool:
+    """Whether the layers have equal configurations, and the attributes of the class that are plain equal values."""
+    known = set(vars(keras.Model()))
+    own = [name for name, value in vars(made).items() if name not in known and name[0] != "_" and is_plain(value)]
+    if any(getattr(one, name, _UNSET) != getattr(made, name) for name in own):
+        return False
+    try:
+        return [_settings(layer) for layer in layers_of(one)] == [_settings(layer) for layer in layers_of(made)]
+    except NotImplementedError:
+        return False
+
+
+def _settings(layer: Any) -> Any:
+    """The class and configuration of a layer, without names, which Keras numbers."""
+    config = layer.get_config()
+    return type(layer), {name: value for name, value in config.items() if name not in ("name", "layers")}
+
+
+def same_attributes(keras: Any, model: Any, made: Any) -> None:
+    """Compare the plain attributes of the user's classes, which may have been set after the object was made.
+
+    Raises:
+        CopyError: one differs.
+    """
+    ones, others = [model, *layers_of(model)], [made, *layers_of(made)]
+    known = set(vars(keras.Model()))
+    for one, other in zip(ones, others):
+        if not is_own_class(type(one)) or type(one) is not type(other):
+            continue
+        for name, value in vars(one).items():
+            theirs = getattr(other, name, _UNSET)
+            if name[0] != "_" and name not in known and theirs is not _UNSET and is_plain(value) and theirs != value:
+                raise CopyError(
+                    f"attribute {name} of {type(one).__name__} is {value!r}, and {theirs!r} in a copy: pass a function "
+                    "that builds the model and sets it"
+                )
+
+
+def is_plain(value: Any) -> bool:
+    """Whether the value consists of numbers, strings and lists of them."""
+    if isinstance(value, (list, tuple)):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def arguments_of(kind: Any, *, required: bool = False) -> List[str]:
+    """The arguments of the class that are its own, not Keras's."""
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = [item for item in parameters if item.kind not in several and item.name not in ("name", "dtype", "trainable")]
+    return [item.name for item in own if not required or item.default is item.empty]
+
+
+def _missing(one: Any, reason: str) -> str:
+    """The reason, and the line that the class lacks if its arguments are plain values."""
+    names = arguments_of(type(one))
+    advice = f"{reason}, so it cannot be copied: pass a function that builds the model"
+    if not all(is_plain(getattr(one, name, None)) for name in names):
+        return advice
+    config = ", ".join(f'"{name}": self.{name}' for name in names)
+    inherited = "" if is_model(one) else "**super().get_config(), "
+    unset = [f"self.{name} = {name}" for name in names if not hasattr(one, name)]
+    also = f" (with {', '.join(unset)} in __init__)" if unset else ""
+    return f"{advice}, or add to the class: def get_config(self): return {{{inherited}{config}}}{also}"
+
+
+def why_not(error: Exception) -> str:
+    """The error of a copy, and what to do."""
+    unregistered = re.search(_UNREGISTERED, str(error))
+    if unregistered:
+        name = unregistered[1]
+        return (
+            f"Keras does not find {name} by its name, so the model cannot be copied: pass a function that builds the "
+            f"model, or add above {name}: @keras.saving.register_keras_serializable()"
+        )
+    return f"the model cannot be copied ({describe(error)}): pass a function that builds it"
+
+
+def allow_lambdas(keras: Any) -> None:
+    """Let this thread deserialise layers with functions: they are the user's and have already run."""
+    if hasattr(keras, "config") and hasattr(keras.config, "enable_unsafe_deserialization"):
+        keras.config.enable_unsafe_deserialization()
+
+
+def own_names(model: Any) -> Dict[str, Any]:
+    """The user's classes and functions, by their names in a configuration."""
+    given = [*flat(raw_compile(model) or {}), *optimizers_of(getattr(model, "optimizer", None))]
+    functions = {item.__name__: item for item in given if inspect.isfunction(item)}
+    kinds = [type(item) for item in (model, *layers_of(model), *given)]
+    named = {kind.__name__: kind for kind in kinds if is_own_class(kind)}
+    return {**functions, **named}
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """The parts of nested lists, tuples and dictionaries, except None."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from flat(part)
+    elif value is not None:
+        yield value

@@ -1,0 +1,243 @@
+"""Compares the job on all replicas with one device: with its own optimizer, with SGD, and in ``evaluate``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from kdoctor_job.target import evaluating, masks, measures
+from kdoctor_job.target.cloning import CopyError
+from kdoctor_job.target.copies import Setup, optimizers_in
+from kdoctor_job.target.measures import Difference
+from kdoctor_job.target.model import layers_of, normalisations, random_layers
+from kdoctor_job.target.optimizers import hides_scale
+from kdoctor_job.target.options import CLIPS, Option, optimizers_of
+from kdoctor_job.target.parts import describe, keras_of
+from kdoctor_job.target.trials import SpentError, Trained, Trials
+
+Facts = Dict[str, Any]
+
+FRACTION = 0.1
+"""An option is correct if the difference from one device is at most this share of what the option changes there, and
+the cause if the difference without it is at most this share."""
+_NAMES_SHOWN = 6
+
+
+class Comparison:
+    """The comparisons of one job; each notes its facts by the names of ``JobTraining``'s fields."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        options: List[Option],
+        without: Tuple[str, ...],
+        known: Mapping[str, Any],
+        say: Callable[..., None],
+    ) -> None:
+        """Prepare the comparisons.
+
+        Args:
+            trials: has trained the job on the replicas.
+            options: of the job.
+            without: options with which it raises, so it is compared without them.
+            known: facts about the job's options and random layers.
+            say: notes facts.
+        """
+        self._trials = trials
+        self._options = [option for option in options if option.name not in without]
+        self._without = without
+        self._noted: List[Facts] = list(known.get("options", ()))
+        self._drawing: Dict[str, List[str]] = {
+            name: list(known.get(name, ())) for name in ("stilled", "equal_draws", "different_draws")
+        }
+        self._say = say
+        self._is_decided = True
+        """Whether the weights of the job's own optimizer show anything."""
+        model = trials.mirrored
+        made = list(optimizers_in(keras_of(model), model).values())
+        # A train_step may use other optimizers than the one that compile() makes by default.
+        self._optimizers = [one for one in made if int(one.iterations.numpy()) > 0] or made
+
+    def compare_own(self, trained: Trained) -> None:
+        """With the job's own optimizer and options, and its random layers at inference.
+
+        Args:
+            trained: the job's first steps, which are compared if nothing in them differs from one device by design.
+        """
+        model = self._trials.mirrored
+        setup = Setup(without=self._without, still=True)
+        designed = random_layers(model) or self._trials.copier.drawing or list(normalisations(model))
+        names = [getattr(one, "path", one.name) for one in model.weights]
+        optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
+        facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
+        try:
+            mirrored = self._trials.on_replicas(setup) if designed else trained
+            alone = self._trials.on_one_device(setup)
+            reordered: List[Trained] = []
+            found = _difference(names, alone, mirrored, reordered)
+            clips = any(option.name == CLIPS for option in self._options)
+            if found and (
+                clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)
+            ):
+                reordered.append(self._trials.on_one_device(setup, order=1))
+                found = _difference(names, alone, mirrored, reordered)
+            if found and not found.deviation <= measures.TOLERANCE:
+                reordered.append(self._trials.on_one_device(setup, order=2))
+                found = _difference(names, alone, mirrored, reordered)
+        except Exception as error:
+            self._say(own=dict(facts, not_compared=_reason(error)))
+            return
+        if found and (found.rounded or not found.deviation <= measures.TOLERANCE) and self._still_more():
+            self.compare_own(trained)
+            return
+        facts.update(_logs(mirrored, alone, reordered))
+        if found is None:
+            self._say(own=dict(facts, not_compared=self._unmoved(alone)))
+            return
+        self._is_decided = found.rounded_share <= measures.MOSTLY
+        self._say(own=dict(facts, **_facts(found)))
+        blamed = self._find_option(names, alone, reordered, found)
+        if blamed:
+            name, rest = blamed
+            self._without = (*self._without, name)
+            self._say(own=dict(facts, without=list(self._without), **rest))
+
+    def _still_more(self) -> bool:
+        """Have the job's own layers that draw random numbers run as at inference, too; whether that is possible."""
+        trials, copier = self._trials, self._trials.copier
+        if copier.drawing:
+            return False
+        layers = layers_of(trials.mirrored)
+        drawn = masks.find_drawing(trials.mirrored, trials.strategy, trials.batches[0])
+        copier.drawing = tuple(place for place in drawn if masks.takes_training(layers[place]))
+        for place, kind in drawn.items():
+            self._drawing[kind].append(copier.name_of(place))
+        self._drawing["stilled"] += map(copier.name_of, copier.drawing)
+        self._say(**self._drawing)
+        return bool(copier.drawing)
+
+    def _find_option(
+        self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
+    ) -> Optional[Tuple[str, Facts]]:
+        """The option without which the replicas match one device, and the facts of that comparison."""
+        for option in self._options:
+            clips = option.name == CLIPS
+            if not clips and found.deviation <= measures.TOLERANCE:
+                continue
+            setup = Setup(without=(*self._without, option.name), still=True)
+            facts: Facts = {"name": option.name, "value": option.value}
+            try:
+                alone_without = self._trials.on_one_device(setup)
+                effect = _difference(names, alone, alone_without, reordered)
+                facts["effect"] = effect.deviation if effect else None
+                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
+                    self._note_option(facts)  # no gradient reached the limit
+                    continue
+                facts["deviation"] = found.deviation
+                if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):
+                    self._note_option(facts)
+                    continue
+                mirrored = self._trials.on_replicas(setup)
+                again: List[Trained] = []
+                rest = _difference(names, alone_without, mirrored, again)
+                if rest and not rest.deviation <= FRACTION * found.deviation:
+                    again.append(self._trials.on_one_device(setup, order=1))
+                    rest = _difference(names, alone_without, mirrored, again)
+            except (CopyError, SpentError):
+                continue
+            facts["without"] = rest.deviation if rest else None
+            self._note_option(facts)
+            if rest and rest.deviation <= FRACTION * found.deviation:
+                return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
+        return None
+
+    def _note_option(self, facts: Facts) -> None:
+        self._noted.append(facts)
+        self._say(options=self._noted)
+
+    def evaluate(self) -> None:
+        """``evaluate`` with the weights before the training, on an uneven final batch; if it differs, on full ones."""
+        trials = self._trials
+        if trials.alone is None or trials.mirrored is None:
+            return
+        trials.reset()
+        batch = len(evaluating.leaf(trials.batches[0]))
+        found: List[Facts] = []
+        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync):
+            facts = evaluating.compare(trials, final)
+            if facts:
+                found.append(facts)
+                self._say(evaluations=found)
+                if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
+                    return  # the other batches are full
+
+    def compare_sgd(self) -> None:
+        """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
+        trials = self._trials
+        clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
+        why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
+        if not self._is_decided:
+            why = why or "random numbers or rounding decide the weights"
+        self._say(scale_hidden=why)
+        if not why:
+            return
+        setup = Setup(own=False, still=True)
+        mirrored = trials.on_replicas(setup)
+        alone = trials.on_one_device(setup)
+        self._say(losses=mirrored.losses, reference_losses=alone.losses)
+        scale = measures.scale_of(alone.started, alone.weights, measures.largest)
+        if scale is None:
+            self._say(not_compared=self._unmoved(alone))
+            return
+        deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
+        self._say(deviation=deviation, stretch=measures.stretch(alone.started, alone.weights, mirrored.weights))
+        if not deviation < measures.QUIET:
+            # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
+            again = trials.on_one_device(setup, order=1)
+            self._say(
+                noise=measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale),
+                stretch_noise=measures.stretch(alone.started, alone.weights, again.weights),
+            )
+
+    def _unmoved(self, alone: Trained) -> str:
+        changes = measures.max_or_nan(measures.largest(alone.started, alone.copies))
+        why = "no weight changes" if changes == 0 else "the weights are not finite, even on one device"
+        steps = len(self._trials.batches)
+        return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
+
+
+def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
+    """Why one device cannot compute what the replicas compute; None if it can.
+
+    Args:
+        model: the job's model.
+        strategies: names under which the job's functions use a strategy.
+    """
+    if strategies:
+        return (
+            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
+            "replicas, too: call tf.distribute.get_strategy() there"
+        )
+    kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
+    if kept:
+        return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
+    return None
+
+
+def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
+    return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+
+
+def _logs(mirrored: Trained, alone: Trained, reordered: List[Trained]) -> Facts:
+    reordered_logs = reordered[0].logs if reordered else {}
+    return {"logs": mirrored.logs, "reference_logs": alone.logs, "reordered_logs": reordered_logs}
+
+
+def _facts(found: Difference) -> Facts:
+    facts = found._asdict()
+    facts["rounded"] = found.rounded[:_NAMES_SHOWN]
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in facts.items()}
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, (CopyError, SpentError)) else describe(error)

@@ -1,0 +1,197 @@
+"""Copies of the job's model, so that the model itself is never trained."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from kdoctor_job.target.cloning import CopyError, allow_lambdas, clone, own_names, same_attributes, why_not
+from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
+from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
+from kdoctor_job.target.parts import describe, is_model, keras_of
+from kdoctor_job.target.renewing import renew, renew_optimizer
+
+COMPARING_RATE = 0.01
+"""Learning rate of SGD; the result is relative to how far the weights move."""
+
+
+class Setup(NamedTuple):
+    """What a copy has of the job."""
+
+    own: bool = True
+    """The job's optimizer; if false, SGD without options, whose steps are proportional to the gradient."""
+    without: Tuple[str, ...] = ()
+    """Options that are removed, see ``options``."""
+    still: bool = False
+    """Random layers run as at inference, and BatchNormalization is synchronized: see :func:`make_comparable`."""
+    one_device: bool = False
+    """XLA is off, because Keras turns it off for several replicas; and one step is executed at a time."""
+
+
+class Copier:
+    """Makes copies of one model, with the function that made it or from its configuration."""
+
+    def __init__(self, model: Any, builder: Optional[Callable[[], Any]], steps: int) -> None:
+        self._model = model
+        self._builder = builder
+        self._steps = steps
+        self.weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
+        """The weights that each copy starts with; None before the first copy of a model that is not built."""
+        self.drawing: Tuple[int, ...] = ()
+        """Places in :func:`layers_of` of layers that were found to draw random numbers, besides ``random_layers``."""
+
+    def name_of(self, place: int) -> str:
+        """The name of the layer at this place in the job's model, or its number if the model has fewer."""
+        layers = layers_of(self._model)
+        return str(layers[place].name) if place < len(layers) else f"layer {place + 1}"
+
+    def copy(self, batch: Any, setup: Setup) -> Any:
+        """A compiled copy with the model's weights, made in the current scope.
+
+        Args:
+            batch: an element of the data, to build a copy that is not built.
+            setup: what it has of the job.
+
+        Raises:
+            CopyError: the model cannot be copied.
+        """
+        if self._builder is None:
+            self._renew_own_optimizer()  # fails with a precise reason
+        made = self._make()
+        kept = {id(layer) for layer in layers_of(self._model)}
+        shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
+        if shared:
+            raise CopyError(
+                f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
+                "pass a function that builds the whole model"
+            )
+        if setup.still:
+            make_comparable(made, self.drawing)
+        self._compile(made, setup)
+        if not (made.built and made.weights):
+            _build(made, batch)
+        if self.weights is None:
+            self.weights = made.get_weights()
+        made.set_weights(self.weights)
+        if self._builder is None:
+            same_attributes(keras_of(made), self._model, made)
+        if BUILT_LATE in setup.without:
+            for optimizer in optimizers_in(keras_of(made), made).values():
+                optimizer.build(made.trainable_variables)
+        return made
+
+    def again(self, trained: Any, batch: Any, setup: Setup) -> Any:
+        """The same copy, as if it had not been trained; a new copy if it cannot be compiled again.
+
+        Raises:
+            CopyError: the model cannot be copied.
+        """
+        if self._builder is not None or raw_compile(self._model) is None or BUILT_LATE in setup.without:
+            return self.copy(batch, setup)
+        if setup.still:
+            make_comparable(trained, self.drawing)
+        self._compile(trained, setup)
+        trained.set_weights(self.weights)
+        return trained
+
+    def _make(self) -> Any:
+        if self._builder is not None:
+            made = self._builder()
+            if is_model(made) and made is not self._model:
+                return made
+        keras = keras_of(self._model)
+        try:
+            allow_lambdas(keras)
+            with keras.utils.custom_object_scope(own_names(self._model)):
+                made = clone(keras, self._model)
+        except CopyError:
+            raise
+        except Exception as error:
+            raise CopyError(why_not(error)) from error
+        return made
+
+    def _compile(self, made: Any, setup: Setup) -> None:
+        keras = keras_of(self._model)
+        kept = raw_compile(made if self._builder is not None else self._model)
+        if kept is None:
+            if not is_compiled(made):
+                raise CopyError("its class overrides compile(): pass a function that builds and compiles the model")
+            kept_options = [name for name in setup.without if name != BUILT_LATE]
+            if kept_options:
+                raise CopyError(f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed")
+            if not setup.own:
+                _replace_optimizers(keras, made)
+            return
+        arguments = {name: renew(value) for name, value in kept.items()}
+        if not setup.own:
+            arguments["optimizer"] = keras.optimizers.SGD(COMPARING_RATE)
+        elif self._builder is not None:
+            arguments["optimizer"] = made.optimizer
+        else:
+            arguments["optimizer"] = self._renew_own_optimizer()
+        if setup.own:
+            remove(arguments, setup.without)
+        if setup.own and "auto_scale_loss" in inspect.signature(keras.Model.compile).parameters:
+            arguments["auto_scale_loss"] = False  # the model's optimizer is wrapped already
+        alone = setup.one_device or not setup.own or TOGETHER in setup.without
+        arguments["steps_per_execution"] = 1 if alone else min(kept.get("steps_per_execution") or 1, self._steps)
+        if setup.one_device or arguments.get("jit_compile") is not True:
+            arguments["jit_compile"] = False
+        made.compile(**arguments)
+
+    def _renew_own_optimizer(self) -> Any:
+        with keras_of(self._model).utils.custom_object_scope(own_names(self._model)):
+            return renew_optimizer(getattr(self._model, "optimizer", None))
+
+
+def _replace_optimizers(keras: Any, made: Any) -> None:
+    """Give a model that keeps several optimizers SGD for each."""
+    for name in optimizers_in(keras, made):
+        setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
+
+
+def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
+    """The model's optimizers, by the names of its attributes."""
+    found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
+    return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}
+
+
+def _build(made: Any, batch: Any) -> None:
+    inputs = batch[0] if isinstance(batch, tuple) else batch
+    try:
+        made(inputs)
+    except Exception as error:
+        if type(made).train_step is keras_of(made).Model.train_step:
+            raise  # fit calls the model, too
+        raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
+
+
+def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
+    """Run layers with random numbers as at inference, and synchronize BatchNormalization.
+
+    Random numbers per replica and moments of a share of the batch are correct, but differ from one device.
+
+    Args:
+        made: a copy of the job's model.
+        drawing: places in :func:`layers_of` of further layers that draw random numbers.
+    """
+    layers = layers_of(made)
+    for layer in (*random_layers(made), *(layers[place] for place in drawing)):
+        _still(layer)
+    for layer in list(normalisations(made)):
+        layer.synchronized = True
+        if getattr(layer, "fused", None):
+            layer.fused = False  # Keras 2 sets this when the layer is made, and its fused code never synchronises
+
+
+def _still(layer: Any) -> None:
+    call = layer.call
+    if "call" in vars(layer):
+        return  # it is still already
+
+    def at_inference(*arguments: Any, **named: Any) -> Any:
+        if "training" in named:
+            named["training"] = False
+        return call(*arguments, **named)
+
+    object.__setattr__(layer, "call", at_inference)

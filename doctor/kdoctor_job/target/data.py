@@ -1,0 +1,299 @@
+"""The job's data, read through a separate view, so that its state stays the same."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_job.target.functions import one_shot
+from kdoctor_job.target.parts import PartError, describe, describe_kind
+
+COUNT_S = 3.0
+"""Seconds for counting the batches; for longer epochs, the final batch is derived from the pipeline if possible."""
+DEFAULT_BATCH = 32
+"""The batch size of ``fit`` for arrays."""
+ENDLESS_BATCHES = 2**31
+
+Facts = Dict[str, Any]
+
+
+class Data:
+    """The data, whatever its form."""
+
+    def __init__(self, value: Any, *, own: bool, batch_size: Optional[int]) -> None:
+        """Find out the kind of data.
+
+        Args:
+            value: the user's object, or the return value of the user's callable.
+            own: whether it was made for kdoctor, so that it may be consumed.
+            batch_size: of arrays.
+
+        Raises:
+            PartError: ``fit`` cannot train on it.
+        """
+        self.kind = _kind(value)
+        self._value = value
+        self._own = own
+        self._batch_size = batch_size or DEFAULT_BATCH
+        self.full: List[Any] = []
+        """The first batches of full size, as ``examine`` read them."""
+
+    def examine(self, steps: int, steps_per_epoch: Optional[int]) -> Facts:
+        """Read the first batches and find out about the rest."""
+        facts: Facts = {"kind": self.kind, "steps_per_epoch": steps_per_epoch}
+        if self.kind == "tf.data":
+            facts["prefetched"] = _is_prefetched(self._value)
+        try:
+            batches = self._batches()
+        except _UsesUp as reason:
+            return dict(facts, unread=str(reason))
+        try:
+            self._read(batches, steps, facts)
+        except _Misshapen as problem:
+            facts["problem"] = str(problem)
+        except Exception as error:
+            facts["problem"] = f"reading it raised {describe(error)}"
+        finally:
+            close = getattr(batches, "close", None)
+            if close:
+                close()
+        return facts
+
+    def _batches(self) -> Iterator[Any]:
+        if self.kind == "tf.data":
+            name = one_shot(_chain(self._value), is_new=self._own)
+            if name:
+                raise _UsesUp(f"its generator reads {name}, which can be read only once: make it in the generator")
+            return iter(self._value if self._own else _view(self._value))
+        if self.kind == "PyDataset":
+            return _items(self._value)
+        if self.kind == "arrays":
+            return _slices(self._value, self._batch_size)
+        if not self._own:
+            raise _UsesUp("a generator can be read only once: pass the function that makes it, not its result")
+        return iter(self._value)
+
+    def _read(self, batches: Iterator[Any], steps: int, facts: Facts) -> None:
+        sizes: List[int] = []
+        began, first_at = time.perf_counter(), 0.0
+        for batch in itertools.islice(batches, max(1, steps)):
+            sizes.append(_size(batch))
+            first_at = first_at or time.perf_counter()
+            if sizes[-1] == sizes[0]:
+                self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))
+        if not sizes:
+            raise _Misshapen("it is empty, without a batch to train on")
+        if len(sizes) > 1:
+            facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
+        facts.update(batch=sizes[0], **self._rest(batches, sizes, began))
+
+    def _rest(self, batches: Iterator[Any], sizes: List[int], began: float) -> Facts:
+        length = self._length()
+        if length == ENDLESS_BATCHES:
+            return {
+                "endless": True,
+                "full_batches_only": _static_batch(self._value) if self.kind == "tf.data" else None,
+            }
+        if self.kind == "PyDataset" and length is not None:
+            final = _size(self._value[length - 1]) if length > len(sizes) else sizes[-1]
+            return {"endless": False, "batches": length, "final_batch": final}
+        count, last = len(sizes), sizes[-1]
+        for batch in batches:
+            count, last = count + 1, _size(batch)
+            if time.perf_counter() - began > COUNT_S:
+                break
+        else:
+            only = True if self.kind == "tf.data" and _static_batch(self._value) else None
+            return {"endless": False, "batches": count, "final_batch": last, "full_batches_only": only}
+        known: Facts = {"endless": None if length is None else False, "batches": length}
+        if self.kind == "tf.data" and _static_batch(self._value):
+            known["full_batches_only"] = True
+        elif self.kind == "tf.data":
+            known["final_batch"] = _final_by_pipeline(self._value)
+        return known
+
+    def _length(self) -> Optional[int]:
+        """Number of batches, ``ENDLESS_BATCHES``, or None if it is unknown before they are read."""
+        if self.kind == "tf.data":
+            length = int(self._value.cardinality().numpy())
+            unknown, endless = tf.data.UNKNOWN_CARDINALITY, tf.data.INFINITE_CARDINALITY
+            return ENDLESS_BATCHES if length == endless else None if length == unknown else length
+        if self.kind == "PyDataset":
+            counted = _items_of(self._value)
+            return ENDLESS_BATCHES if counted is None else counted
+        return None
+
+
+class _UsesUp(Exception):  # noqa: N818 - a reason, and its name is never shown
+    """Reading would change the state of the user's object."""
+
+
+class _Misshapen(Exception):  # noqa: N818 - a fact about the data, and its name is never shown
+    """``fit`` on replicas cannot train on an element."""
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, tf.data.Dataset):
+        return "tf.data"
+    if any(base.__name__ in ("PyDataset", "Sequence") and "keras" in base.__module__ for base in type(value).__mro__):
+        return "PyDataset"
+    if isinstance(value, tf.data.Iterator) or hasattr(value, "__next__"):
+        return "generator"
+    leaves = tf.nest.flatten(value)
+    if leaves and all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
+        return "arrays"
+    wanted = "a tf.data.Dataset, a keras.utils.PyDataset, arrays or a generator"
+    raise PartError("data", f"the data is {describe_kind(value)}, expected {wanted}")
+
+
+def _view(dataset: Any) -> Any:
+    """The dataset, or an equal one if iterating over it would advance its shuffling.
+
+    A shuffle that reshuffles takes its next seed from a generator that all iterators of the dataset share.
+    """
+    if not any(getattr(one, "_reshuffle_each_iteration", False) for one in _chain(dataset)):
+        return dataset
+    try:
+        graph = tf.raw_ops.DatasetToGraphV2(input_dataset=dataset._variant_tensor, external_state_policy=1)  # noqa: SLF001
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=_with_own_shuffling(graph.numpy()))
+        from tensorflow.python.data.ops import dataset_ops
+
+        return dataset_ops._VariantDataset(variant, dataset.element_spec)  # noqa: SLF001
+    except Exception as error:
+        reason = f"reading it would advance its shuffling, and it cannot be copied ({describe(error)})"
+        raise _UsesUp(f"{reason}: pass a function that makes it") from error
+
+
+def _with_own_shuffling(graph: bytes) -> bytes:
+    """The dataset's graph with a separate seed generator for each shuffle.
+
+    The graph contains the name of the original's generator. If that name does not exist, the shuffle makes a generator
+    from its seed.
+    """
+    definition = tf.compat.v1.GraphDef.FromString(graph)
+    shuffles = [node for node in definition.node if "Shuffle" in node.op]
+    fed = {source for node in shuffles for source in node.input}
+    for number, node in enumerate(definition.node):
+        if node.op == "Const" and node.name in fed:
+            for handle in node.attr["value"].tensor.resource_handle_val:
+                handle.name = f"kdoctor-{time.monotonic_ns()}-{number}"
+    serialized: bytes = definition.SerializeToString()
+    return serialized
+
+
+def _chain(dataset: Any) -> Iterator[Any]:
+    """The dataset and the datasets that it is made of, the last step first."""
+    yield dataset
+    for one in dataset._inputs():  # noqa: SLF001 - no public equivalent
+        yield from _chain(one)
+
+
+_TRANSPARENT = ("Options", "Prefetch", "ModelDataset")
+_KEEPS_BATCHES = (*_TRANSPARENT, "Map", "Cache")
+
+
+def _is_prefetched(dataset: Any) -> bool:
+    """Whether the pipeline ends in a prefetch, apart from its options."""
+    for one in _chain(dataset):
+        name = type(one).__name__
+        if "Prefetch" in name:
+            return True
+        if "Options" not in name:
+            return False
+    return False
+
+
+def _static_batch(dataset: Any) -> bool:
+    """Whether the batch size is part of the data set's type."""
+    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(dataset.element_spec)]
+    return bool(shapes) and all(shape is not None and shape.rank and shape[0] is not None for shape in shapes)
+
+
+def _final_by_pipeline(dataset: Any) -> Optional[int]:
+    """The size of the final batch, from the number of examples that the ``batch`` step gets."""
+    for one in _chain(dataset):
+        name = type(one).__name__
+        if "BatchDataset" in name and hasattr(one, "_batch_size"):
+            examples = int(one._inputs()[0].cardinality().numpy())  # noqa: SLF001 - no public equivalent
+            size = int(one._batch_size)  # noqa: SLF001
+            return (examples % size or size) if examples > 0 else None
+        if not any(part in name for part in _KEEPS_BATCHES):
+            return None
+    return None
+
+
+def _items_of(dataset: Any) -> Optional[int]:
+    """Number of batches of a PyDataset; None if it is infinite."""
+    if hasattr(type(dataset), "__len__"):
+        return len(dataset)
+    length = dataset.num_batches
+    return None if length is None else int(length)
+
+
+def _items(dataset: Any) -> Iterator[Any]:
+    length = _items_of(dataset)
+    for index in itertools.count() if length is None else range(length):
+        yield dataset[index]
+
+
+def _slices(arrays: Any, size: int) -> Iterator[Any]:
+    lengths = {len(leaf) for leaf in tf.nest.flatten(arrays)}
+    if len(lengths) > 1:
+        raise _Misshapen(_different(lengths))
+    (length,) = lengths
+    for start in range(0, length, size):
+        yield tf.nest.map_structure(lambda leaf: leaf[start : start + size], arrays)  # noqa: B023 - called at once
+
+
+def _size(batch: Any) -> int:
+    sizes = {_rows(leaf) for leaf in _leaves(batch)}
+    if len(sizes) != 1:
+        raise _Misshapen(_different(sizes) if sizes else "it has an empty element")
+    return sizes.pop()
+
+
+def _different(sizes: Any) -> str:
+    listed = ", ".join(map(str, sorted(sizes)))
+    return f"inputs and targets differ in their number of examples: {listed}"
+
+
+def _leaves(batch: Any) -> Iterator[Any]:
+    """The element's parts, except those that are None, as sample weights may be."""
+    if isinstance(batch, dict):
+        for part in batch.values():
+            yield from _leaves(part)
+    elif isinstance(batch, tuple) or (isinstance(batch, list) and all(hasattr(part, "shape") for part in batch)):
+        for part in batch:
+            yield from _leaves(part)
+    elif batch is not None:
+        yield batch
+
+
+def _rows(leaf: Any) -> int:
+    if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor)):
+        raise _Misshapen(f"its elements are ragged or sparse ({type(leaf).__name__})")
+    try:
+        array = np.asarray(leaf)
+    except ValueError:
+        raise _Misshapen("its elements are ragged: rows of a batch differ in length") from None
+    if array.dtype == object:
+        raise _Misshapen("its elements are ragged: rows of a batch differ in length")
+    if array.ndim == 0:
+        raise _Misshapen("it is not batched: an element is a single number; call .batch(...)")
+    return int(array.shape[0])
+
+
+def _plain(batch: Any) -> Any:
+    """The batch without trailing parts that are None, in tuples."""
+    if isinstance(batch, dict):
+        return {name: _plain(part) for name, part in batch.items()}
+    if isinstance(batch, tuple):
+        parts = list(batch)
+        while parts and parts[-1] is None:
+            parts.pop()
+        return tuple(_plain(part) for part in parts)
+    return batch

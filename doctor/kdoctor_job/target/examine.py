@@ -1,0 +1,139 @@
+"""The examination of a job, which leaves the user's process unchanged."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Optional
+
+import numpy as np
+from tensorflow.python.eager import context
+
+from kdoctor_job.target.data import Data
+from kdoctor_job.target.fitting import FitArguments
+from kdoctor_job.target.model import examine_model
+from kdoctor_job.target.options import options_of
+from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_of
+from kdoctor_job.target.training import make_trainer
+from kdoctor_job.target.trials import in_a_thread
+
+Facts = Dict[str, Any]
+
+
+class Job:
+    """A model, its data, and the options of their examination."""
+
+    def __init__(  # noqa: PLR0913 - the arguments of fit
+        self,
+        model: Any,
+        data: Any,
+        *,
+        steps: int,
+        steps_per_epoch: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        budget_s: Optional[float] = None,
+        fit_arguments: Any = None,
+    ) -> None:
+        """Describe the job.
+
+        Args:
+            model: a model, or a function that makes one.
+            data: the data, or a function that makes it.
+            steps: number of training steps of each copy.
+            steps_per_epoch: the argument of ``fit``.
+            batch_size: the argument of ``fit``, for arrays.
+            budget_s: seconds for the trainings; None for no limit. A training that would exceed it is left out.
+            fit_arguments: other arguments of ``fit`` by name, or a function that returns them.
+        """
+        self._model = model
+        self._data = data
+        self._steps = steps
+        self._steps_per_epoch = steps_per_epoch
+        self._batch_size = batch_size
+        self._budget_s = budget_s
+        self._fit_arguments = fit_arguments
+
+    def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
+        """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
+
+        It runs in a separate thread, which leaves the user's strategy scopes and Keras's counters (layer names, seeds)
+        alone. Random number generators that all threads share are restored.
+        """
+
+        def work() -> None:
+            with _random_numbers_kept():
+                self._examine(strategy, note, phase)
+
+        in_a_thread(work)
+
+    def _examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
+        facts: Facts = {}
+
+        def say(**more: Any) -> None:
+            facts.update(more)
+            note(facts)
+
+        try:
+            phase("model")
+            builder = None if is_model(self._model) else self._builder("model", self._model)
+            with strategy.scope():
+                model = self._model if builder is None else builder()
+            model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self._model)}")
+            say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
+            phase("data")
+            with strategy.scope():
+                fit = FitArguments(self._fit_arguments)
+            data = self._open_data(strategy, fit)
+            found = data.examine(self._steps, fit.number("steps_per_epoch", self._steps_per_epoch))
+            say(data=found)
+            fit.read_validation(self._steps)
+            say(fit_arguments=fit.names)
+        except PartError as error:
+            say(problem={"part": error.part, "message": str(error)})
+            return
+        if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
+            reason = found.get("unread") or "its data cannot be trained on"
+            say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
+            return
+        trainer = make_trainer(
+            model,
+            builder,
+            strategy,
+            data.full[: self._steps],
+            note=lambda training: say(training=training),
+            budget_s=self._budget_s,
+            fit=fit,
+        )
+        trainer.run(phase)
+
+    @staticmethod
+    def _builder(part: str, function: Any) -> Callable[[], Any]:
+        if not callable(function):
+            as_model(function, "the model")
+        return lambda: call(part, function)
+
+    def _open_data(self, strategy: Any, fit: FitArguments) -> Data:
+        given, own = self._data, False
+        if callable(given) and not hasattr(given, "__getitem__"):
+            # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
+            with strategy.scope():
+                given, own = call("data", given), True
+        return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self._batch_size))
+
+    @staticmethod
+    def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:
+        return bool(data["batch"] % strategy.num_replicas_in_sync)
+
+
+@contextmanager
+def _random_numbers_kept() -> Iterator[None]:
+    """Restore the states of Python's, NumPy's and TensorFlow's generators."""
+    eager = getattr(context.context(), "_rng", None)  # made by tf.random.set_seed
+    state = random.getstate(), np.random.get_state(), eager and eager.getstate()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(state[0])
+        np.random.set_state(state[1])  # noqa: NPY002
+        if eager is not None:
+            eager.setstate(state[2])

@@ -1,0 +1,120 @@
+"""The arguments that the job passes to ``fit`` besides its data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Mapping, Optional
+
+import tensorflow as tf
+
+from kdoctor_job.target.data import Data
+from kdoctor_job.target.parts import PartError, call, describe_kind
+
+PART = "arguments of fit"
+_EXAMINED = (
+    "class_weight",
+    "sample_weight",
+    "validation_data",
+    "validation_split",
+    "validation_batch_size",
+    "validation_steps",
+    "batch_size",
+    "steps_per_epoch",
+)
+_UNEXAMINED = ("callbacks", "validation_freq")
+"""Callbacks may write files, and another schedule of validations changes nothing in one epoch."""
+_HARMLESS = ("epochs", "initial_epoch", "shuffle", "verbose")
+
+Facts = Dict[str, Any]
+
+
+class FitArguments:
+    """The arguments, and the validation data that they name."""
+
+    def __init__(self, given: Any) -> None:
+        """Read the arguments.
+
+        Args:
+            given: their values by name, a function that returns them, or None.
+
+        Raises:
+            PartError: ``fit`` does not have them, or they contradict each other.
+        """
+        if callable(given):
+            given = call(PART, given)
+        if given is not None and not isinstance(given, Mapping):
+            raise PartError(PART, f"they are {describe_kind(given)}, expected a dictionary of arguments by name")
+        self._values = {name: value for name, value in dict(given or {}).items() if value is not None}
+        known = (*_EXAMINED, *_UNEXAMINED, *_HARMLESS)
+        for name in self._values:
+            if name not in known:
+                raise PartError(PART, f"{name!r} is not one of {', '.join(known)}")
+        if {"class_weight", "sample_weight"} <= self._values.keys():
+            raise PartError(PART, "fit takes either class_weight or sample_weight")
+        self._validation: Any = self._values.get("validation_data")
+        self._batches: List[Any] = []
+
+    @property
+    def names(self) -> List[str]:
+        """The given arguments that the copies are trained with."""
+        return [name for name in _EXAMINED if name in self._values]
+
+    def number(self, name: str, default: Optional[int] = None) -> Optional[int]:
+        """The value of ``batch_size``, ``steps_per_epoch`` or another number."""
+        value = self._values.get(name, default)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise PartError(PART, f"{name} is {value!r}, expected a positive number")
+        return value
+
+    def apply(self, data: Any) -> Any:
+        """The data that ``fit`` trains on: with ``sample_weight``, and without what ``validation_split`` takes.
+
+        Raises:
+            PartError: the data is not arrays, so ``fit`` refuses these arguments.
+        """
+        share, weights = self._values.get("validation_split"), self._values.get("sample_weight")
+        if share is None and weights is None:
+            return data
+        name = "sample_weight" if share is None else "validation_split"
+        if not isinstance(data, (tuple, list)) or not 1 <= len(data) <= 2 + (weights is None):
+            raise PartError(
+                PART, f"fit takes {name} with arrays (inputs, targets) only, not with {describe_kind(data)}"
+            )
+        parts = tuple(data) if weights is None else (*data, weights)
+        if share is None:
+            return parts
+        if not isinstance(share, float) or not 0 < share < 1:
+            raise PartError(PART, f"validation_split is {share!r}, expected a number between 0 and 1")
+        kept = math.floor(len(tf.nest.flatten(parts)[0]) * (1 - share))
+        if self._validation is None:
+            self._validation = tf.nest.map_structure(lambda leaf: leaf[kept:], parts)
+        return tf.nest.map_structure(lambda leaf: leaf[:kept], parts)
+
+    def read_validation(self, steps: int) -> None:
+        """Read the first batches of the validation data, and one like its last.
+
+        Raises:
+            PartError: it cannot be read.
+        """
+        if self._validation is None or not steps:
+            return
+        size = self.number("validation_batch_size", self.number("batch_size"))
+        data = Data(self._validation, own=False, batch_size=size)
+        found = data.examine(steps, None)
+        reason = found.get("problem") or found.get("unread")
+        if reason:
+            raise PartError(PART, f"validation_data: {reason}")
+        self._batches = data.full[:steps]
+        final, limit = found.get("final_batch"), self.number("validation_steps")
+        is_read_to_its_end = limit is None or limit >= (found.get("batches") or math.inf)
+        if final and final != found["batch"] and is_read_to_its_end:
+            self._batches.append(tf.nest.map_structure(lambda leaf: leaf[:final], self._batches[-1]))
+
+    def of_copies(self) -> Facts:
+        """Arguments for ``fit`` of a copy, except the batches of ``validation_data``."""
+        return {name: self._values[name] for name in ("class_weight",) if name in self._values}
+
+    @property
+    def validation(self) -> List[Any]:
+        """Batches of the validation data; the last one may be shorter."""
+        return self._batches

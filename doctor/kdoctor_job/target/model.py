@@ -1,0 +1,159 @@
+"""The job's model: the scopes in which it and its optimizer were made, its variables, its BatchNormalization."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy as np
+
+from kdoctor_job.target.parts import is_default, is_own_class, keras_of
+from kdoctor_target.training.replicas import read_copies
+
+Facts = Dict[str, Any]
+_NAMES_SHOWN = 6
+_RATES = ("dropout", "recurrent_dropout", "rate", "stddev", "addition_factor", "threshold_factor")
+"""Attributes without which a layer with a generator draws nothing, if it has any of them and all are zero."""
+CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
+"""The options of every optimizer of Keras that clip gradients."""
+
+
+def examine_model(model: Any, strategy: Any) -> Facts:
+    """The model's facts, by the names of ``JobModel``'s fields, without changing it."""
+    optimizer = getattr(model, "optimizer", None)
+    facts: Facts = {
+        "name": type(model).__name__,
+        "made_in": _place(_strategy_of_model(model), strategy),
+        "built": bool(model.built and model.variables),
+        "compiled": is_compiled(model),
+    }
+    if facts["built"]:
+        trainable = list(model.trainable_variables)
+        apart = [] if is_default(strategy) else list(_not_on_each(trainable, strategy))
+        facts.update(trainable=len(trainable), mirrored=len(trainable) - len(apart))
+        facts["not_mirrored"] = [getattr(one, "path", one.name) for one in apart[:_NAMES_SHOWN]]
+    facts["normalisations"] = [layer.name for layer in normalisations(model)]
+    if optimizer is not None:
+        facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)
+        facts.update(_learning_rate(optimizer), clipping=_clipping(optimizer))
+    keras = keras_of(model)
+    facts["keras"] = f"{keras.__name__.partition('.')[0]} {getattr(keras, '__version__', '')}".strip()
+    facts["steps_per_execution"] = steps_per_execution(model)
+    drawing = random_layers(model)
+    facts["random_layers"] = [layer.name for layer in drawing] if facts["built"] else None
+    facts["own_random_layers"] = [layer.name for layer in drawing if is_own_class(type(layer))]
+    return facts
+
+
+def _not_on_each(variables: List[Any], strategy: Any) -> Iterator[Any]:
+    replicas = set(strategy.extended.worker_devices)
+    for one in variables:
+        if {copy.device for copy in read_copies(strategy, one)} != replicas:
+            yield one
+
+
+def is_compiled(model: Any) -> bool:
+    """Whether ``compile`` was called."""
+    return bool(getattr(model, "compiled", getattr(model, "_is_compiled", False)))
+
+
+def layers_of(model: Any) -> List[Any]:
+    """Every layer, including nested ones."""
+    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - no public equivalent
+
+
+def normalisations(model: Any) -> Iterator[Any]:
+    """BatchNormalization layers that train on the moments of one replica's share."""
+    for layer in layers_of(model):
+        kinds = [base.__name__ for base in type(layer).__mro__]
+        if "BatchNormalization" in kinds and layer.trainable and not getattr(layer, "synchronized", False):
+            yield layer
+
+
+def random_layers(model: Any) -> List[Any]:
+    """Layers that draw random numbers during training."""
+    return [layer for layer in layers_of(model) if _draws(layer)]
+
+
+def _draws(layer: Any) -> bool:
+    # A layer may have a generator that it does not use: recurrent and attention layers without dropout, every Dropout
+    # of Keras 2, and Solarization, whose ranges are empty by default.
+    rates = [value for value in (getattr(layer, name, None) for name in _RATES) if value is not None]
+    if rates and not any(np.any(rate) for rate in rates):
+        return False
+    owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
+    owned += getattr(layer, "_seed_generators", ())  # of Keras 3, also those in a list or a dictionary
+    return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)
+
+
+def _strategy_of_model(model: Any) -> Any:
+    """The strategy in whose scope the model was made; None if it was made in none."""
+    return getattr(model, "_distribute_strategy", getattr(model, "_distribution_strategy", None))
+
+
+def _strategy_of_optimizer(optimizer: Any) -> Any:
+    """The strategy of the optimizer, from its first variable if that is mirrored."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    found = getattr(inner, "_distribution_strategy", None)
+    if found is None:
+        found = getattr(inner, "_distribute_strategy", getattr(inner, "_mesh", None))
+    return found
+
+
+def _place(found: Any, strategy: Any) -> str:
+    if found is strategy:
+        return "scope"
+    if found is None or is_default(found):
+        return "scope" if is_default(strategy) else "outside"
+    return "another strategy"
+
+
+def _number(value: Any) -> Any:
+    """The value of a variable, or a plain number."""
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _learning_rate(optimizer: Any) -> Facts:
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    facts: Facts = {"optimizer": type(inner).__name__, "default_learning_rate": _default_rate(type(inner))}
+    rate: Any = getattr(inner, "_learning_rate", None)
+    if callable(getattr(rate, "get_config", None)):
+        facts["schedule"] = type(rate).__name__
+    elif callable(rate) and not hasattr(rate, "numpy"):
+        facts["schedule"] = getattr(rate, "__name__", type(rate).__name__)
+    elif rate is not None:
+        facts["learning_rate"] = float(_number(rate))
+    return facts
+
+
+def _clipping(optimizer: Any) -> Optional[List[str]]:
+    """The clipping of an optimizer and of the one that it wraps; None if one of them does not report it."""
+    found: List[str] = []
+    for one in {id(one): one for one in (optimizer, getattr(optimizer, "inner_optimizer", optimizer))}.values():
+        for name in CLIPPING:
+            if not hasattr(one, name):
+                return None
+            value = getattr(one, name)
+            if value:
+                found.append(f"{name}={float(value):g}")
+    return found
+
+
+def steps_per_execution(model: Any) -> Optional[int]:
+    """Steps in each call of the compiled function; None if the model does not report a number."""
+    kept = getattr(model, "steps_per_execution", getattr(model, "_steps_per_execution", None))
+    number = kept.numpy() if kept is not None and hasattr(kept, "numpy") else kept
+    return int(number) if isinstance(number, (int, np.integer)) else None
+
+
+def _default_rate(kind: Any) -> Optional[float]:
+    parameter = inspect.signature(kind.__init__).parameters.get("learning_rate")
+    known = parameter is not None and isinstance(parameter.default, float)
+    return float(parameter.default) if parameter is not None and known else None
+
+
+def raw_compile(model: Any) -> Optional[Facts]:
+    """The arguments of ``compile``; None if the class overrides ``compile``, because its arguments are unknown."""
+    base = keras_of(model).Model
+    kept = getattr(model, "_compile_config", None)
+    return dict(kept.config) if kept is not None and type(model).compile is base.compile else None

@@ -1,0 +1,207 @@
+"""Trains a copy of the job's model for a few steps, as the job does, and has it compared with one device."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_job.target import masks
+from kdoctor_job.target.cloning import CopyError
+from kdoctor_job.target.comparing import Comparison, why_incomparable
+from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.model import is_compiled, random_layers
+from kdoctor_job.target.options import BUILT_LATE, Option, options_of
+from kdoctor_job.target.outside import Outside
+from kdoctor_job.target.parts import describe, is_default, keras_of, replica_devices
+from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
+from kdoctor_target.training.replicas import read_copies
+
+Facts = Dict[str, Any]
+
+_NAMES_SHOWN = 6
+
+COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrategy")
+"""Single-process strategies, under which a copy can be trained here."""
+
+
+class JobTrainer:
+    """Trains copies of the model on the same batches."""
+
+    def __init__(
+        self,
+        model: Any,
+        builder: Optional[Callable[[], Any]],
+        trials: Trials,
+        note: Callable[[Facts], None],
+    ) -> None:
+        self._model = model
+        self._builder = builder
+        self._trials = trials
+        self._note = note
+        self.facts: Facts = {"steps": len(trials.batches)}
+        """By the names of ``JobTraining``'s fields."""
+
+    def run(self, phase: Phase) -> None:
+        """Train with the job's optimizer, then compare with one device."""
+        reason = self._why_not()
+        if reason:
+            self._say(not_run=reason)
+            return
+        outside = Outside(self._model, is_copied=self._builder is None)
+        if outside.unkept:
+            self._say(not_run=f"training a copy could have an effect outside of it: {outside.unkept}")
+            return
+        try:
+            self._train(phase, outside.strategies)
+        finally:
+            changed = outside.restore()
+        if changed:
+            names = ", ".join(changed[:_NAMES_SHOWN])
+            reason = f"a step changes {names} outside of the model, which kdoctor restored; keep it in the model"
+            self.facts = {"steps": 0}
+            self._say(not_run=reason)
+
+    def _train(self, phase: Phase, strategies: List[str]) -> None:
+        phase("build")
+        try:
+            trained, without = self._train_own(phase)
+        except (CopyError, SpentError) as error:
+            self._say(not_run=str(error))
+            return
+        except Exception as error:
+            self._say(problem=describe(error))
+            return
+        finally:
+            self._say(memory=_memory(self._trials.strategy))
+        copy = self._trials.mirrored
+        names = self._names_of(random_layers(copy))
+        self._say(**self._first_steps(copy, trained), stilled=names)
+        if self._trials.strategy.num_replicas_in_sync == 1:
+            return
+        phase("reference")
+        self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0], names))
+        reason = why_incomparable(self._model, strategies)
+        if reason:
+            self._say(not_compared=reason)
+            return
+        comparison = Comparison(self._trials, options_of(self._model), without, self.facts, self._say)
+        try:
+            comparison.compare_own(trained)
+            comparison.evaluate()
+            comparison.compare_sgd()
+        except Exception as error:
+            self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
+
+    def _names_of(self, layers: List[Any]) -> List[str]:
+        """The names of a copy's random layers in the job's model, if it has as many."""
+        own = random_layers(self._model)
+        return [layer.name for layer in (own if len(own) == len(layers) else layers)]
+
+    def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
+        """The first steps as the job takes them, or without the options with which they fail.
+
+        Raises:
+            Exception: they fail without any option as well.
+        """
+        try:
+            return self._trials.on_replicas(Setup(), phase), ()
+        except (CopyError, SpentError):
+            raise
+        except Exception as error:
+            options = options_of(self._model)
+            if type(self._model).train_step is not keras_of(self._model).Model.train_step:
+                options.append(Option(BUILT_LATE, BUILT_LATE))
+            names = tuple(option.name for option in options)
+            if not self._trains_without(names):
+                raise
+            failed = error
+        problems = {name: failed if len(names) == 1 else self._fails_with(name, names) for name in names}
+        without = tuple(name for name, problem in problems.items() if problem) or names
+        self._say(
+            options=[
+                {"name": option.name, "value": option.value, "problem": describe(problems[option.name] or failed)}
+                for option in options
+                if option.name in without
+            ]
+        )
+        return self._trials.on_replicas(Setup(without=without), phase), without
+
+    def _trains_without(self, names: Tuple[str, ...]) -> bool:
+        return bool(names) and self._problem(names) is None
+
+    def _fails_with(self, name: str, names: Tuple[str, ...]) -> Optional[Exception]:
+        """The error of the training with only this one of the options."""
+        return self._problem(tuple(other for other in names if other != name))
+
+    def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
+        try:
+            self._trials.on_replicas(Setup(without=without))
+        except Exception as error:
+            return error
+        return None
+
+    def _first_steps(self, copy: Any, trained: Trained) -> Facts:
+        lost = [
+            getattr(one, "path", one.name)
+            for one in copy.variables
+            if np.issubdtype(_numpy_type(one), np.floating)
+            and not all(np.isfinite(part.numpy()).all() for part in read_copies(self._trials.strategy, one))
+        ]
+        later = sorted(trained.seconds[1:])
+        return {
+            "own_losses": trained.losses,
+            "nonfinite": lost[:_NAMES_SHOWN],
+            "step_s": later[len(later) // 2] if later else None,
+        }
+
+    def _why_not(self) -> Optional[str]:
+        kind = type(self._trials.strategy).__name__
+        if kind not in COMPARED:
+            return f"copies cannot be trained in one process under {kind}"
+        if not is_compiled(self._model):
+            return "the model is not compiled; custom training loops are not run"
+        if not self._trials.batches:
+            return "no steps were requested (--steps 0), or no batch was read"
+        return None
+
+    def _say(self, **facts: Any) -> None:
+        self.facts.update(facts)
+        self._note(self.facts)
+
+
+def _numpy_type(variable: Any) -> Any:
+    kind = variable.dtype
+    name = kind if isinstance(kind, str) else kind.name
+    return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
+
+
+def make_trainer(
+    model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any], **options: Any
+) -> JobTrainer:
+    """A trainer for the model under a strategy; ``options`` are ``note``, ``budget_s`` and ``fit``."""
+    copier = Copier(model, builder, len(batches))
+    trials = Trials(copier, strategy, batches, options.get("budget_s"), options.get("fit"))
+    return JobTrainer(model, builder, trials, options["note"])
+
+
+def _memory(strategy: Any) -> List[Facts]:
+    """Peak and limit of the memory of each GPU with a replica.
+
+    The peak covers the whole process: it is the user's, and is not reset.
+    """
+    listed = tf.config.list_logical_devices("GPU") if is_default(strategy) else []
+    gpus = [name for name in (*replica_devices(strategy), *(gpu.name for gpu in listed)) if "GPU" in name]
+    if not gpus:
+        return []
+    from tensorflow.python.client import device_lib
+
+    limits = {one.name: one.memory_limit for one in device_lib.list_local_devices()}
+    found = []
+    for name in gpus:
+        short = "/device:" + name.rpartition("device:")[2]
+        peak = tf.config.experimental.get_memory_info(short.replace("/device:", ""))["peak"]
+        if short in limits:
+            found.append({"device": short, "peak_bytes": int(peak), "limit_bytes": int(limits[short])})
+    return found

@@ -1,0 +1,235 @@
+"""Trainings of copies of the job's model, on all replicas or on one device, with the same batches."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.fitting import FitArguments
+from kdoctor_job.target.measures import numbers
+from kdoctor_job.target.model import layers_of
+from kdoctor_job.target.parts import keras_of
+from kdoctor_target.training.replicas import read_copies
+
+Phase = Callable[[str], None]
+T = TypeVar("T")
+
+
+class SpentError(Exception):
+    """There is no time left for another training; the message says so."""
+
+
+class Trained(NamedTuple):
+    """The result of a few steps."""
+
+    started: List[Any]
+    """The weights before."""
+    copies: List[List[Any]]
+    """Each variable's copies, one of each replica."""
+    losses: List[Optional[float]]
+    """After each execution."""
+    seconds: List[float]
+    """Of each execution."""
+    logs: Dict[str, Optional[float]]
+    """What ``fit`` reports at the end of the epoch."""
+
+    @property
+    def weights(self) -> List[Any]:
+        """The weights of the first replica, or of the only device."""
+        return [copies[0] for copies in self.copies]
+
+
+class Trials:
+    """Trains one copy on the replicas and one on a single device, again and again."""
+
+    def __init__(
+        self,
+        copier: Copier,
+        strategy: Any,
+        batches: Sequence[Any],
+        budget_s: Optional[float],
+        fit: Optional[FitArguments] = None,
+    ) -> None:
+        self.copier = copier
+        self.strategy = strategy
+        self.batches = list(batches)
+        self.mirrored: Any = None
+        """The copy on the replicas."""
+        self.alone: Any = None
+        """The copy on one device."""
+        self._budget_s = budget_s
+        self._fit = fit
+        self._started = time.monotonic()
+        self._slowest = 0.0
+
+    def on_replicas(self, setup: Setup, phase: Optional[Phase] = None) -> Trained:
+        """Train on all replicas.
+
+        Raises:
+            CopyError: the model cannot be copied.
+            SpentError: there is no time left.
+        """
+        made, self.mirrored = self.mirrored, None  # one whose training failed is not used again
+        with self._timed():
+            with self.strategy.scope():
+                made = self._ready(made, setup)
+            more = self._arguments(setup)
+            done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
+        self.mirrored = made
+        return done
+
+    def on_one_device(self, setup: Setup, *, order: int = 0) -> Trained:
+        """Train on one device.
+
+        Args:
+            setup: what the copy has of the job.
+            order: the examples of each batch are reordered, and generators of Keras seeded, in another way for each
+                number but 0.
+
+        Raises:
+            CopyError: the model cannot be copied.
+            SpentError: there is no time left.
+        """
+
+        def work() -> Trained:
+            self.alone = self._ready(self.alone, setup._replace(one_device=True))
+            _reseed(self.alone, order)
+            batches = [_reordered(batch, order) for batch in self.batches]
+            return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
+
+        with self._timed():
+            return in_a_thread(work)
+
+    def reset(self) -> None:
+        """Give both copies the weights that they started with."""
+        self.mirrored.set_weights(self.copier.weights)
+        in_a_thread(lambda: self.alone.set_weights(self.copier.weights))
+
+    def _ready(self, made: Any, setup: Setup) -> Any:
+        if made is None:
+            return self.copier.copy(self.batches[0], setup)
+        return self.copier.again(made, self.batches[0], setup)
+
+    def _arguments(self, setup: Setup) -> Dict[str, Any]:
+        """Arguments of ``fit``. Only the job's own optimizer needs a validation."""
+        if self._fit is None:
+            return {}
+        validation = self._fit.validation if setup.own else []
+        more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
+        return {**self._fit.of_copies(), **more}
+
+    @staticmethod
+    def _train(
+        model: Any,
+        batches: Sequence[Any],
+        read: Callable[[Any], Sequence[Any]],
+        phase: Optional[Phase],
+        more: Dict[str, Any],
+    ) -> Trained:
+        started = model.get_weights()
+        clock = _clock(keras_of(model), phase)
+        history = model.fit(dataset(batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
+        copies = [[copy.numpy() for copy in read(one)] for one in model.weights]
+        logs = numbers({name: values[-1] for name, values in history.items() if values})
+        return Trained(started, copies, clock.losses, clock.seconds, logs)
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        if self._budget_s is not None and began - self._started + self._slowest > self._budget_s:
+            raise SpentError(f"there was no time for it: each training takes about {self._slowest:.0f} s")
+        yield
+        self._slowest = max(self._slowest, time.monotonic() - began)
+
+
+def dataset(batches: Sequence[Any]) -> Any:
+    """The batches as a dataset, the last of which may be shorter."""
+    size = len(tf.nest.flatten(batches[0])[0])
+    joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
+    full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
+    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full)
+
+
+def _reseed(model: Any, order: int) -> None:
+    """Have the generators of Keras 3 draw other numbers; Keras 2 has none whose state is a variable of the layer."""
+    for part in (model, *layers_of(model)) if order else ():
+        for generator in getattr(part, "_seed_generators", ()):
+            state = generator.state.numpy()
+            state[0] += order
+            generator.state.assign(state)
+
+
+def _reordered(batch: Any, order: int) -> Any:
+    if not order:
+        return batch
+    indices = np.random.RandomState(order).permutation(len(tf.nest.flatten(batch)[0]))
+    return tf.nest.map_structure(lambda leaf: leaf[indices], batch)
+
+
+def in_a_thread(work: Callable[[], T]) -> T:
+    """The result of ``work`` in a separate thread, because strategies and Keras's counters are thread-local.
+
+    Its exceptions are raised here.
+    """
+    keras: Any = sys.modules.get("keras")
+    policy = keras.config.dtype_policy() if hasattr(keras, "config") else None  # thread-local, too
+    results: List[T] = []
+    errors: List[BaseException] = []
+
+    def run() -> None:
+        try:
+            if policy is not None:
+                keras.config.set_dtype_policy(policy)
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)  # so that Ctrl-C reaches the user's thread
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _clock(keras: Any, phase: Optional[Phase]) -> Any:
+    """A callback that reports each step, and records its loss and its seconds.
+
+    The job's train_step is not wrapped, so tracing is part of the first step here.
+    """
+
+    class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
+        def __init__(self) -> None:
+            super().__init__()
+            self.losses: List[Optional[float]] = []
+            self.seconds: List[float] = []
+            self._started = 0.0
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            if phase:
+                phase(f"step {len(self.seconds) + 1}" if self.seconds else "first step")
+            self._started = time.perf_counter()
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.losses.append(_loss(logs or {}))
+            self.seconds.append(time.perf_counter() - self._started)
+
+    return Clock()
+
+
+def _loss(logs: Any) -> Optional[float]:
+    """The loss of a step: the log named ``loss``, or the first number that a custom train_step reports."""
+    names = [name for name in logs if name == "loss"] or list(logs)
+    if not names:
+        return None
+    number = float(np.mean(logs[names[0]]))
+    return number if math.isfinite(number) else None

@@ -1,0 +1,18 @@
+"""The linter as a tool of ``kdoctor mcp``."""
+
+from __future__ import annotations
+
+from kdoctor.cli.captured import document_of
+from kdoctor.errors import UsageError
+from kdoctor_lint.report.json import Lint
+
+
+def lint(paths: list[str]) -> Lint:
+    """Lint training scripts for common multi-GPU mistakes, without running them.
+
+    Args:
+        paths: scripts, notebooks or folders.
+    """
+    if not paths or "-" in paths:
+        raise UsageError("name scripts, notebooks or folders")
+    return document_of(Lint, "lint", "--format=json", "--", *paths)

@@ -1,0 +1,1 @@
+"""A Model Context Protocol server for editors and agents."""

@@ -1,0 +1,479 @@
+"""What is read: files in many forms, in constant memory, and never executed or trusted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdoctor.errors import UsageError
+from kdoctor_diagnose.diagnose import diagnose, diagnose_text
+from kdoctor_diagnose.inputs import Log, logs_of
+from kdoctor_diagnose.line import split
+from kdoctor_diagnose.model import Diagnosis
+from kdoctor_diagnose.report.formats import FORMATS, render
+
+ERROR = "RuntimeError: Mixing different tf.distribute.Strategy objects: one is not the other"
+ID = "optimizer_outside_scope"
+
+
+def read(*names: str | Path, stdin: bytes = b"") -> Diagnosis:
+    logs, notes = logs_of([str(name) for name in names], io.BytesIO(stdin))
+    return diagnose(logs, {}, {}, notes=notes)
+
+
+def text(log: str) -> Diagnosis:
+    return diagnose_text(log, {}, {})
+
+
+def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
+    cause = diagnosis.causes[0]
+    return cause.id, cause.first.line, cause.first.rank
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"a\n{ERROR}\n".encode(),
+        f"a\r\n{ERROR}\r\n".encode(),
+        f"\ufeffa\n{ERROR}".encode(),
+        f"a\n{ERROR}\n".encode("utf-16"),
+        gzip.compress(f"a\n{ERROR}\n".encode()),
+        f"a\n\x1b[31m{ERROR[:20]}\x1b[1m{ERROR[20:]}\x1b[0m\n".encode(),
+        f"a\n1/2 ━━\r2/2 ━━\r{ERROR}\r\n".encode(),
+        f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
+        b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
+        f"a\n{ERROR}\n".encode("utf-16-be"),
+        b"\0" * (3 << 20) + f"a\n{ERROR}\0\n".encode(),  # truncated while its program wrote on
+    ],
+    ids=[
+        "plain",
+        "crlf",
+        "bom",
+        "utf16",
+        "gzip",
+        "colours",
+        "progress",
+        "backspace",
+        "not utf8",
+        "utf16 unmarked",
+        "zeros",
+    ],
+)
+def test_form_of_the_file_does_not_matter(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(content)
+    assert first(read(path))[:2] == (ID, 2)
+
+
+BARS = (
+    " 340/1563 ━━━━━━━━━━━━━━━━━━━━ 8s 6ms/step - accuracy: 0.5013 - loss: 1.3002",
+    " 340/1563 ━━━━━━━━━━━━━━━━━━━━ 8s 6ms/step - loss: nan",
+    " 12/391 [..............................] - ETA: 31:22 - loss: 2.3026e-04",
+    " 391/391 [==============================] - 3s 6ms/step - loss: 1.3002 - val_loss: 2.1000",
+    " 22%|██▏       | 340/1563 [00:12<00:45, 27.1it/s]",
+    "[1,0]<stdout>: 12/391 [..............................] - ETA: 5s - loss: 2.3026",
+)
+
+
+@pytest.mark.parametrize("bar", BARS)
+@pytest.mark.parametrize(
+    ("written", "cause"),
+    [
+        ("Killed", "killed_by_signal_9"),
+        ("Terminated", "terminated"),
+        ("Segmentation fault (core dumped)", "segmentation_fault"),
+        (ERROR, ID),
+        (f"2026-11-20 03:12:44.102931: {ERROR}", ID),
+        (f"[rank1]: {ERROR}", ID),
+    ],
+)
+def test_message_behind_a_progress_bar_is_read(bar: str, written: str, cause: str) -> None:
+    diagnosis = text(f"Epoch 1/2\n{bar}{written}\n")
+    ids = [one.id for one in (*diagnosis.causes, *diagnosis.also)]
+    ids += [follower.id for one in diagnosis.causes for follower in one.followed_by]
+    assert cause in ids
+    place = next((one.first for one in diagnosis.causes if one.id == cause), None)
+    assert place is None or (place.line, place.text) == (2, written.removeprefix("[rank1]: "))
+    assert place is None or not written.startswith("[rank1]") or place.rank == "1"
+
+
+def test_unknown_error_behind_a_progress_bar_is_shown() -> None:
+    diagnosis = text(f"Epoch 1/2\n{BARS[0]}2026-11-20 05:00:01.112345: F external/x.cc:3] Check failed: a == b\n")
+    assert (diagnosis.conclusion, [line.line for line in diagnosis.lines]) == ("not-recognised", [2])
+
+
+@pytest.mark.parametrize("bar", BARS)
+def test_progress_bar_alone_is_no_message(bar: str) -> None:
+    diagnosis = text(f"Epoch 1/2\n{bar} - killed: 3\n{bar}\n{bar.replace('nan', '1.0')}\n")
+    assert not [one.id for one in diagnosis.causes if one.kind != "silent"]
+    assert not diagnosis.lines
+
+
+PREFIXES = (
+    "Nov 20 03:12:44 gpu-07 python3[48211]: ",  # journalctl
+    "Nov 20 03:12:44 ",  # ts
+    "[2026-11-20 03:12:44] ",
+    "[2026-11-20, 03:12:44 UTC] {process_utils.py:182} INFO - ",  # Airflow
+    "2026-11-20T03:12:44.1029310Z ",  # GitHub Actions
+    "2026-11-20T03:12:44.102931+0100 gpu-07 train.sh[48211]: ",
+    "1763608364102 ",  # CloudWatch
+    "[1,mpirank:3,algo-1]<stderr>:",  # SageMaker
+    "[Rank 3] ",
+    "[default3]:2026-11-20 03:12:44 ",
+)
+UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_a_collector_of_logs_writes_before_a_line_does_not_matter(prefix: str) -> None:
+    for log, cause in (("Epoch 1/5\nKeyboardInterrupt", "cancelled"), (f"Epoch 1/2\n{ERROR}", ID)):
+        assert text("".join(f"{prefix}{line}\n" for line in log.splitlines())).causes[0].id == cause
+    for line in UNKNOWN:
+        diagnosis = text(f"{prefix}Epoch 1/5\n{prefix}{line}\n")
+        assert (diagnosis.conclusion, [shown.text for shown in diagnosis.lines]) == ("not-recognised", [line])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"severity": "ERROR", "jsonPayload": {"message": ERROR}},
+        {"log": f"{ERROR}\n", "stream": "stderr", "time": "2026-11-20T03:12:44.102931123Z"},
+        {"textPayload": ERROR, "timestamp": "2026-11-20T03:12:44.102Z"},
+        {"msg": f"[rank1]: {ERROR}"},
+    ],
+)
+def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
+    diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
+    assert first(diagnosis)[:2] == (ID, 2)
+    assert diagnosis.causes[0].first.text == ERROR
+
+
+def test_notebook_outputs_are_read(tmp_path: Path) -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["Epoch 1/2\n"]},
+        {"output_type": "error", "traceback": ["\x1b[0;31mTraceback", ERROR]},
+    ]
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [ERROR], "outputs": outputs}]}))
+    assert first(read(path))[:2] == (ID, 3)
+
+
+def test_folder_and_stdin_are_read(tmp_path: Path) -> None:
+    (tmp_path / "rank0.log").write_text("[rank0]: ncclRemoteError: A call failed\n")
+    (tmp_path / "rank1.out").write_text(f"fine\n[rank1]: {ERROR}\n")
+    (tmp_path / "weights.bin").write_bytes(b"\0" * 100)
+    diagnosis = read(tmp_path)
+    assert first(diagnosis) == (ID, 2, "1")
+    assert [item.id for item in diagnosis.causes[0].followed_by] == ["nccl_remote_error"]
+    assert first(read("-", stdin=ERROR.encode()))[:2] == (ID, 1)
+
+
+def test_unreadable_input_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"x" * 10_000)[:30])
+    (tmp_path / "b.log").write_bytes(b"\0" * 5000)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "c.ipynb").write_text("{")
+    (tmp_path / "d.log").touch()
+    (tmp_path / "e.log").write_bytes(bytes(range(256)) * 100)
+    for name in ("a.gz", "b.log", "empty", "c.ipynb", "missing", "d.log", "e.log"):
+        with pytest.raises(UsageError):
+            read(tmp_path / name)
+    with pytest.raises(UsageError):
+        read(tmp_path / "d.log", tmp_path / "e.log")
+
+
+@pytest.mark.parametrize(("reason", "cause"), [("TIME LIMIT", "hang_in_first_step"), ("PREEMPTION", "preempted")])
+def test_kill_after_the_time_limit_is_not_evidence_against_a_hang(reason: str, cause: str) -> None:
+    log = f"Epoch 1/90\nslurmstepd: error: *** JOB 7 CANCELLED DUE TO {reason} ***\nsrun: error: n3: task 1: Killed\n"
+    assert first(text(log))[0] == cause
+
+
+def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("2026-01-01 10:00:00 x\nOut of memory: Killed process 12 (python)\n")
+    (tmp_path / "b.log").write_text(
+        "2026-01-01 09:00:00 NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n100/100 - 3s - 31ms/step\n"
+    )
+    diagnosis = read(tmp_path / "a.log", tmp_path / "b.log")
+    assert [cause.id for cause in diagnosis.causes] == ["host_out_of_memory", "gpu_lost"]
+    assert diagnosis.causes[1].against
+
+
+@pytest.mark.parametrize(
+    ("raw", "rank"),
+    [
+        ("[rank3]: x", "3"),
+        ("[1,2]<stderr>:x", "2"),
+        ("7: x", "7"),
+        ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
+        ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
+        ("worker-2: x", "2"),
+        ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
+        ("x: y", None),
+    ],
+)
+def test_rank_is_read_from_the_prefix(raw: str, rank: str | None) -> None:
+    assert split(raw).rank == rank
+
+
+def test_first_failure_in_time_is_the_cause_over_several_files(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(f"2026-01-01 10:00:09 x\n{ERROR}\n")
+    (tmp_path / "b.log").write_text("2026-01-01 10:00:01 x\nOSError: [Errno 28] No space left on device\n")
+    diagnosis = read(tmp_path)
+    assert diagnosis.causes[0].id == "disk_full"
+    assert [item.id for item in diagnosis.causes[0].followed_by] == [ID]
+
+
+def test_kill_explains_what_the_other_worker_says_of_it(tmp_path: Path) -> None:
+    failed = "failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)\n"
+    survivor = (
+        "Aborting RingReduce with UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n"
+        "UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.\n"
+    )
+    (tmp_path / "worker-0.log").write_text(failed + survivor)
+    (tmp_path / "worker-1.log").write_text(failed + "bash: line 1: 5745 Killed                  python train.py\n")
+    cause, line, _ = first(read(tmp_path / "worker-0.log", tmp_path / "worker-1.log"))
+    assert (cause, line) == ("killed_by_signal_9", 2)
+
+
+def test_versions_decide() -> None:
+    message = "ValueError: Attempt to convert a value (PerReplica:{) with an unsupported type\n"
+    assert text(f"keras==3.15.1\n{message}").causes[0].certainty == "certain"
+    ruled_out = text(f"keras==2.15.0\n{message}")
+    assert (ruled_out.conclusion, [item.id for item in ruled_out.ruled_out]) == (
+        "not-recognised",
+        ["keras3_multi_worker_fit"],
+    )
+
+
+def test_training_that_goes_on_is_evidence_against() -> None:
+    after = "10/10 ━━━━━ 1s 2ms/step - loss: 0.1\n"
+    alone, continued = text(f"{ERROR}\n"), text(f"{ERROR}\n{after}")
+    assert (alone.causes[0].certainty, alone.causes[0].against) == ("certain", [])
+    assert (continued.causes[0].certainty, len(continued.causes[0].against)) == ("likely", 1)
+
+
+def test_unknown_failure_shows_its_lines_and_no_guess() -> None:
+    log = "Epoch 1/2\nTraceback (most recent call last):\n  File 'x'\nKeyError: 'label'\n"
+    diagnosis = text(f"Could not find cuda drivers on your machine, GPU will not be used.\n{log}")
+    assert (diagnosis.conclusion, diagnosis.causes) == ("not-recognised", [])
+    assert "KeyError: 'label'" in [line.text for line in diagnosis.lines]
+    assert [cause.id for cause in diagnosis.also] == ["cudart_not_found"]
+
+
+def test_hang_is_recognised_by_the_last_line_before_the_time_limit() -> None:
+    limit = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-03-02T08:00:11 DUE TO TIME LIMIT ***"
+    diagnosis = text(f"Epoch 1/5\n{limit}\n")
+    assert diagnosis.causes[0].id == "hang_in_first_step"
+    assert [item.id for item in diagnosis.causes[0].followed_by] == ["time_limit"]
+
+
+LIMIT = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-03-02T08:00:11 DUE TO TIME LIMIT ***"
+STEPS = "210/1251 ━━━━━━━━━━━━━━━━━━━━ 4:01:22 14s/step - loss: 1.2211"
+
+
+def test_job_without_gpus_that_runs_into_its_time_limit_was_too_slow() -> None:
+    diagnosis = text(f"Could not find cuda drivers on your machine, GPU will not be used.\n{STEPS}\n{LIMIT}\n")
+    (cause,) = diagnosis.causes
+    assert (diagnosis.conclusion, cause.id) == ("cause", "cudart_not_found")
+    assert [item.id for item in cause.followed_by] == ["time_limit"]
+    assert cause.against
+
+
+def test_time_limit_of_a_job_that_made_progress_is_the_cause() -> None:
+    diagnosis = text(f"{STEPS}\n{LIMIT}\n")
+    assert (diagnosis.conclusion, [cause.id for cause in diagnosis.causes]) == ("cause", ["time_limit"])
+
+
+@pytest.mark.parametrize(
+    ("crash", "cause"),
+    [
+        ("NCCL WARN Cuda failure 1\nRuntimeError: NCCL Error 1: unhandled cuda error", "nccl_cuda_error"),
+        ("ncclRemoteError: A call failed possibly due to a network error", "nccl_remote_error"),
+        ("BrokenPipeError: [Errno 32] Broken pipe", "process_pipe_closed"),
+        ("The following tasks are unhealthy (stopped sending heartbeats):", "worker_crashed"),
+        ("[rank1]: gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1", "worker_lost"),
+        ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "native_runtime_failed"),
+        ("UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.", "two_strategies"),
+        ("Segmentation fault (core dumped)", "segmentation_fault"),
+        (ERROR, ID),
+    ],
+)
+@pytest.mark.parametrize(
+    "waits", ["Epoch 1/2", "n1:1:2 [0] NCCL INFO comm 0x1 Init COMPLETE", "Waiting for the cluster, timeout = inf"]
+)
+def test_crash_rules_a_hang_out(waits: str, crash: str, cause: str) -> None:
+    diagnosis = text(f"{waits}\n{crash}\nsrun: error: n3: task 1: Exited with exit code 1\n")
+    found, line, _ = first(diagnosis)
+    assert (found, line) == (cause, 2)
+    assert not any("hang" in follower.id for follower in diagnosis.causes[0].followed_by)
+
+
+def test_crash_of_one_worker_explains_the_wait_of_another(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("2026-01-01 10:00:01 start\nEpoch 1/5\n")
+    (tmp_path / "b.log").write_text("2026-01-01 10:00:01 start\nEpoch 1/5\n2026-01-01 10:09:00 x\n" + ERROR)
+    known = read(tmp_path)
+    assert first(known)[:2] == (ID, 4)
+    assert [item.id for item in known.causes[0].followed_by] == ["hang_in_first_step"]
+    (tmp_path / "b.log").write_text("Epoch 1/5\nTraceback (most recent call last):\n  File 'x'\nKeyError: 'label'\n")
+    unknown = read(tmp_path)
+    assert (unknown.conclusion, unknown.lines[0].text) == ("not-recognised", "KeyError: 'label'")
+
+
+def test_line_of_a_hang_is_counted_in_lines_of_the_file() -> None:
+    bar = "".join(f"\r{step}/9 ━━━ {step}s 2ms/step - loss: 0.1" for step in range(9))
+    log = (
+        f"compile\n{bar}\n\nEpoch 1/5\n\n^CTraceback (most recent call last):\n  File 'x', line 3\nKeyboardInterrupt\n"
+    )
+    assert first(text(log))[:2] == ("hang_in_first_step", 4)
+
+
+def test_hang_is_likelier_with_several_gpus() -> None:
+    alone = text("Epoch 1/5\n")
+    several = text("INFO:tensorflow:Using MirroredStrategy with devices ('/GPU:0', '/GPU:1')\nEpoch 1/5\n")
+    assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "concurrent.futures.process.BrokenProcessPool: x",
+        "subprocess.TimeoutExpired: x",
+        "Exception: x",
+        "socket.gaierror: [Errno -2] Name or service not known",
+        "google.api_core.exceptions.NotFound: 404 GET x",
+        "_queue.Empty",
+        "mine.Late",
+    ],
+)
+def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
+    diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
+    assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", error)
+
+
+def test_secrets_and_control_characters_are_not_quoted() -> None:
+    log = f"{ERROR} https://ada:hunter2@example.org token=abcdef123456 \x1b]0;title\x07\x9b31m\n"
+    for name in FORMATS:
+        shown = render(text(log), name)
+        assert "hunter2" not in shown
+        assert "abcdef123456" not in shown
+        assert "\x1b" not in shown
+        assert "\x9b" not in shown
+
+
+def test_markup_is_escaped() -> None:
+    diagnosis = text(f"{ERROR} <script>alert(1)</script> ````\n")
+    assert "<script>" not in render(diagnosis, "html")
+    assert "`````text" in render(diagnosis, "markdown")
+
+
+def test_size_and_time_are_bounded() -> None:
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b"x" * 1000 + b"\n"
+
+    started = time.monotonic()
+    diagnosis = diagnose([Log("endless", endless)], {}, {}, timeout_s=0.5)
+    assert time.monotonic() - started < 30
+    assert diagnosis.notes
+
+
+def test_memory_is_constant() -> None:
+    """Lines that are all different, and one line that never ends."""
+    import resource
+
+    def lines() -> Iterator[bytes]:
+        for number in range(40):
+            yield b"".join(b"%x %s\n" % (number * 10**6 + i, bytes([97 + i % 26]) * (50 + i % 50)) for i in range(9000))
+        yield from [b"y" * (1 << 20)] * 40
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert diagnose([Log("big", lines)], {}, {}).logs[0].bytes > 60 << 20
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 120
+
+
+def test_harmless_line_does_not_hide_a_later_one() -> None:
+    """TensorFlow logs the status with which a step ends, and raises it afterwards."""
+    warning = (
+        f"W0000 00:00:1795388852.553413 1 local_rendezvous.cc:412] Local rendezvous is aborting with status: {ERROR}"
+    )
+    assert text(f"{warning}\n10/10 - 1s - 9ms/step - loss: 1.0\n").causes == []
+    assert first(text(f"{warning}\n{ERROR}\n"))[:2] == (ID, 2)
+
+
+def test_quote_begins_near_a_late_message() -> None:
+    quote = text(f"tensorflow.errors: {'{function_node} ' * 20}{ERROR}\n").causes[0].first.text
+    assert quote.startswith("tensorflow.errors: ... Mixing")
+
+
+def test_unknown_error_before_a_closing_line_is_the_failure() -> None:
+    log = (
+        "Traceback (most recent call last):\nKeyError: 'label'\nsrun: error: gpu003: task 1: Exited with exit code 1\n"
+    )
+    diagnosis = text(log)
+    assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", "KeyError: 'label'")
+
+
+STALLED = "stall_inspector.cc:105] One or more tensors ... waiting for remainder of ranks for more than 60 seconds."
+STEP = "100/100 ━━━━━━━━━━━━━━━━━━━━ 3s 21ms/step - loss: 1.0"
+
+
+def test_stall_before_further_steps_is_ruled_out() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\n")
+    assert diagnosis.conclusion == "no-failure"
+    assert [item.id for item in diagnosis.ruled_out] == ["horovod_stalled"]
+
+
+@pytest.mark.parametrize("times", [1, 250])
+def test_stall_after_the_last_step_is_the_cause(times: int) -> None:
+    # A line that was often the same is only counted, and its last place counts too.
+    diagnosis = text(f"{STALLED}\n" * times + f"{STEP}\n{STALLED}\n")
+    assert first(diagnosis) == ("horovod_stalled", 1, None)
+
+
+def test_stall_before_a_crash_is_kept() -> None:
+    diagnosis = text(f"{STALLED}\n{STEP}\nValueError: I/O operation on closed file.\n")
+    assert diagnosis.conclusion == "not-recognised"
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("2026-03-02T09:00:00+09:00", 0.0),
+        ("2026-03-02 00:00:00.250Z", 0.25),
+        ("2026-03-01T19:00:00.123456789-0500", 0.123456789),
+        ("2026-03-02 00:00:00,5 INFO", 0.5),
+    ],
+)
+def test_time_zone_of_a_line_counts(written: str, seconds: float) -> None:
+    start = split("2026-03-02 00:00:00").time
+    found = split(f"{written} step").time
+    assert start is not None
+    assert found == pytest.approx(start + seconds, abs=1e-5)
+
+
+def test_errors_that_wrap_others_are_shown_alone() -> None:
+    diagnosis = text("InvalidArgumentError: Graph execution error:\n\nDetected at node A\n")
+    assert diagnosis.conclusion == "not-recognised"
+    both = text("InvalidArgumentError: Graph execution error:\n  (0) INVALID_ARGUMENT: shapes differ\n")
+    assert [line.text for line in both.lines] == ["(0) INVALID_ARGUMENT: shapes differ"]
+
+
+@pytest.mark.parametrize(
+    "line", ["12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}']
+)
+def test_error_at_the_end_is_shown(line: str) -> None:
+    assert text(f"start\n{line}\n").conclusion == "not-recognised"
+    assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"
+
+
+def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
+    stuck = "E rendezvous.cc:38] This thread has been waiting for `acquire clique` for 10 seconds and may be stuck."
+    unstuck = "E rendezvous.cc:108] Thread is unstuck! Warning above was a false-positive."
+    assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-failure"
+    assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"

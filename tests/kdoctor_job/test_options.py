@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.errors import UsageError
+from kdoctor_job.options import own_job
+
+
+@pytest.mark.parametrize("values", [(3, None, None), (None, 4, None), (None, None, 5.0), (0, 4, 5.0)])
+def test_options_of_a_model_require_it(values: tuple[int | None, int | None, float | None]) -> None:
+    steps, steps_per_epoch, model_timeout = values
+    with pytest.raises(UsageError, match="--model\n"):
+        own_job(steps=steps, steps_per_epoch=steps_per_epoch, model_timeout=model_timeout)
+    assert own_job() is None
+    with pytest.raises(UsageError, match="--fit-arguments requires --model"):
+        own_job(fit_arguments="job:arguments")
+    with pytest.raises(UsageError, match=r"--fit-arguments job.py: expected"):
+        own_job(model="job:build", data="job:read", fit_arguments="job.py")

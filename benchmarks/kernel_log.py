@@ -9,7 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from kdoctor.snapshot.imports.importer import import_files
+from kdoctor_recordings.importer import import_files
 
 TIMES = 5
 BYTES = 100 * 1024**2

@@ -26,13 +26,13 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.history import read as history
 from kdoctor.history.store import opened
 from kdoctor.probes.target import choose_target
-from kdoctor.snapshot.imports import importer
-from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.secrets import mask, mask_variable
 from kdoctor.topology.layout import read_layout
 from kdoctor.topology.render import write_topology
 from kdoctor_lint import engine
+from kdoctor_recordings import importer
+from kdoctor_recordings.importer import import_files
 
 SLOW = {
     "snapshot": 12, "lines of children": 25, "error message": 12, "report of a node": 12, "request of an editor": 12,

@@ -25,7 +25,7 @@ from kdoctor import __version__
 from kdoctor.facts import FactGroup, Facts, Gpus, Host, KernelDriver, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
-from kdoctor.snapshot.imports.importer import import_files
+from kdoctor_recordings.importer import import_files
 
 SCHEMA = "kdoctor/measured-hardware/v1"
 REHEARSAL = "KDOCTOR_GPU_REHEARSAL"

@@ -12,11 +12,12 @@ from kdoctor.checklist.policy import decisions
 from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Diagnostics, Environment, FactGroup, Gpus, ImportedLines, PciDevices
+from kdoctor.facts import Environment, FactGroup, Gpus, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.plan import with_matrix
 from kdoctor.testing import fact_table, healthy
+from kdoctor_recordings.facts import Diagnostics, ImportedLines
 
 SHIPPED = ("cpu-smoke", "multi-gpu-keras", "single-gpu-keras")
 OF_FLEETS = "fleet"

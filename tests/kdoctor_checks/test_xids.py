@@ -17,7 +17,6 @@ from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Facts, Gpus, Kernel, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.plugins.catalog import load_catalog
-from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.testing import compute_check, fact_table, healthy
 from kdoctor_checks import _catalog
 from kdoctor_checks._xids import NVLINK_5, OF_REPAIRS, XID_RECOVERY, meaning
@@ -26,6 +25,7 @@ from kdoctor_checks.gpu.kernel_log import kernel_log
 from kdoctor_checks.gpu.logged_remapping import logged_remapping
 from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
 from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
+from kdoctor_recordings.importer import import_files
 
 ADDRESS = bus_id(1)
 RESET = f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"

@@ -29,7 +29,7 @@ NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.k
 def train(package: str, *names: str, **variables: str) -> dict[str, Any]:
     """What each training found, in one child process."""
     paths = ":".join(str(ROOT / part) for part in ("doctor", "checks", "checklists", "tests"))
-    command = [sys.executable, "-m", "helpers.watched_jobs", package, *names]
+    command = [sys.executable, "-m", "helpers.kdoctor_watch.watched_jobs", package, *names]
     env = environ(PYTHONPATH=paths, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", **variables)
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -120,7 +120,7 @@ def test_every_planted_fault_is_found_with_both_packages(package: str, tmp_path:
 @pytest.mark.smoke_full
 def test_changed_bit_is_found_on_jax_without_tensorflow() -> None:
     paths = ":".join(str(ROOT / part) for part in ("doctor", "checks", "checklists", "tests"))
-    command = [sys.executable, "-m", "helpers.watched_jax"]
+    command = [sys.executable, "-m", "helpers.kdoctor_watch.watched_jax"]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, env=environ(PYTHONPATH=paths), timeout=600
     )

@@ -46,6 +46,7 @@ class _Commands(LazyGroup):
             "kdoctor.cli.snapshot:snapshot",
             "Record the facts of this machine as JSON, including the checklist's trainings.",
             "Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json",
+            kind="kdoctor.cli.added:ExtensibleCommand",
         ),
         "matrix": LazyCommand(
             "kdoctor.cli.matrix:app",

@@ -1,48 +1,69 @@
-"""Options that plugins add to ``kdoctor check`` (entry point ``kdoctor.options``)."""
+"""Options that plugins add to a command (entry point ``kdoctor.options``)."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperOption
 from typer.main import get_command
 
 from kdoctor.cli.lazy import ChecklistCommand
+from kdoctor.facts import Facts
 from kdoctor.plugins.installed import load, offers
-from kdoctor.smoke.scenario import AskedTraining
 
-_ASKED = "kdoctor.asked"
+_ADDED = "kdoctor.added"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedOptions:
+    """Options of one plugin for one command."""
+
+    command: str
+    """``check`` or ``snapshot``."""
+    function: Callable[..., object]
+    """Its parameters are the options, with typer's annotations. It returns what they ask for, or None without them: an
+    ``AskedTraining`` for ``check``, a :class:`Recording` for ``snapshot``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """Facts that a snapshot contains instead of this machine's."""
+
+    option: str
+    """What asked for it."""
+    why: str
+    """Why options about this machine have no effect with it, as one sentence."""
+    read: Callable[[], Facts]
 
 
 class ExtensibleCommand(ChecklistCommand):
-    """A command whose options plugins extend.
-
-    A plugin gives a function with typer's annotations that returns an ``AskedTraining``, or None without its options.
-    """
+    """A command whose options plugins extend."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._added = []
+        self._added: list[tuple[Any, list[str]]] = []
         for entry in offers("options"):
-            app = typer.Typer(add_completion=False)
-            app.command(entry.name)(load(entry))
-            command = get_command(app)
-            options = [param for param in command.params if isinstance(param, TyperOption) and param.name != "help"]
-            self._added.append((command, [option.name for option in options]))
-            self.params += options
+            options: AddedOptions = load(entry)
+            if options.command == self.name:
+                app = typer.Typer(add_completion=False)
+                app.command(entry.name)(options.function)
+                command = get_command(app)
+                self._added.append((command, [str(param.name) for param in command.params]))
+                self.params += command.params
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with what the plugins made of their options in its context."""
-        asked = []
-        for command, names in self._added:
-            found = ctx.invoke(command, **{name: ctx.params.pop(name) for name in names})
-            asked += [found] if found else []
-        ctx.meta[_ASKED] = tuple(asked)
+        found = [
+            ctx.invoke(command, **{name: ctx.params.pop(name) for name in names}) for command, names in self._added
+        ]
+        ctx.meta[_ADDED] = tuple(value for value in found if value is not None)
         return super().invoke(ctx)
 
 
-def asked_trainings(context: typer.Context) -> tuple[AskedTraining, ...]:
-    """What the options of plugins ask for."""
-    found: tuple[AskedTraining, ...] = context.meta.get(_ASKED, ())
-    return found
+def added(context: typer.Context, kind: type[Value]) -> tuple[Value, ...]:
+    """What the options of plugins ask for, of one kind."""
+    return tuple(value for value in context.meta.get(_ADDED, ()) if isinstance(value, kind))

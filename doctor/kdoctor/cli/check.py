@@ -7,7 +7,7 @@ import sys
 import typer
 
 from kdoctor.cli import options
-from kdoctor.cli.added import asked_trainings
+from kdoctor.cli.added import added
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, is_named, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
@@ -21,6 +21,7 @@ from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import style
 from kdoctor.run.plan import RunOptions, recorded_on_request
 from kdoctor.run.session import examination, read_snapshot
+from kdoctor.smoke.scenario import AskedTraining
 
 
 def check(
@@ -58,7 +59,7 @@ def check(
     """
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
-    asked = asked_trainings(context)
+    asked = added(context, AskedTraining)
     refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")

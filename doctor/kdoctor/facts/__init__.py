@@ -1,7 +1,6 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
 from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
-from kdoctor.facts.diagnostics import Diagnostic, Diagnostics, DiagnosticStatus
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -16,7 +15,6 @@ from kdoctor.facts.gpus import (
     TopologyLevel,
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
-from kdoctor.facts.imported import ImportedLines, UnreadLine
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.node import Launcher, Node
@@ -38,13 +36,12 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics",
-    "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair",
-    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines",     "KerasChoice",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode",     "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair",
+    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host",     "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library",
     "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
     "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",
     "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker",
-    "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "UnreadLine", "Weights", "XlaFile",
+    "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile",
     "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

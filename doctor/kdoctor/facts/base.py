@@ -23,6 +23,10 @@ class FactGroup:
     """Why a check that asks for it is skipped with a recording that has neither this group nor the environment; empty
     if such a check is unknown."""
 
+    def caveat(self) -> str:
+        """What a report says about where these facts are from; empty if there is nothing to say."""
+        return ""
+
     def shared(self) -> Mapping[str, Mapping[str, str]]:
         """What it says that other nodes of a job should share, by section: no serial numbers, paths or host names."""
         return {}

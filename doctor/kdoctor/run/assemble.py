@@ -14,7 +14,7 @@ from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Facts, ImportedLines, Node, Target
+from kdoctor.facts import FactGroup, Facts, Node, Target
 from kdoctor.history.last_passing import Series, find_lock, find_start
 from kdoctor.history.location import is_off
 from kdoctor.lock.document import Lock
@@ -27,7 +27,6 @@ from kdoctor.run.measured import gpu_layout, gpu_work, trainings, visible_gpus
 from kdoctor.run.node_facts import shared_facts
 from kdoctor.run.plan import Plan
 from kdoctor.run.session import Collected
-from kdoctor.text.lists import counted
 
 
 def build_report(collected: Collected, plan: Plan, *, use_history: bool = False) -> Report:
@@ -128,11 +127,13 @@ def _rollback_command(plan: Plan, installation: Installation, to: str) -> str:
 def describe_target(facts: Facts, default: str) -> str:
     """The examined interpreter in one line: path, version, kind of environment, and how it was chosen.
 
-    For imported output: the snapshot, and the number of lines that were not understood.
+    For imported output: the snapshot, and what was not understood.
     """
-    target, unread = facts.get(Target), facts.get(ImportedLines)
+    target = facts.get(Target)
     if not isinstance(target, Target):
-        unknown = counted(unread.count, "imported line") if isinstance(unread, ImportedLines) else ""
-        return f"{default} ({unknown} not understood)" if unknown else default
+        caveats = ", ".join(
+            text for group in facts.values() if isinstance(group, FactGroup) and (text := group.caveat())
+        )
+        return f"{default} ({caveats})" if caveats else default
     version = f"{target.implementation.replace('cpython', 'Python')} {target.version}"
     return f"{target.executable} ({version}, {target.environment}; chosen by: {target.chosen_by})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
 
 DCGM = {
     "DCGM Diagnostic": {

@@ -32,8 +32,8 @@ from kdoctor.matrix.wheels.wheel import read_wheel
 from kdoctor.probes import host, kernel, kernel_log, node, pci
 from kdoctor.probes.container import container, container_image
 from kdoctor.probes.project import find_project_environment
-from kdoctor.snapshot.imports.importer import import_files
 from kdoctor_fleet.probes import network
+from kdoctor_recordings.importer import import_files
 from kdoctor_target.inspect import elf, environment, loader, provenance
 
 Files = dict[str, str]

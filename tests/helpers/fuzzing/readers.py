@@ -45,12 +45,12 @@ from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.render import as_json, as_script, as_text
 from kdoctor.snapshot.document import Snapshot, dumps, loads
-from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.canvas import PLAIN
 from kdoctor.yamldoc.source import YamlSourceError, read_yaml
 from kdoctor_lint import engine
 from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
+from kdoctor_recordings.importer import import_files
 
 
 def _checklist(data: bytes, _: Path) -> None:

@@ -17,7 +17,7 @@ from kdoctor.lock.store import read_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.snapshot.document import load
-from kdoctor.snapshot.imports.importer import import_files
+from kdoctor_recordings.importer import import_files
 
 READERS: dict[str, Callable[[Path, Catalog], Any]] = {
     "checklist": lambda path, catalog: load_checklist(str(path), catalog),

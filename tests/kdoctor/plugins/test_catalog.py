@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
-from kdoctor.facts import Diagnostics, Gpus, GpuSampling, Host, ImportedLines, SmokeRun, SmokeRuns
+from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
 from kdoctor.plugins.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor_fleet.facts import Fleet
+from kdoctor_recordings.facts import Diagnostics, ImportedLines
 from kdoctor_watch.facts import Watched
 
 WriteDistribution = Callable[..., None]

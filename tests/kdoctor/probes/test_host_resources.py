@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.corpus import recorded
+from helpers.kdoctor_recordings.corpus import recorded
 from helpers.machine import context, write
 from helpers.trees import Tree
 from kdoctor.facts import Host, NumaNode

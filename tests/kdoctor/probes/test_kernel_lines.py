@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.facts import Diagnostics, KernelLog, KernelLogEvent
+from kdoctor.facts import KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_lines import is_kernels, split_line
 from kdoctor.probes.kernel_log import LogReader, parse_log
 from kdoctor.probes.kernel_messages import DROPPED, RELEVANT, SIGNS
-from kdoctor.snapshot.imports.importer import import_files
+from kdoctor_recordings.facts import Diagnostics
+from kdoctor_recordings.importer import import_files
 
 XID = "NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.corpus import recorded
+from helpers.kdoctor_recordings.corpus import recorded
 from helpers.machine import context, write
 from kdoctor.facts import KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.kernel_log import collect, parse_log

@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from kdoctor.check import Check
-from kdoctor.facts import Diagnostics, FactGroup, Gpus, Host, PciDevices, SmokeRun
+from kdoctor.facts import FactGroup, Gpus, Host, PciDevices, SmokeRun
 from kdoctor.model import Status
 from kdoctor.plugins.catalog import load_catalog
 from kdoctor.testing import compute_check, healthy, with_gpu
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.host.shared_memory import shared_memory
 from kdoctor_checks.smoke.baseline import baseline
+from kdoctor_recordings.facts import Diagnostics
 
 CHECKS = [
     check

@@ -8,7 +8,6 @@ from helpers.evidence.checks import CHECKS, HOST_LOG_CHECKS, LOG_CHECKS, healthy
 from helpers.evidence.machines import MACHINE, STATED
 from kdoctor.check import Check
 from kdoctor.facts import (
-    Diagnostics,
     Environment,
     FactGroup,
     Gpus,
@@ -27,6 +26,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.facts import JobHosts, Network
+from kdoctor_recordings.facts import Diagnostics
 
 OF_TOOLS = {"gpu.diagnostics", "gpu.diagnostic-warnings"}
 """Checks that are skipped without the output of a diagnostic tool, as on most machines."""

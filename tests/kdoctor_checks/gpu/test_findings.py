@@ -29,7 +29,7 @@ from helpers.facts import (
 )
 from helpers.saying import briefs, said
 from kdoctor.check import Check
-from kdoctor.facts import Diagnostic, Diagnostics, FactGroup, Gpu, GpuProcess, Gpus, KernelLogEvent, PciDevices
+from kdoctor.facts import FactGroup, Gpu, GpuProcess, Gpus, KernelLogEvent, PciDevices
 from kdoctor.model import Assumptions, Finding, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks import _xids
@@ -38,8 +38,6 @@ from kdoctor_checks.gpu.clocks import clocks
 from kdoctor_checks.gpu.clocks_limited import clocks_limited
 from kdoctor_checks.gpu.compute_mode import compute_mode
 from kdoctor_checks.gpu.count_expected import count_expected
-from kdoctor_checks.gpu.diagnostic_warnings import diagnostic_warnings
-from kdoctor_checks.gpu.diagnostics import diagnostics
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.gpu.ecc_mode import ecc_mode
 from kdoctor_checks.gpu.fan import fan
@@ -67,6 +65,9 @@ from kdoctor_checks.gpu.temperature import temperature
 from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
 from kdoctor_checks.gpu.unrepairable_memory import unrepairable_memory
 from kdoctor_checks.gpu.visible_to_driver import visible_to_driver
+from kdoctor_recordings.checks.gpu.diagnostic_warnings import diagnostic_warnings
+from kdoctor_recordings.checks.gpu.diagnostics import diagnostics
+from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 HEAT = {"clock_event_reasons": (0x20,) * 3}
 FAULTS: list[tuple[Check, Callable[..., Gpu], dict[str, Any], str, str]] = [

@@ -9,15 +9,7 @@ import pytest
 
 from helpers.facts import GIB, MIB, bus_id, gpu, gpus, lost_gpu
 from helpers.saying import briefs, said
-from kdoctor.facts import (
-    Diagnostic,
-    Diagnostics,
-    Environment,
-    FactGroup,
-    GpuProcess,
-    KernelLogEvent,
-    not_collected,
-)
+from kdoctor.facts import Environment, FactGroup, GpuProcess, KernelLogEvent, not_collected
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
 from kdoctor.probes.kernel_log import parse_log
 from kdoctor.testing import compute_check
@@ -26,11 +18,12 @@ from kdoctor_checks.gpu._clocks import cause, clocks, held, lasting, seen
 from kdoctor_checks.gpu._recovery import recovery
 from kdoctor_checks.gpu.application_xids import application_xids
 from kdoctor_checks.gpu.count_expected import count_expected
-from kdoctor_checks.gpu.diagnostic_warnings import diagnostic_warnings
 from kdoctor_checks.gpu.equal_power_limits import equal_power_limits
 from kdoctor_checks.gpu.free import free
 from kdoctor_checks.gpu.same_model import same_model
 from kdoctor_checks.gpu.temperature import temperature
+from kdoctor_recordings.checks.gpu.diagnostic_warnings import diagnostic_warnings
+from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 H100 = "NVIDIA H100 80GB HBM3"
 FIRST, SECOND = f"GPU 0 ({bus_id(0)})", f"GPU 1 ({bus_id(1)})"

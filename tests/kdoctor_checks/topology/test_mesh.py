@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.dumps import UUID, imported_gpus
+from helpers.kdoctor_recordings.dumps import UUID, imported_gpus
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
 from kdoctor.model import Status

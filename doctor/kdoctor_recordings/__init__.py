@@ -1,0 +1,1 @@
+"""Output of other tools and kernel logs, as snapshots."""

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Unavailable
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN
+from kdoctor_recordings.facts import Diagnostics
+
+
+@check("gpu.diagnostic-warnings", severity=Severity.INFO, needs_gpus=True)
+def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+    """No NVIDIA diagnostic tool gave a warning.
+
+    Why: a warning of dcgmi diag or the fabric manager does not take the machine out of service. Many
+    of them, or the same one again, announce a failure.
+    Remedy: read the message, and watch whether it returns.
+    Sources:
+        https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
+        https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+    """
+    if not isinstance(results, Diagnostics):
+        yield NONE_GIVEN
+        return
+    warned = [result for result in results.results if result.status == "warn"]
+    for subject in dict.fromkeys(result.subject for result in warned):
+        own = [result for result in warned if result.subject == subject]
+        tests = list(dict.fromkeys(result.test for result in own))
+        yield Finding(
+            subject=subject,
+            observed=f"{own[0].tool}: {', '.join(tests)}: {own[-1].message or 'a warning'}",
+            brief=f"{own[0].tool}: {some(tests, 2)}",
+            expected="no warning",
+            remedy=inspect(
+                "Read the message, and watch whether it returns.", "sudo journalctl -u nvidia-fabricmanager"
+            ),
+            rollback=READ_ONLY,
+        )
+    if warned:
+        return
+    if any(result.status == "pass" for result in results.results):
+        tests_run = counted(sum(result.status == "pass" for result in results.results), "test")
+        yield Evidence(subject="diagnostics", observed=f"no warning in {tests_run}")
+    else:
+        yield NotApplicable(reason="the diagnostic tools report no test that passed")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Unavailable
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_recordings.facts import Diagnostics
+
+NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
+_MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html"
+
+
+@check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True)
+def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+    """No test of an NVIDIA diagnostic tool failed.
+
+    Why: dcgmi diag and the fabric manager test what cannot be read from a GPU. kdoctor does not run
+    them, but reads their output, such as that of a scheduler's prolog. A job on a GPU that failed a test will fail.
+    Remedy: follow the message of the test, and drain the machine until the test passes.
+    Sources:
+        https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
+        https://docs.nvidia.com/health-validation/getting-started/overview.md
+        https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+    """
+    if not isinstance(results, Diagnostics):
+        yield NONE_GIVEN
+        return
+    subjects = dict.fromkeys((result.tool, result.subject) for result in results.results)
+    for tool, subject in subjects:
+        own = [result for result in results.results if (result.tool, result.subject) == (tool, subject)]
+        failed = [result for result in own if result.status == "fail"]
+        unclear = [result for result in own if result.status == "unknown"]
+        if failed:
+            tests = list(dict.fromkeys(result.test for result in failed))
+            message = next((f": {result.message}" for result in failed if result.message), "")
+            yield Finding(
+                subject=subject,
+                observed=f"{tool}: {', '.join(tests)} failed{message}",
+                brief=f"{some(tests, 2)} failed",
+                expected="every test passes",
+                remedy=inspect(
+                    f"Follow the test's message ({_MANUAL}), and drain the machine until it passes.", "dcgmi diag -r 3"
+                ),
+                rollback=READ_ONLY,
+            )
+        elif unclear:
+            yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
+        elif passed := [result for result in own if result.status == "pass"]:
+            yield Evidence(subject=subject, observed=f"{tool}: {counted(len(passed), 'test')} passed")
+    if not any(result.status in ("fail", "unknown", "pass") for result in results.results):
+        yield NotApplicable(reason="the diagnostic tools report no test that passed or failed")

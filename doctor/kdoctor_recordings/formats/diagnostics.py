@@ -1,0 +1,162 @@
+"""Reads what diagnostic tools of NVIDIA report: ``dcgmi diag -j`` and the fabric manager's log.
+
+The JSON has no stable schema, so results are found by the names of their fields. Sources:
+https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/dcgmi/dcgmi-diag.html,
+https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kdoctor.errors import UsageError
+from kdoctor_recordings.facts import Diagnostic, Diagnostics, DiagnosticStatus
+from kdoctor_recordings.formats.part import Part, Section, sysfs_bus_id
+
+IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
+FABRIC_MANAGER = re.compile(
+    r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
+)
+
+FABRIC_MANAGER_READ = r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|NOTICE|ERROR|CRITICAL|FATAL)\] \[tid \d+\]"
+"""The lines that are read, or that report what happened without a problem."""
+_NAMES = re.compile(
+    r"DCGM (?:GPU )?Diagnostic|test_categories|category|tests|name|results|test_summary|status|info|message|warnings?"
+    r"|error_id|error_category|error_severity|gpu_ids?|entity_group(?:_id|s)?|entity_id|entities|serial_num|device_id"
+    r"|[mM]etadata|version|Driver Version Detected|GPU Device (?:IDs|Serials)|runtime_error|aux_?[dD]ata"
+)
+"""The names of fields that are read, or that report no problem."""
+
+_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
+_STATUSES: dict[str, DiagnosticStatus] = {
+    "pass": "pass",
+    "ok": "pass",
+    "info": "pass",
+    "warn": "warn",
+    "warning": "warn",
+    "fail": "fail",
+    "failed": "fail",
+    "error": "fail",
+    "critical": "fail",
+    "skip": "skip",
+    "skipped": "skip",
+    "not run": "skip",
+}
+_SWITCH_ERROR = re.compile(
+    r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? "
+    r"on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
+)
+_LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
+
+
+def unknown(line: str) -> Iterator[str]:
+    """The fields in a line of JSON that kdoctor does not know, each from its name to the end of the line."""
+    return (line[found.start() :] for found in _NAME.finditer(line) if not _NAMES.fullmatch(found[1]))
+
+
+def parse_dcgm(section: Section) -> Part:
+    """The result of each test for each GPU.
+
+    Raises:
+        UsageError: it is not valid JSON.
+    """
+    document = _load(section)
+    results = tuple(
+        Diagnostic(
+            tool="dcgmi diag",
+            test=str(test.get("name", "a test")),
+            subject=subject,
+            status=_status(result.get("status")),
+            message=_message(result),
+        )
+        for test in _dicts(document, "results")
+        for result in _items(test["results"])
+        for subject in _subjects(result)
+    )
+    # Without results, the program names what kept it from running.
+    stopped = tuple(
+        Diagnostic(
+            tool="dcgmi diag", test="run", subject="node", status="unknown", message=str(item["runtime_error"])[:400]
+        )
+        for item in _dicts(document, "runtime_error")
+    )
+    return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=(*results, *stopped)),))
+
+
+def parse_fabric_manager(section: Section) -> Part:
+    """The errors in the log. A log without errors shows nothing about what happened before or after it."""
+    results = []
+    for line in section.lines:
+        loud = _LOUD.search(line)
+        found = _SWITCH_ERROR.search(line)
+        if found:
+            address = sysfs_bus_id(found["address"]) or found["address"]
+            results.append(
+                Diagnostic(
+                    tool="fabric manager",
+                    test=f"SXid {found['code']}",
+                    subject=f"NVSwitch {address}",
+                    status="fail" if found["word"] == "fatal" else "warn",
+                    message=found[0],
+                )
+            )
+        elif loud:
+            results.append(
+                Diagnostic(
+                    tool="fabric manager", test="log", subject="fabric manager", status="warn", message=loud["message"]
+                )
+            )
+    unique = tuple(dict.fromkeys(results))
+    return Part(kind="fabric manager log", file=section.file, groups=(Diagnostics(results=unique),))
+
+
+def _load(section: Section) -> Any:
+    # dcgmi may print a warning before the document.
+    text = "\n".join(section.lines)
+    start = text.find("{")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text[start:])
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{section.file}: the JSON is incomplete or invalid: {error}") from error
+    return document
+
+
+def _dicts(value: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """The objects with this key, at any depth, in order."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        for item in value.values():
+            yield from _dicts(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _dicts(item, key)
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _status(text: Any) -> DiagnosticStatus:
+    return _STATUSES.get(" ".join(str(text).lower().split()), "unknown")
+
+
+def _subjects(result: Mapping[str, Any]) -> list[str]:
+    """The GPUs: a list in one text until DCGM 3, one entity since DCGM 4."""
+    if "entity_id" in result:
+        return [f"{result.get('entity_group', 'GPU')} {result['entity_id']}"]
+    ids = str(result.get("gpu_ids", result.get("gpu_id", ""))).split(",")
+    return [f"GPU {item.strip()}" for item in ids if item.strip().isdecimal()] or ["node"]
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    for key in ("message", "messages", "warnings", "info", "error"):
+        value = item.get(key)
+        for part in value if isinstance(value, list) else [value]:
+            text = part.get("warning") or part.get("message") if isinstance(part, dict) else part
+            parts += [str(text)] if text else []
+    return "; ".join(parts)[:400]

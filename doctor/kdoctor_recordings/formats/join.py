@@ -1,0 +1,359 @@
+"""Joins several dumps of one machine, and refuses dumps that cannot be from the same machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import combinations
+from typing import Any
+
+from kdoctor.errors import UsageError
+from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
+from kdoctor.text.lists import counted, some
+from kdoctor_recordings.facts import Diagnostics, ImportedLines
+from kdoctor_recordings.formats.part import CUT, GpuPart, Kind, PairPart, Part
+from kdoctor_recordings.formats.unread import collected
+
+_KIND_ORDER: tuple[Kind, ...] = (
+    "nvidia-smi -q -x",
+    "nvidia-smi -q",
+    "nvidia-smi",
+    "nvidia-smi --query-gpu",
+    "nvidia-smi nvlink -s",
+    "nvidia-smi -L",
+    "nvidia-smi topo -m",
+    "nvidia-smi topo -p2p",
+    "nvidia-smi's failure",
+)
+"""Dumps of GPUs, the ones that identify the GPUs best first."""
+_READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
+_FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
+"""Fields of a GPU that never change: dumps that differ in them are from different machines."""
+_GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "errors"})
+_NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+"""Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
+_OLDER_DRIVER = "not reported by this driver"
+_PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
+_DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
+
+
+@dataclass(kw_only=True)
+class _Device:
+    """One GPU, and every dump that mentions it."""
+
+    parts: list[tuple[Part, GpuPart]] = field(default_factory=list)
+
+    def get(self, key: str) -> tuple[Part, Any] | None:
+        """The value of an identity, and the dump that it is from."""
+        return next(((part, getattr(gpu, key)) for part, gpu in self.parts if _identity(gpu, key) is not None), None)
+
+
+def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple[str, ...]]:
+    """The groups of facts of all dumps, and notes for the user.
+
+    Raises:
+        UsageError: the dumps cannot be from the same machine.
+    """
+    found: dict[type[FactGroup], FactGroup] = {}
+    notes = [note for part in parts for note in part.notes]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER]
+    if of_gpus:
+        gpus, more = _gpus(of_gpus)
+        found[Gpus] = gpus
+        notes += more
+    driver = _kernel_driver(parts)
+    if driver:
+        found[KernelDriver] = driver
+    pci = [(part, group) for part in parts for group in part.groups if isinstance(group, PciDevices)]
+    if pci:
+        found[PciDevices] = _pci(pci)
+    logs = [group for part in parts for group in part.groups if isinstance(group, KernelLog)]
+    if logs:
+        found[KernelLog] = _logs(logs)
+    verdicts = [
+        result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results
+    ]
+    if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
+        found[Diagnostics] = Diagnostics(results=tuple(verdicts))
+    unread = collected(line for part in parts for line in part.unread)
+    if unread:
+        found[ImportedLines] = unread
+        files = some(tuple(dict.fromkeys(line.file for line in unread.lines)), 3)
+        notes.append(f"{files}: {counted(unread.count, 'line was', 'lines were')} not understood (-v lists them)")
+    _compare(found, of_gpus, pci)
+    _compare_logs(found, parts, pci)
+    return found, tuple(notes)
+
+
+def _not_one_machine(first: Part, second: Part, what: str) -> UsageError:
+    files = f"{first.file} ({first.kind}) and {second.file} ({second.kind})"
+    return UsageError(
+        f"{files} are not from the same machine, or not from the same time: {what}", hint="Import them separately."
+    )
+
+
+def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
+    notes: list[str] = []
+    facts, errors = _driver(parts)
+    devices = _index(_devices(parts), notes)
+    count = facts.get("count")
+    if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
+        cut = any(gpu.cut for part in parts for gpu in part.gpus)
+        why = "the output may be cut off" if cut else "the others are not in it"
+        errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
+        notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
+    missing = _reason_missing(parts)
+    errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
+    built = tuple(_gpu(index, device, missing) for index, device in devices.items())
+    pairs = tuple(_pairs(parts, sorted(devices), missing))
+    unknown = tuple(_not_understood(parts))
+    if unknown:
+        notes.append(
+            f"{counted(len(unknown), 'line was', 'lines were')} not understood (check gpu.readings lists them)"
+        )
+    found = Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors, not_understood=unknown)
+    return found, notes
+
+
+def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
+    """The lines that kdoctor does not know, each once, with their files."""
+    for part in parts:
+        lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
+        for line, times in lines.items():
+            yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
+
+
+def _reason_missing(parts: Sequence[Part]) -> str:
+    """The reason for values that are in no dump."""
+    kinds = dict.fromkeys(part.kind for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)))
+    return f"not in {', '.join(kinds)}"
+
+
+def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The facts of the driver. Versions must be the same in all dumps; the last count wins."""
+    facts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    sources: dict[str, Part] = {}
+    for part in parts:
+        errors |= {name: text for name, text in part.driver_errors.items() if name not in facts}
+        for name, value in part.driver.items():
+            if name in {"driver_version", "cuda_driver_version"} and facts.get(name, value) != value:
+                raise _not_one_machine(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
+            if name == "count" and name in facts:
+                if _contradicts(sources[name], facts[name], part, value):
+                    raise _not_one_machine(sources[name], part, f"{facts[name]} GPUs and {value}")
+                if part.kind not in _READINGS:
+                    continue
+            facts[name], sources[name] = value, part
+            errors.pop(name, None)
+    working = next((part for part in parts if part.gpus), None)
+    if working and facts.get("state", "ready") != "ready":
+        raise _not_one_machine(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
+    return facts, errors
+
+
+def _contradicts(first: Part, count: int, second: Part, other: int) -> bool:
+    """Whether two numbers of GPUs cannot be from one machine. ``nvidia-smi -q`` also counts GPUs that do not answer."""
+    is_total, is_other_total = first.kind in _READINGS, second.kind in _READINGS
+    if is_total == is_other_total:
+        return count != other
+    total, listed, readings = (count, other, first) if is_total else (other, count, second)
+    answering = sum("performance_state" in gpu.facts for gpu in readings.gpus)
+    return not answering <= listed <= total
+
+
+def _devices(parts: Sequence[Part]) -> list[_Device]:
+    """The GPUs of all dumps, each once."""
+    devices: list[_Device] = []
+    for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)):
+        for gpu in part.gpus:
+            device = next((device for device in devices if _is_same(device, part, gpu)), None)
+            if device is None:
+                device = _Device()
+                devices.append(device)
+            device.parts.append((part, gpu))
+    return devices
+
+
+def _identity(gpu: GpuPart, key: str) -> Any:
+    value = getattr(gpu, key)
+    # Dumps with hidden serial numbers have zeros.
+    return None if key == "uuid" and value and not value.removeprefix("GPU-").strip("0-") else value
+
+
+def _is_same(device: _Device, part: Part, gpu: GpuPart) -> bool:
+    """Whether the part is about this GPU.
+
+    Raises:
+        UsageError: one identity matches, and another does not.
+    """
+    same: list[str] = []
+    differs: list[tuple[str, Part, Any]] = []
+    for key in ("uuid", "bus_id", "index"):
+        mine, other = _identity(gpu, key), device.get(key)
+        if mine is None or other is None:
+            continue
+        if mine == other[1]:
+            same.append(key)
+        else:
+            differs.append((key, *other))
+    if same and differs:
+        key, other_part, value = differs[0]
+        what = f"GPU {getattr(gpu, same[0])} has {key} {value} in the first and {getattr(gpu, key)} in the second"
+        raise _not_one_machine(other_part, part, what)
+    return bool(same)
+
+
+def _index(devices: Sequence[_Device], notes: list[str]) -> dict[int, _Device]:
+    """The GPUs by index. If no dump has the index, it is the place in the file, with a note."""
+    indexed = {index[1]: device for device in devices if (index := device.get("index"))}
+    nameless = next(
+        (device for device in indexed.values() if not device.get("uuid") and not device.get("bus_id")), None
+    )
+    unplaced = next((device for device in devices if device.get("index") is None), None)
+    if nameless and unplaced:
+        first, second = nameless.parts[0][0], unplaced.parts[0][0]
+        raise UsageError(
+            f"{second.file} ({second.kind}) lists only some of the GPUs, and they cannot be matched with those in "
+            f"{first.file} ({first.kind})",
+            hint="Add a dump of all GPUs, or the output of nvidia-smi -L.",
+        )
+    free = (index for index in range(len(devices) + len(indexed)) if index not in indexed)
+    for device in devices:
+        if device.get("index") is None:
+            place = next(free)
+            indexed[place] = device
+            notes.append(f"{device.parts[0][0].file}: a GPU without index is listed as GPU {place}")
+    return dict(sorted(indexed.items()))
+
+
+def _gpu(index: int, device: _Device, missing: str) -> Gpu:
+    facts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    sources: dict[str, Part] = {}
+    # The most detailed kind comes last and wins; of one kind, the dump that was given last.
+    for part, gpu in sorted(device.parts, key=lambda item: -_KIND_ORDER.index(item[0].kind)):
+        for name, value in {**gpu.facts, "bus_id": gpu.bus_id, "uuid": gpu.uuid}.items():
+            if value is None:
+                continue
+            if name in _FIXED and facts.get(name, value) != value:
+                what = f"GPU {index} has {name.replace('_', ' ')} {facts[name]} in the first and {value} in the second"
+                raise _not_one_machine(sources[name], part, what)
+            facts[name], sources[name] = value, part
+            errors.pop(name, None)
+        errors |= {name: text for name, text in gpu.errors.items() if name not in facts or name == "nvlinks"}
+    readings = [gpu for part, gpu in device.parts if part.kind in _READINGS]
+    if masks := tuple(mask for gpu in readings for mask in gpu.facts.get("clock_event_reasons", ())):
+        facts["clock_event_reasons"] = masks
+    reason = CUT if readings and all(gpu.cut for gpu in readings) else missing
+    if any(_is_whole(gpu) for gpu in readings):
+        errors |= {name: _OLDER_DRIVER for name in _NEWER_ENTRIES if facts.get(name) is None and name not in errors}
+    errors |= {name: reason for name in _GPU_FIELDS if facts.get(name) is None and name not in errors}
+    return Gpu(index=index, **facts, errors=errors)
+
+
+def _is_whole(gpu: GpuPart) -> bool:
+    """Whether this is all that ``nvidia-smi -q`` reports about the GPU, and not a part of it (``-d``)."""
+    return not gpu.cut and {"uuid", "processes"} <= {*gpu.facts, *gpu.errors}
+
+
+def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Iterator[GpuPair]:
+    """Each pair of the listed GPUs, with the reason for every value that is in no dump."""
+    for first, second in combinations(indices, 2):
+        facts: dict[str, Any] = {}
+        errors: dict[str, str] = {}
+        for part in parts:
+            pair = part.pairs.get((first, second), PairPart())
+            facts |= pair.facts
+            errors |= pair.errors
+        level_error = errors.pop("level", missing)
+        errors |= {name: missing for name in _PAIR_FIELDS if name not in errors}
+        yield GpuPair(
+            **{"level": None, **facts},
+            first=first,
+            second=second,
+            error=None if facts.get("level") else level_error,
+            errors={name: text for name, text in errors.items() if name not in facts},
+        )
+
+
+def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
+    """The kernel module: its own file before nvidia-smi, which reports it for driver 610 and later."""
+    drivers = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelDriver)]
+    named = [(part, part.kernel_version) for part in parts if part.kernel_version]
+    versions = [(part, group.version) for part, group in drivers if group.version] + named
+    for part, version in versions[1:]:
+        if version != versions[0][1]:
+            raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
+    known = named[0][1] if named else None
+    if drivers:
+        found = next((group for _, group in drivers if group.version), drivers[0][1])
+        return replace(found, version=found.version or known)
+    return KernelDriver(loaded=True, version=known, nodes=None) if known else None
+
+
+def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
+    """The last listing, if all list the same GPUs."""
+    first, devices = listings[0]
+    for part, other in listings[1:]:
+        if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:
+            raise _not_one_machine(first, part, "they list GPUs at different addresses")
+    return listings[-1][1]
+
+
+def _logs(logs: Sequence[KernelLog]) -> KernelLog:
+    """One log. Events that are in several logs count once."""
+    if len(logs) == 1:
+        return logs[0]
+    events: dict[tuple[str, str | None, float | None], KernelLogEvent] = {}
+    for log in logs:
+        for event in log.events:
+            events.setdefault((event.text, event.time, event.boot_s), event)
+    return KernelLog(
+        source=", ".join(dict.fromkeys(log.source for log in logs)),
+        lines=sum(log.lines for log in logs),
+        events=tuple(events.values()),
+    )
+
+
+def _compare(
+    found: Mapping[type[FactGroup], FactGroup], parts: Sequence[Part], pci: Sequence[tuple[Part, PciDevices]]
+) -> None:
+    """Refuse dumps where none of the driver's GPUs is among the PCI devices."""
+    gpus = found.get(Gpus)
+    if not pci or not isinstance(gpus, Gpus):
+        return
+    ours = {gpu.bus_id for gpu in gpus.devices if gpu.bus_id}
+    listed = {gpu.bus_id for gpu in pci[-1][1].gpus}
+    if ours and listed and not ours & listed:
+        lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
+        raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+
+
+_LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
+_LOST_BY_XID = frozenset({79, 119, 120, 143, 154})
+"""After these, the driver or the bus may no longer list the GPU."""
+
+
+def _compare_logs(
+    found: Mapping[type[FactGroup], FactGroup], parts: Sequence[Part], pci: Sequence[tuple[Part, PciDevices]]
+) -> None:
+    """Refuse a kernel log with Xids of a GPU that the machine does not have, unless the log says that it was lost."""
+    gpus = found.get(Gpus)
+    listed = {device.bus_id for _, group in pci for device in group.gpus}
+    lister = pci[-1][0] if pci else None
+    if isinstance(gpus, Gpus) and gpus.devices and all(gpu.bus_id for gpu in gpus.devices):
+        if lister is None and gpus.count != len(gpus.devices):
+            return
+        listed |= {gpu.bus_id for gpu in gpus.devices if gpu.bus_id}
+        lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
+    if lister is None or not listed:
+        return
+    logs = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelLog)]
+    for part, log in logs:
+        lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+        named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+        if strangers := sorted(named - listed - lost):
+            what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+            raise _not_one_machine(lister, part, what)

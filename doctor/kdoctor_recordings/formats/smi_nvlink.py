@@ -1,0 +1,131 @@
+"""Reads ``nvidia-smi nvlink -s`` (each GPU's links), ``-e`` (their counters) and ``nvidia-smi -L`` (the GPUs alone)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from kdoctor.facts import NvLink
+from kdoctor.text.lists import some
+from kdoctor_recordings.facts import Diagnostic, Diagnostics
+from kdoctor_recordings.formats import values
+from kdoctor_recordings.formats.part import CUT, GpuPart, Part, Section
+from kdoctor_recordings.formats.values import read_all
+
+GPU = re.compile(r"GPU (?P<index>\d+): (?P<name>.+?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]{36})\)\s*")
+_FIELDS: values.Fields = {"name": (values.free_text, ("name",))}
+_LINK = re.compile(r"\s+Link (?P<index>\d+): (?P<state>.*?)\s*")
+_COUNTER = re.compile(r"\s+Link (?P<index>\d+): (?P<name>[A-Z][\w ]+): (?P<value>\d+)\s*")
+_PROPERTY = re.compile(r"\s+Link \d+(?:, |: .*: ).*")
+"""What ``-e``, ``-c`` and ``-R`` print about a link. It is not the link's state."""
+_FAULTS = re.compile(
+    r"Re(?:play|covery) Errors|Link recovery (?:successful|failed) events"
+    r"|(?:Malformed packet|Buffer overrun|Rx|Rx remote|Local link integrity) Errors"
+)
+"""The counters that are zero on a healthy link. DCGM's health check looks at these, and at the rate of CRC errors.
+
+Source: https://github.com/NVIDIA/DCGM/blob/master/modules/health/DcgmHealthWatch.cpp
+"""
+_FAILED = "Link recovery failed events"
+_MIG_DEVICE = re.compile(r"\s+MIG \S+\s+Device +\d+: .*")
+_SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
+_INACTIVE = "all links are inactive"
+_NONE = re.compile(r"does not have or support nvlink", re.IGNORECASE)
+NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
+"""What the live probe reports for a GPU without NVLink."""
+
+
+def parse(section: Section) -> Part:
+    """The links in ``nvlink -s``, the counters in ``-e``, the names and UUIDs in ``-L``."""
+    lines = section.lines
+    if not section.whole and not _is_complete(lines[-1]):
+        lines = lines[:-1]
+    starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
+    blocks = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
+    has_links = any(line.strip() and not _is_other(line) for line in lines)
+    parts = [_gpu(block, has_links=has_links) for block in blocks]
+    if has_links and len(parts) > 1 and not section.ended:
+        parts[-1] = _distrust(parts[-1], parts[:-1])
+    results = tuple(result for block in blocks if (result := _faults(block)))
+    return Part(
+        kind="nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
+        file=section.file,
+        gpus=tuple(parts),
+        groups=(Diagnostics(results=results),) if results else (),
+    )
+
+
+def _is_other(line: str) -> bool:
+    """Whether the line has no state of a link."""
+    return any(pattern.fullmatch(line) for pattern in (GPU, _PROPERTY, _MIG_DEVICE))
+
+
+def _faults(lines: Sequence[str]) -> Diagnostic | None:
+    """What the counters of a GPU's links show; None without counters."""
+    counters = [found for found in map(_COUNTER.fullmatch, lines) if found and _FAULTS.fullmatch(found["name"])]
+    if not counters:
+        return None
+    faults = [f"link {found['index']}: {found['value']} {found['name']}" for found in counters if found["value"] != "0"]
+    return Diagnostic(
+        tool="nvidia-smi nvlink -e",
+        test="error counters of NVLinks",
+        subject=lines[0].partition(":")[0],
+        status="fail" if any(fault.endswith(_FAILED) for fault in faults) else "warn" if faults else "pass",
+        message=some(faults, 3) if faults else "",
+    )
+
+
+def _is_complete(line: str) -> bool:
+    """Whether a last line without line end is complete all the same."""
+    return line.endswith((" GB/s", "inactive", "<inactive>", ")")) or bool(_NONE.search(line))
+
+
+def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:
+    head = GPU.fullmatch(lines[0])
+    if not head:
+        raise ValueError(f"not the line of a GPU: {lines[0]}")
+    facts, errors = read_all(_FIELDS, head.groupdict())
+    facts["uuid"] = head["uuid"]
+    if any(map(_MIG_DEVICE.fullmatch, lines)):
+        facts["mig_mode"] = True
+    if has_links:
+        links, why = _links(lines[1:])
+        if links is not None:
+            facts["nvlinks"] = links
+        if why is not None:
+            errors["nvlinks"] = why
+    return GpuPart(index=int(head["index"]), uuid=head["uuid"], facts=facts, errors=errors)
+
+
+def _links(lines: Sequence[str]) -> tuple[tuple[NvLink, ...] | None, str | None]:
+    """The links, and why they are not known."""
+    text = " ".join(" ".join(lines).split())
+    if _NONE.search(text):
+        return None, NOT_SUPPORTED
+    if _INACTIVE in text.lower():
+        # The number of links is not shown. The first one is inactive.
+        return (NvLink(index=0, active=False),), text
+    states = [line for line in lines if not _PROPERTY.fullmatch(line)]
+    found = [_link(match["index"], match["state"]) for match in map(_LINK.fullmatch, states) if match]
+    return (tuple(found), None) if found else (None, text[:120] or CUT)
+
+
+def _link(index: str, state: str) -> NvLink:
+    speed = _SPEED.fullmatch(state)
+    if speed:
+        return NvLink(index=int(index), active=True, speed_gbs=float(speed[1]))
+    if state.lower().strip("<>") == "inactive":
+        return NvLink(index=int(index), active=False)
+    return NvLink(index=int(index), errors={"active": state or "empty"})
+
+
+def _distrust(last: GpuPart, others: Sequence[GpuPart]) -> GpuPart:
+    """The last GPU of a file. If it has fewer links than the others, some are cut off."""
+    if len(last.facts.get("nvlinks", ())) >= max(len(other.facts.get("nvlinks", ())) for other in others):
+        return last
+    if last.errors.get("nvlinks") not in (None, CUT):
+        return last
+    facts = {field: value for field, value in last.facts.items() if field != "nvlinks"}
+    return replace(last, facts=facts, errors={**last.errors, "nvlinks": CUT})

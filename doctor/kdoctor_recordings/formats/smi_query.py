@@ -1,0 +1,131 @@
+"""Reads ``nvidia-smi -q``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from kdoctor_recordings.formats import smi_failure, values
+from kdoctor_recordings.formats.gpu_fields import read_gpu
+from kdoctor_recordings.formats.known_entries import PROCESS, is_heading, not_understood
+from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
+from kdoctor_recordings.formats.values import read_all, read_or_none
+
+_GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
+_ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
+_FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\s*")
+"""Empty lines, borders of tables, and the time above a table."""
+DRIVER: values.Fields = {
+    "driver_version": (values.version, ("driver version",)),
+    "cuda_driver_version": (values.version, ("cuda umd version", "cuda version")),
+    "count": (values.count, ("attached gpus",)),
+}
+"""Driver 610 deprecates the name "CUDA Version"."""
+_HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
+_INDENT = 4
+"""Columns of a tab."""
+
+
+def parse(section: Section) -> Part:
+    """The driver and the GPUs of the output. A last line without line end may be incomplete, and is ignored."""
+    lines = section.lines if section.whole else section.lines[:-1]
+    # A GPU that does not answer has only the first line of a block.
+    starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
+    places = [*starts, len(lines)]
+    head = {name: text for name, text, _ in _entries(lines[: places[0]])}
+    driver, errors = read_all(DRIVER, head)
+    parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
+    return Part(
+        kind="nvidia-smi -q",
+        file=section.file,
+        driver=driver,
+        driver_errors=errors,
+        gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
+        kernel_version=kernel_version(head),
+        not_understood=(*unknown_head(head), *_unknown_lines(lines)),
+    )
+
+
+def unknown_head(head: Mapping[str, str]) -> Iterator[str]:
+    """The entries above the GPUs that kdoctor does not know."""
+    return not_understood(head, _HEAD)
+
+
+def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
+    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known."""
+    filled = [line for line in lines if line.strip()]
+    for line, following in zip(filled, (*filled[1:], ""), strict=False):
+        if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
+            continue
+        found = _ENTRY.fullmatch(line)
+        if found and found["value"] is not None:
+            continue
+        below = found and found["indent"] and _indent(following) > _indent(line)
+        if not (below or is_heading(line)):
+            yield line.strip()
+
+
+def _indent(line: str) -> int:
+    """The column in which the text begins."""
+    wide = line.expandtabs(_INDENT)
+    return len(wide) - len(wide.lstrip())
+
+
+def kernel_version(head: Mapping[str, str]) -> str | None:
+    """The version of the kernel module, which driver 610 and later report."""
+    version: str | None = read_or_none(values.version, head.get("kmd version", ""))
+    return version
+
+
+def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]:
+    """The GPUs with their places as indices, unless GPUs may be missing before them.
+
+    Output for selected GPUs (``-i``) has the number of all attached GPUs. Output that was cut off lacks the last ones.
+    """
+    cut = bool(parts) and parts[-1].cut
+    if isinstance(count, int) and len(parts) != count and not cut:
+        return tuple(parts)
+    return tuple(replace(part, index=index) for index, part in enumerate(parts))
+
+
+def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
+    found = _GPU.fullmatch(lines[0])
+    if not found:
+        return smi_failure.lost(lines[0]) or GpuPart()
+    entries: dict[str, str] = {}
+    processes: list[dict[str, str]] = []
+    path = ""
+    for path, text, is_process in _entries(lines[1:]):
+        name = path.rpartition("/")[2]
+        if not is_process:
+            entries.setdefault(path, text)
+            continue
+        if name == "process id":
+            processes.append({})
+        if processes:
+            processes[-1].setdefault(name, text)
+        if name not in PROCESS:
+            entries.setdefault(path, text)
+    # The processes, and in newer drivers a few more lines, end the block of a GPU.
+    cut = last and (not section.whole or (not section.ended and "processes" not in entries))
+    more = last and path.startswith("processes") and not section.ended
+    return read_gpu(sysfs_bus_id(found["address"]), entries, processes, cut=cut, more=more)
+
+
+def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """Path, text, and whether it belongs to a process. The heading of the processes counts too, with an empty text."""
+    stack: list[tuple[int, str]] = []
+    for line in lines:
+        found = _ENTRY.fullmatch(line)
+        if not found:
+            continue
+        indent = _indent(line)
+        while stack and stack[-1][0] >= indent:
+            stack.pop()
+        name = " ".join(found["name"].lower().replace("-", "").split())
+        stack.append((indent, name))
+        path = "/".join(part for _, part in stack)
+        if found["value"] is not None or path == "processes":
+            yield path, (found["value"] or "").strip(), path.startswith("processes/")

@@ -1,0 +1,139 @@
+"""Reads the matrices of ``nvidia-smi topo``: ``-m`` (levels, NVLinks, affinities) and ``-p2p`` (access)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kdoctor.text.lists import counted
+from kdoctor_recordings.formats.part import GpuPart, PairPart, Part, Section
+
+_LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+_OLD_LEVELS = {"SOC": "SYS"}
+"""Drivers before 387 write SOC for SYS."""
+_P2P = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
+_GPU = re.compile(r"GPU(\d+)")
+_NVLINK = re.compile(r"NV(\d+)")
+_SET = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
+_TITLE = re.compile(r"(?P<name>CPU Affinity|NUMA Affinity|GPU NUMA ID)")
+_TITLES = {"CPU Affinity": "cpu_affinity", "NUMA Affinity": "numa_affinity", "GPU NUMA ID": "gpu_numa_id"}
+_CAPABILITY = re.compile(r"topo\s.*?-p2p[ =]*(?P<letters>[a-z]+)")
+_FIELDS = {"r": ("p2p_read",), "w": ("p2p_write",), "rw": ("p2p_read", "p2p_write"), "n": ("p2p_nvlink",)}
+
+
+def parse_levels(section: Section) -> Part:
+    """``topo -m``: the levels or NVLinks of pairs, and each GPU's CPUs and NUMA nodes."""
+    gpus, titles = _header(section.lines[0])
+    parts: list[GpuPart] = []
+    pairs: dict[tuple[int, int], PairPart] = {}
+    for index, cells, affinities in _rows(section, gpus):
+        parts.append(_gpu(index, titles, affinities))
+        pairs |= _pairs(index, gpus, cells, _level)
+    rows = {part.index for part in parts}
+    parts += [GpuPart(index=index) for index in gpus if index not in rows]
+    return Part(
+        kind="nvidia-smi topo -m",
+        file=section.file,
+        driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
+        gpus=tuple(parts),
+        pairs=pairs,
+        notes=()
+        if len(rows) == len(gpus)
+        else (f"{section.file}: the topology matrix ends after {len(rows)} of {counted(len(gpus), 'row')}",),
+    )
+
+
+def parse_access(section: Section) -> Part:
+    """``topo -p2p``: the access of pairs. Only the command shows which capability it is."""
+    gpus, _ = _header(section.lines[0])
+    command = _CAPABILITY.search(section.command or "")
+    fields = _FIELDS.get(command["letters"]) if command else ("p2p_read", "p2p_write")
+    notes = () if command else (f"{section.file}: the matrix does not name the capability; assuming rw",)
+    if fields is None:
+        notes = (f"{section.file}: {section.command} is not supported, and was ignored",)
+        return Part(kind="nvidia-smi topo -p2p", file=section.file, notes=notes)
+    pairs: dict[tuple[int, int], PairPart] = {}
+    for index, cells, _ in _rows(section, gpus):
+        row = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
+        # The matrix has both directions. If they differ, the one without access counts.
+        pairs |= {key: pair for key, pair in row.items() if key not in pairs or "OK" in pairs[key].facts.values()}
+    return Part(
+        kind="nvidia-smi topo -p2p",
+        file=section.file,
+        gpus=tuple(GpuPart(index=index) for index in gpus),
+        pairs=pairs,
+        notes=notes,
+    )
+
+
+def _header(line: str) -> tuple[list[int], list[str]]:
+    """The indices of the GPUs, and the fields of the columns after the matrix."""
+    titles = [_TITLES[found["name"]] for found in _TITLE.finditer(line)]
+    return [int(number) for number in _GPU.findall(line.partition("CPU Affinity")[0])], titles
+
+
+def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Index, cells of the GPUs, and the columns after the matrix. Cells of other devices are left out."""
+    others = _others(section.lines[0])
+    for place, line in enumerate(section.lines[1:], start=1):
+        columns = line.split()
+        name = _GPU.fullmatch(columns[0]) if columns else None
+        if not name:
+            continue
+        cells = columns[1:]
+        if place == len(section.lines) - 1 and not section.whole:
+            cells = cells[:-1]  # the last cell may be incomplete: NV1 of NV18
+        yield int(name[1]), cells[: len(gpus)], cells[len(gpus) + others :]
+
+
+def _others(header: str) -> int:
+    """The number of columns of network adapters and other devices."""
+    return sum(1 for word in header.partition("CPU Affinity")[0].split() if not _GPU.fullmatch(word))
+
+
+def _gpu(index: int, titles: Sequence[str], words: Sequence[str]) -> GpuPart:
+    facts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for field, word in zip(titles, words, strict=False):
+        if not _SET.fullmatch(word):
+            errors[field] = word
+        elif field == "gpu_numa_id":
+            facts[field] = int(word.split(",", maxsplit=1)[0].split("-", maxsplit=1)[0])
+        else:
+            facts[field] = _numbers(word)
+    return GpuPart(index=index, facts=facts, errors=errors)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The members of ``0-7,16-23``."""
+    found: list[int] = []
+    for piece in text.split(","):
+        first, _, last = piece.partition("-")
+        found.extend(range(int(first), min(int(last or first), int(first) + 4096) + 1))
+    return tuple(found)
+
+
+def _pairs(index: int, gpus: Sequence[int], cells: Sequence[str], read: Any) -> dict[tuple[int, int], PairPart]:
+    return {
+        (min(index, other), max(index, other)): read(cell)
+        for other, cell in zip(gpus, cells, strict=False)
+        if other != index
+    }
+
+
+def _level(cell: str) -> PairPart:
+    """A cell of ``-m``: a level, or the number of NVLinks."""
+    link = _NVLINK.fullmatch(cell)
+    if link:
+        return PairPart(facts={"nvlinks": int(link[1])}, errors={"level": f"topo -m shows {cell} instead"})
+    level = _OLD_LEVELS.get(cell, cell)
+    if level in _LEVELS:
+        return PairPart(facts={"level": level, "nvlinks": 0})
+    return PairPart(errors={"level": cell, "nvlinks": cell})
+
+
+def _access(cell: str, fields: Sequence[str]) -> PairPart:
+    if cell in _P2P:
+        return PairPart(facts=dict.fromkeys(fields, cell))
+    return PairPart(errors=dict.fromkeys(fields, cell))

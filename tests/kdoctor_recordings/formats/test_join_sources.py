@@ -1,0 +1,260 @@
+"""Several dumps of one machine: which dump a value is from, and which differences are contradictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.kdoctor_recordings.dumps import (
+    LOG,
+    LSPCI,
+    NVLINK,
+    TABLE,
+    TOPOLOGY,
+    UUID,
+    imported,
+    imported_gpus,
+    imported_pci,
+    query,
+)
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
+from kdoctor_recordings.facts import Diagnostics
+from kdoctor_recordings.formats.part import CUT
+
+TABLE_535 = TABLE.replace(
+    "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 535.161.08 CUDA Version: 12.2"
+)
+LOST = "Unable to determine the device handle for GPU 0000:{}:00.0: GPU is lost.  Reboot the system to recover\n"
+VERSION = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  610.57.04  Release Build  (dvs-builder@U16)\n"
+DRIVER_610 = "KMD Version : {0}\nCUDA UMD Version : 13.3"
+XID = "[  300.000000] NVRM: Xid (PCI:0000:99:00): {}, pid=7, name=python\n"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_version_that_one_dump_lacks_is_that_of_the_other(tmp_path: Path, *, swapped: bool) -> None:
+    texts = [query("3B", versions="Driver Version : N/A\nCUDA Version : 12.2"), query("3B")]
+    gpus = imported_gpus(tmp_path, *(texts[::-1] if swapped else texts))
+    assert (gpus.driver_version, gpus.cuda_driver_version) == ("535.161.08", "12.2")
+    assert not {"driver_version", "cuda_driver_version"} & gpus.errors.keys()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_number_of_attached_gpus_counts_before_the_number_of_listed_ones(tmp_path: Path, *, swapped: bool) -> None:
+    """``nvidia-smi -q`` counts a GPU that does not answer, which the table leaves out."""
+    whole = query("3B", "AF", attached=3, versions="Driver Version : 535.161.08") + LOST.format("D8")
+    texts = [TABLE_535, whole] if swapped else [whole, TABLE_535]
+    gpus = imported_gpus(tmp_path, *texts)
+    assert (gpus.count, gpus.cuda_driver_version) == (3, "12.2")
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [
+        (0, "0000:3b:00.0"),
+        (1, "0000:af:00.0"),
+        (2, "0000:d8:00.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answering", "lost", "is_possible"),
+    [
+        (("3B", "AF"), (), True),
+        (("3B", "AF"), ("D8", "D9"), True),
+        (("3B",), ("AF",), True),
+        (("3B",), (), False),
+        (("3B", "AF", "D8"), (), False),
+        (("3B", "AF", "D8"), ("D9",), False),
+    ],
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_table_lists_at_least_the_gpus_that_answer_and_at_most_all(
+    tmp_path: Path, *, answering: tuple[str, ...], lost: tuple[str, ...], is_possible: bool, swapped: bool
+) -> None:
+    whole = query(*answering, attached=len(answering) + len(lost)) + "".join(map(LOST.format, lost))
+    texts = [TABLE_535, whole] if swapped else [whole, TABLE_535]
+    if is_possible:
+        assert imported_gpus(tmp_path, *texts).count == len(answering) + len(lost)
+        return
+    with pytest.raises(UsageError, match=f"(?=.*{len(answering) + len(lost)})(?=.*2).* GPUs and "):
+        imported(tmp_path, *texts)
+
+
+def test_gpu_without_index_gets_a_free_one(tmp_path: Path) -> None:
+    first = TABLE_535.partition("|   1  NVIDIA Very")[0]
+    found = imported(tmp_path, query("AF", attached=2), first)
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
+    assert [note[-5:] for note in found.notes if "without index" in note] == ["GPU 1"]
+
+
+def test_reading_of_one_dump_is_kept_where_the_other_shows_an_error(tmp_path: Path) -> None:
+    table = TABLE_535.replace("| N/A   40C", "| 35%   40C")
+    for texts in ((query("3B", "AF"), table), (table, query("3B", "AF"))):
+        first, second = imported_gpus(tmp_path, *texts).devices
+        assert (first.fan_speed_percent, second.temperature_c) == (35, 61)
+        assert "fan_speed_percent" not in first.errors
+        assert "temperature_c" not in second.errors
+        assert second.errors["fan_speed_percent"] == "N/A"
+
+
+def test_links_keep_the_message_that_explains_them(tmp_path: Path) -> None:
+    said = "NVML: Unable to retrieve NVLink information as all links are inactive"
+    links = f"GPU 0: NVIDIA Test 40GB (UUID: {UUID.format(0)})\n{said}\n"
+    gpu = imported_gpus(tmp_path, links, query("3B")).devices[0]
+    assert [link.active for link in gpu.nvlinks or ()] == [False]
+    assert gpu.errors["nvlinks"] == said
+
+
+def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:
+    whole = query("3B")
+    cut = whole[: whole.index("    Remapped Rows")]
+    assert imported_gpus(tmp_path, cut).devices[0].errors["nvlinks"] == CUT
+    assert imported_gpus(tmp_path, cut, cut).devices[0].errors["nvlinks"] == CUT
+    for texts in ((cut, whole), (whole, cut)):
+        gpu = imported_gpus(tmp_path, *texts).devices[0]
+        assert (gpu.remapped_rows_pending, gpu.errors["nvlinks"]) == (True, "not in nvidia-smi -q")
+
+
+def test_only_a_complete_query_shows_that_the_driver_lacks_an_entry(tmp_path: Path) -> None:
+    whole = query("3B")
+    memory = whole.partition("    Product Name")[0] + "    FB Memory Usage\n        Total : 40960 MiB\n\n"
+    for texts, reason in (
+        ((whole,), "not reported by this driver"),
+        ((memory,), "not in nvidia-smi -q"),
+        ((whole, memory), "not reported by this driver"),
+        ((memory, whole), "not reported by this driver"),
+        ((whole[: whole.index("    Remapped Rows")],), CUT),
+    ):
+        assert imported_gpus(tmp_path, *texts).devices[0].errors["unrepairable_memory"] == reason
+
+
+P2P = " \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"
+TWO = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV12\t0-13\nGPU1\tNV12\t X \t14-27\n"
+
+
+def test_pair_has_the_values_of_all_dumps(tmp_path: Path) -> None:
+    (pair,) = imported_gpus(tmp_path, TWO, f"$ nvidia-smi topo -p2p w\n{P2P}").pairs
+    assert (pair.level, pair.nvlinks, pair.p2p_write, pair.p2p_read) == (None, 12, "OK", None)
+    assert pair.errors.keys() == {"p2p_read", "p2p_nvlink"}
+    assert pair.error == "topo -m shows NV12 instead"
+
+
+def test_pair_that_no_dump_has_is_unknown(tmp_path: Path) -> None:
+    (pair,) = imported_gpus(tmp_path, query("3B", "AF")).pairs
+    assert (pair.first, pair.second, pair.level, pair.error) == (0, 1, None, "not in nvidia-smi -q")
+    assert set(pair.errors.values()) == {"not in nvidia-smi -q"}
+
+
+def test_version_of_the_module_is_that_of_all_dumps(tmp_path: Path) -> None:
+    smi = query("3B", versions=DRIVER_610.format("610.57.04"))
+    for texts in ((VERSION, smi), (smi, VERSION), (VERSION, VERSION)):
+        driver = imported(tmp_path, *texts).facts[KernelDriver]
+        assert driver == KernelDriver(loaded=True, version="610.57.04", flavour="open", nodes=None)
+    assert imported(tmp_path, smi, smi).facts[KernelDriver] == KernelDriver(
+        loaded=True, version="610.57.04", nodes=None
+    )
+    for texts in (
+        (VERSION, query("3B", versions=DRIVER_610.format("610.43.02"))),
+        (VERSION, VERSION.replace("57", "43")),
+    ):
+        with pytest.raises(UsageError, match=r"kernel module 610\.57\.04 and 610\.43\.0"):
+            imported(tmp_path, *texts)
+
+
+def test_version_that_the_module_does_not_show_is_that_of_nvidia_smi(tmp_path: Path) -> None:
+    unknown = "NVRM version: something else\n"
+    assert imported(tmp_path, unknown).facts[KernelDriver] == KernelDriver(loaded=True, version=None, nodes=None)
+    known = query("3B", versions=DRIVER_610.format("610.57.04"))
+    for texts in ((unknown, known), (known, unknown), (unknown, VERSION)):
+        driver = imported(tmp_path, *texts).facts[KernelDriver]
+        assert isinstance(driver, KernelDriver)
+        assert driver.version == "610.57.04"
+
+
+def test_last_listing_of_lspci_counts(tmp_path: Path) -> None:
+    moved = LSPCI.replace("\tNUMA node: 1\n\tIOMMU", "\tNUMA node: 0\n\tIOMMU")
+    for texts, node in (((LSPCI, moved), 0), ((moved, LSPCI), 1), ((moved, LSPCI.replace("3b:", "3c:")), None)):
+        if node is None:
+            with pytest.raises(UsageError, match="different addresses"):
+                imported(tmp_path, *texts)
+        else:
+            assert imported_pci(tmp_path, *texts).gpus[0].numa_node == node
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (query("3B", "AF"), LSPCI),  # a GPU that lspci does not list
+        (query("AF"), LSPCI[: LSPCI.index("3b:00.0")]),  # a listing without GPUs
+        (TOPOLOGY, LSPCI),  # GPUs without addresses
+    ],
+)
+def test_listing_that_may_be_of_the_same_machine(tmp_path: Path, texts: tuple[str, str]) -> None:
+    assert {Gpus, PciDevices} <= imported(tmp_path, *texts).facts.keys()
+    assert {Gpus, PciDevices} <= imported(tmp_path, *texts[::-1]).facts.keys()
+
+
+@pytest.mark.parametrize(
+    ("dumps", "code", "is_possible"),
+    [
+        ((query("3B"),), 31, False),
+        ((query("3B", attached=2),), 31, True),  # the GPU may be the one that is not listed
+        ((query("3B", attached=2), LSPCI), 31, False),  # lspci lists all
+        ((LSPCI,), 31, False),
+        ((TOPOLOGY,), 31, True),  # GPUs without addresses
+        ((LSPCI[: LSPCI.index("3b:00.0")],), 31, True),
+        *(((query("3B"),), code, True) for code in (79, 119, 120, 143, 154)),
+    ],
+)
+def test_log_may_name_other_gpus_only_if_they_may_be_missing(
+    tmp_path: Path, dumps: tuple[str, ...], code: int, *, is_possible: bool
+) -> None:
+    for texts in ((*dumps, LOG + XID.format(code)), (LOG.replace("79,", "31,"), *dumps, XID.format(code))):
+        if is_possible:
+            assert KernelLog in imported(tmp_path, *texts).facts
+        else:
+            with pytest.raises(UsageError, match=r"0000:99:00\.0") as error:
+                imported(tmp_path, *texts)
+            assert f"file-{len(texts) - 1} " in str(error.value)
+
+
+def test_logs_are_counted_together(tmp_path: Path) -> None:
+    for texts, lines in (((LOG,), 3), ((LOG, LOG), 6), ((LOG, XID.format(79)), 4)):
+        log = imported(tmp_path, *texts).facts[KernelLog]
+        assert isinstance(log, KernelLog)
+        assert log.lines == lines
+        assert log.source == ", ".join(f"file-{place}" for place in range(len(texts)))
+
+
+def test_diagnosis_without_results_was_run_all_the_same(tmp_path: Path) -> None:
+    found = imported(tmp_path, '{"DCGM Diagnostic": {"test_categories": []}}\n').facts
+    assert found == {Diagnostics: Diagnostics(results=())}
+
+
+def test_lines_of_a_gpu_and_of_the_file_are_counted_together(tmp_path: Path) -> None:
+    text = query("3B", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
+    found = imported(tmp_path, text, f"{NVLINK}Frobnication of GPU 0 failed\nand again\n")
+    assert sorted(note.rpartition(": ")[2].partition(" not")[0] for note in found.notes) == [
+        "1 line was",
+        "2 lines were",
+    ]
+
+
+def test_note_names_three_files_with_unknown_lines(tmp_path: Path) -> None:
+    (note,) = imported(tmp_path, *[f"{NVLINK}Frobnication of GPU 0 failed\n"] * 5).notes
+    assert [f"file-{place}" in note for place in range(5)] == [True] * 3 + [False] * 2
+    assert "5 lines" in note
+
+
+def test_unknown_line_is_listed_once_with_its_number(tmp_path: Path) -> None:
+    one = query("3B", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
+    two = query("3B", "AF", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
+    assert imported_gpus(tmp_path, one).not_understood == ("file-0: frobnication: 7",)
+    assert imported_gpus(tmp_path, two).not_understood == ("file-0: frobnication: 7 (2 times)",)
+
+
+@pytest.mark.parametrize("texts", [(TWO, TOPOLOGY), (query("3B"), query("3B", attached=2))])
+def test_two_numbers_of_gpus_are_a_contradiction(tmp_path: Path, texts: tuple[str, str]) -> None:
+    for given in (texts, texts[::-1]):
+        with pytest.raises(UsageError, match=r"\d GPUs and \d"):
+            imported(tmp_path, *given)

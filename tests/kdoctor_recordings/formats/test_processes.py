@@ -1,0 +1,60 @@
+"""Processes that nvidia-smi lists, by their types."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor_recordings.formats.part import CUT
+from kdoctor_recordings.formats.processes import is_compute, is_graphics, read_processes
+from kdoctor_recordings.formats.values import NotKnownError
+
+
+@pytest.mark.parametrize(
+    ("kind", "compute", "graphics"),
+    [
+        ("C", True, False),
+        (" c ", True, False),
+        ("M+C", True, False),
+        ("G", False, True),
+        ("C+G", False, True),
+        ("M", False, False),
+        ("", True, False),
+    ],
+)
+def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
+    assert (is_compute(kind), is_graphics(kind)) == (compute, graphics)
+    listed = [{"process id": "7", "type": kind, "used gpu memory": "1 MiB"}, {"process id": "8", "type": "C+G"}]
+    assert [one.pid for one in read_processes("", listed, more=False)] == [7] * compute
+    assert [one.pid for one in read_processes("", listed, more=False, graphics=True)] == [7] * graphics + [8]
+
+
+@pytest.mark.parametrize(
+    ("heading", "more", "reason"),
+    [("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A")],
+)
+def test_list_without_processes_is_unknown_unless_it_is_empty(heading: str, *, more: bool, reason: str) -> None:
+    with pytest.raises(NotKnownError) as error:
+        read_processes(heading, [], more=more)
+    assert str(error.value) == reason
+    assert read_processes(" None ", [], more=more) == ()
+
+
+def test_processes_without_an_id_are_unknown() -> None:
+    for process in ({"process id": "N/A"}, {"name": "python"}):
+        with pytest.raises(NotKnownError, match="a process has no id"):
+            read_processes("", [{"process id": "7"}, process], more=False)
+
+
+def test_values_that_a_process_lacks_are_unknown() -> None:
+    (one,) = read_processes("", [{"process id": "7", "name": "N/A", "used gpu memory": "N/A"}], more=False)
+    assert (one.pid, one.name, one.used_memory_bytes) == (7, None, None)
+    (one,) = read_processes("", [{"process id": "7"}], more=False)
+    assert (one.name, one.used_memory_bytes) == (None, None)
+
+
+def test_list_that_is_cut_off_shows_no_free_gpu() -> None:
+    listed = [{"process id": "7", "type": "G", "used gpu memory": "1 MiB"}]
+    with pytest.raises(NotKnownError, match="cut off"):
+        read_processes("", listed, more=True)
+    assert read_processes("", listed, more=False) == ()
+    assert [one.pid for one in read_processes("", listed, more=True, graphics=True)] == [7]

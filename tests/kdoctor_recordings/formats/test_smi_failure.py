@@ -1,0 +1,58 @@
+"""What nvidia-smi prints when it fails, for all GPUs or for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.kdoctor_recordings.dumps import imported, imported_gpus
+from kdoctor.facts import Gpus
+from kdoctor_recordings.formats.smi_failure import damaged, is_about_gpu, lost
+
+LOST = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: GPU is lost.  Reboot the system to recover"
+DAMAGED = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_about"),
+    [(LOST.format(2, "3B"), True), (DAMAGED, True), ("WARNING: something else", False), ("", False)],
+)
+def test_line_about_a_gpu(line: str, *, is_about: bool) -> None:
+    assert is_about_gpu(line) is is_about
+
+
+def test_lost_gpu_has_its_index_address_and_reason() -> None:
+    found = lost(LOST.format(0, "3B"))
+    assert found is not None
+    assert (found.index, found.bus_id, found.errors) == (0, "0000:3b:00.0", {"handle": "GPU is lost"})
+    other = lost("Unable to determine the device handle for GPU 00000000:3B:00.0: Unknown Error")
+    assert other is not None
+    assert (other.index, other.bus_id, other.errors) == (None, "0000:3b:00.0", {"handle": "Unknown Error"})
+    assert lost(DAMAGED) is None
+
+
+def test_damaged_gpus_are_found_among_other_lines() -> None:
+    found = damaged(["", DAMAGED, "something", DAMAGED.replace("3B", "AF")])
+    assert [gpu.bus_id for gpu in found] == ["0000:3b:00.0", "0000:af:00.0"]
+
+
+def test_each_lost_gpu_of_a_file(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, f"{LOST.format(0, '3B')}\nsomething\n{LOST.format(3, 'AF')}\n")
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (3, "0000:af:00.0")]
+    # The last line may be cut off before the reason ends.
+    gpus = imported_gpus(tmp_path, f"{LOST.format(0, '3B')}\n{LOST.format(3, 'AF')[:-30]}")
+    assert [gpu.index for gpu in gpus.devices] == [0]
+
+
+def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, "Failed to initialize NVML: Unknown\n  Error\n")
+    assert (gpus.state, gpus.error) == ("failed", "Failed to initialize NVML: Unknown Error")
+    gpus = imported_gpus(tmp_path, f"Failed to initialize NVML: {'x' * 400}\n")
+    assert len(gpus.error or "") == 300
+
+
+def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:
+    found = imported(tmp_path, "No devices were found\nand more\n").facts[Gpus]
+    assert isinstance(found, Gpus)
+    assert (found.state, found.count, found.devices) == ("ready", 0, ())

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.kdoctor_recordings.dumps import TABLE, imported, imported_gpus
+from kdoctor.facts import GpuProcess, KernelDriver
+
+MIB = 1024**2
+
+
+def test_rows_and_processes(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    first, second = gpus.devices
+    assert (first.name, first.bus_id, first.persistence_mode, first.mig_mode) == (
+        "NVIDIA Test 40GB",
+        "0000:3b:00.0",
+        True,
+        False,
+    )
+    assert (first.temperature_c, first.performance_state, first.power_draw_w) == (40, 0, 100.0)
+    assert (first.memory_used_bytes, first.memory_total_bytes) == (1200 * MIB, 40960 * MIB)
+    assert (first.utilization_gpu_percent, first.compute_mode, first.ecc_uncorrected_volatile) == (75, "default", 0)
+    assert first.processes == (GpuProcess(pid=4711, used_memory_bytes=1190 * MIB, name="/opt/job/bin/python"),)
+    assert (second.compute_mode, second.ecc_uncorrected_volatile, second.processes) == ("exclusive-process", 17, ())
+
+
+def test_readings_missing_in_table_are_errors(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    errors = gpus.devices[1].errors
+    assert errors["fan_speed_percent"] == errors["temperature_c"] == errors["power_draw_w"] == "ERR!"
+    assert errors["name"] == "NVIDIA Very Long Name 40..."
+    assert errors["mig_mode"] == "N/A"
+    assert errors["pcie_width"] == "not in nvidia-smi"
+    assert gpus.count == 2
+
+
+def test_driver_610_reports_kernel_module(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    assert (gpus.driver_version, gpus.cuda_driver_version) == (None, "13.3")
+    assert imported(tmp_path, TABLE).facts[KernelDriver] == KernelDriver(loaded=True, version="610.43.02", nodes=None)
+
+
+def test_old_banner(tmp_path: Path) -> None:
+    text = TABLE.replace(
+        "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 525.1.05  CUDA Version: 12.0"
+    )
+    gpus = imported_gpus(tmp_path, text)
+    assert (gpus.driver_version, gpus.cuda_driver_version) == ("525.1.05", "12.0")
+
+
+def test_no_running_processes(tmp_path: Path) -> None:
+    lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
+    lines.insert(-1, "|  No running processes found                                                             |")
+    assert imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0].processes == ()
+
+
+def test_empty_list_of_processes_is_unknown(tmp_path: Path) -> None:
+    lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
+    gpu = imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0]
+    assert gpu.processes is None
+    assert gpu.errors["processes"] == "not in nvidia-smi"
+
+
+def test_truncated_list_of_processes_is_unknown(tmp_path: Path) -> None:
+    text = TABLE[: TABLE.index("|    1   N/A  N/A              80")]
+    assert imported_gpus(tmp_path, text).devices[1].processes is None
+
+
+@pytest.mark.parametrize(("kind", "found"), [("C  ", [80]), ("M+C", [80]), ("C+G", []), ("G  ", [])])
+def test_applications_of_a_desktop_are_no_compute_processes(tmp_path: Path, kind: str, found: list[int]) -> None:
+    gpus = imported_gpus(tmp_path, TABLE.replace("G   /usr/lib", f"{kind} /usr/lib"))
+    assert [process.pid for process in gpus.devices[1].processes or ()] == found
+
+
+JETSON = """\
++---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 540.4.0                Driver Version: 540.4.0      CUDA Version: 12.6     |
+|-----------------------------------------+----------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|=========================================+======================+======================|
+|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |
+| N/A   N/A  N/A               N/A /  N/A | Not Supported        |     N/A          N/A |
+|                                         |                      |                  N/A |
++-----------------------------------------+----------------------+----------------------+
+
++---------------------------------------------------------------------------------------+
+| Processes:                                                                            |
++---------------------------------------------------------------------------------------+
+"""
+
+
+def test_integrated_gpu_without_address(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, JETSON)
+    (gpu,) = gpus.devices
+    assert (gpu.name, gpu.bus_id, gpu.memory_total_bytes, gpus.count) == ("Orin (nvgpu)", None, None, 1)
+    assert gpus.not_understood == ()
+
+
+def test_row_that_was_not_understood_is_kept(tmp_path: Path) -> None:
+    row = "|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |\n"
+    gpus = imported_gpus(tmp_path, JETSON.replace(row, row + "| something else                          |\n"))
+    assert [line.partition(": ")[2] for line in gpus.not_understood] == ["something else"]
+
+
+def test_gpu_that_needs_a_reset_is_read(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE.replace("   0MiB /  40960MiB", "GPU requires reset "))
+    assert (gpus.not_understood, gpus.devices[1].errors["memory_used_bytes"]) == ((), "GPU requires reset")
+
+
+ROW_3 = """\
+|   3  NVIDIA Test 40GB               On  |   00000000:5E:00.0 Off |                  N/A |
+| 30%   41C    P8             15W /  70W |       0MiB /  15360MiB |      0%      Default |
+"""
+
+
+def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> None:
+    """Before drivers with MIG, a row has two lines."""
+    head, _, rest = TABLE.partition("|   0  NVIDIA Test")
+    processes = rest[rest.index("\n+---", rest.index("N/A |\n+")) + 1 :]
+    for between in ("", "+------+\n"):
+        text = f"{head}{ROW_3}{between}{ROW_3.replace('   3  ', '   4  ').replace('5E', '5F')}{processes}"
+        first, second = imported_gpus(tmp_path, text).devices
+        assert (first.index, first.bus_id, first.fan_speed_percent, first.mig_mode) == (3, "0000:5e:00.0", 30, None)
+        assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "count"),
+    [("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None)],
+)
+def test_table_counts_the_gpus_if_it_lists_all(tmp_path: Path, command: str, first: int, count: int | None) -> None:
+    table = TABLE.replace("|   1  NVIDIA", f"|   {first + 1}  NVIDIA").replace("|   0  NVIDIA", f"|   {first}  NVIDIA")
+    gpus = imported_gpus(tmp_path, f"{command}{table}")
+    assert (gpus.count, [gpu.index for gpu in gpus.devices]) == (count, [first, first + 1])
+
+
+def test_table_without_processes_may_be_cut_off(tmp_path: Path) -> None:
+    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")]).count is None
+    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")] + "| Processes: |\n").count == 2
+
+
+def test_line_without_its_closing_bar_is_ignored(tmp_path: Path) -> None:
+    cut = imported_gpus(
+        tmp_path, TABLE[: TABLE.index("Exclusive") if "Exclusive" in TABLE else TABLE.index("E. Process")]
+    )
+    assert (cut.devices[1].ecc_uncorrected_volatile, cut.devices[1].utilization_gpu_percent) == (17, None)
+    head = imported_gpus(tmp_path, TABLE.replace("CUDA UMD Version: 13.3     |", "CUDA UMD Version: 13.3"))
+    assert head.cuda_driver_version is None
+
+
+def test_several_processes_of_each_gpu(tmp_path: Path) -> None:
+    row = "|    0   N/A  N/A            4711      C   /opt/job/bin/python                    1190MiB |\n"
+    rows = (
+        row
+        + row.replace("4711", "4712").replace("1190MiB", "    N/A")
+        + row.replace("|    0", "|    1").replace("4711", "4713").replace("/opt/job/bin/python", "...job/bin/python  ")
+    )
+    first, second = imported_gpus(tmp_path, TABLE.replace(row, rows)).devices
+    assert [(one.pid, one.used_memory_bytes) for one in first.processes or ()] == [(4711, 1190 * MIB), (4712, None)]
+    assert [(one.pid, one.name) for one in second.processes or ()] == [(4713, None)]
+    assert [one.pid for one in second.graphics_processes or ()] == [80]
+    assert first.graphics_processes == ()
+
+
+def test_lost_and_damaged_gpus_below_the_table(tmp_path: Path) -> None:
+    lost = "Unable to determine the device handle for GPU2: 0000:D8:00.0: Unknown Error\n"
+    damaged = "WARNING: infoROM is corrupted at gpu 0000:AF:00.0\n"
+    gpus = imported_gpus(tmp_path, f"{TABLE}{lost}{damaged}")
+    assert [gpu.errors.get("handle") for gpu in gpus.devices] == [None, None, "Unknown Error"]
+    assert [gpu.errors.get("inforom") for gpu in gpus.devices] == [None, "infoROM is corrupted", None]

@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query, xml
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor_recordings.formats import split
+from kdoctor_recordings.formats.split import decode, read_sections
+from kdoctor_recordings.importer import import_files
+
+RULE = "#" * 80
+TWO_GPUS = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
+
+
+def kinds(folder: Path, text: str) -> list[str]:
+    path = folder / "dump.jpeg"
+    path.write_text(text, encoding="utf-8")
+    return [section.kind for section in read_sections(path)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (query("3B"), "nvidia-smi -q"),
+        (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
+        (xml("3B"), "nvidia-smi -q -x"),
+        (TABLE, "nvidia-smi"),
+        (TOPOLOGY, "nvidia-smi topo -m"),
+        (" \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n", "nvidia-smi topo -p2p"),
+        (NVLINK, "nvidia-smi nvlink -s"),
+        (LSPCI, "lspci -vvv"),
+        (LOG, "kernel log"),
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
+        ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
+    ],
+)
+def test_format_is_recognized_by_content(tmp_path: Path, text: str, kind: str) -> None:
+    assert kinds(tmp_path, text) == [kind]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Mon Jan  5 10:00:00 2026] NVRM: loading",
+        "2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device",
+        "2026-01-05T10:00:00+0000 node7 kernel: something",
+        "Jan 05 10:00:00 node7 kernel: [ 12.000001] something",
+        "6,1234,56789012,-;something",
+        "kern  :info  : [   12.345678] something",
+    ],
+)
+def test_formats_of_kernel_log(tmp_path: Path, line: str) -> None:
+    assert kinds(tmp_path, f"{line}\n") == ["kernel log"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello\n",
+        "2026-01-05T10:00:00 INFO training step 7 of 10\n",
+        "<html><body>nvidia_smi_log</body></html>\n",
+        '{"schema": "kdoctor/snapshot/v1"}\n',
+        '{"overall_severity": "CRITICAL", "check_verdicts": []}\n',
+        '<system version="1">\n  <cpu numaid="0"/>\n</system>\n',
+        "GPU0\n",
+        "\x00\x01\x02",
+    ],
+)
+def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dump").write_bytes(text.encode())
+    with pytest.raises(UsageError) as error:
+        import_files([tmp_path / "dump"])
+    assert str(tmp_path / "dump") in error.value.message
+    assert error.value.hint is not None
+    assert "nvidia-smi" in error.value.hint
+    assert "lspci -vvv" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
+        ("PK\x03\x04", "an archive"),
+        ("BZh91AY&SY", "damaged compressed data"),
+    ],
+)
+def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "dump").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=what):
+        import_files([tmp_path / "dump"])
+
+
+def test_directory_and_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no file in it"):
+        import_files([tmp_path])
+    with pytest.raises(UsageError, match="no such file"):
+        import_files([tmp_path / "nothing"])
+
+
+def test_capture_of_several_commands(tmp_path: Path) -> None:
+    capture = "\n".join(
+        [
+            RULE,
+            "# A capture",
+            RULE,
+            f"{RULE}\n# a :: help\n# $ nvidia-smi -h\n{RULE}\nNVIDIA System Management Interface -- v590\n",
+            f"{RULE}\n# a :: matrix\n# $ nvidia-smi topo -m\n{RULE}\n{TWO_GPUS}",
+            f"{RULE}\n# a :: access\n# $ nvidia-smi topo -p2p w\n{RULE}\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n",
+            f"{RULE}\n# a :: everything\n# $ nvidia-smi -q\n{RULE}\n{query('3B', 'AF')}",
+            f"{RULE}\n# a :: symbols\n# $ readelf libnvidia-ml.so.1\n{RULE}\nnvmlInit\n",
+        ]
+    )
+    gpus = imported_gpus(tmp_path, capture)
+    assert [gpu.bus_id for gpu in gpus.devices] == ["0000:3b:00.0", "0000:af:00.0"]
+    assert (gpus.pairs[0].level, gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write) == ("SYS", None, "OK")
+    # The next section ends the list of processes, although no empty line separates them.
+    assert gpus.devices[1].processes is not None
+
+
+def test_pasted_terminal(tmp_path: Path) -> None:
+    text = f"me@node7:~$ nvidia-smi topo -m\n{TWO_GPUS}me@node7:~$ sudo lspci -vvv\n{LSPCI}root@node7:~# dmesg\n{LOG}"
+    assert kinds(tmp_path, text) == ["nvidia-smi topo -m", "lspci -vvv", "kernel log"]
+
+
+def test_files_put_together(tmp_path: Path) -> None:
+    text = query("3B") + TABLE + xml("3B") + LOG + LSPCI + query("3B")
+    assert kinds(tmp_path, text) == [
+        "nvidia-smi -q",
+        "nvidia-smi",
+        "nvidia-smi -q -x",
+        "kernel log",
+        "lspci -vvv",
+        "nvidia-smi -q",
+    ]
+
+
+def test_compressed_report(tmp_path: Path) -> None:
+    (tmp_path / "report.gz").write_bytes(gzip.compress(LSPCI.encode() + LOG.encode()))
+    assert set(import_files([tmp_path / "report.gz"]).facts) == {PciDevices, KernelLog}
+
+
+def test_damaged_compressed_file(tmp_path: Path) -> None:
+    (tmp_path / "report.gz").write_bytes(gzip.compress(LSPCI.encode())[:-20])
+    with pytest.raises(UsageError, match="damaged compressed data"):
+        import_files([tmp_path / "report.gz"])
+
+
+def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
+    text = "2026-01-05T10:00:00,000000+00:00 a line that any program may write\n" * 3
+    text += "2026-01-05T10:00:00,000001+00:00 NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n"
+    log = imported(tmp_path, text).facts[KernelLog]
+    assert isinstance(log, KernelLog)
+    assert log.lines == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n",
+            "driver-not-loaded",
+        ),
+        (
+            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n",
+            "library-mismatch",
+        ),
+        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
+        ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
+        ("Failed to initialize NVML: Unknown Error\n", "failed"),
+        ("bash: nvidia-smi: command not found\n", "library-absent"),
+        ("zsh: command not found: nvidia-smi\n", "library-absent"),
+        ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
+        (
+            "Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n",
+            "library-absent",
+        ),
+        ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
+    ],
+)
+def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str) -> None:
+    gpus = imported_gpus(tmp_path, text)
+    assert (gpus.state, gpus.devices, gpus.count) == (state, (), None)
+    assert gpus.error == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "index", "why"),
+    [
+        ("GPU2: 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 2, "GPU is lost"),
+        ("GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 0, "GPU is lost"),
+        ("GPU0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+        ("gpu 0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+    ],
+)
+def test_lost_gpu_fails_alone(tmp_path: Path, line: str, index: int, why: str) -> None:
+    gpus = imported_gpus(tmp_path, f"Unable to determine the device handle for {line}\n")
+    assert (gpus.state, gpus.count) == ("ready", None)
+    assert [(gpu.index, gpu.bus_id, gpu.errors["handle"]) for gpu in gpus.devices] == [(index, "0000:3b:00.0", why)]
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        (
+            "# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n",
+            "-q",
+        ),
+        ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
+    ],
+)
+def test_output_without_state_is_refused_with_a_better_command(tmp_path: Path, text: str, better: str) -> None:
+    with pytest.raises(UsageError, match=f"use nvidia-smi {better}"):
+        imported(tmp_path, text)
+
+
+def test_no_devices_were_found(tmp_path: Path) -> None:
+    gpus = imported(tmp_path, "No devices were found\n").facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert (gpus.state, gpus.count, gpus.error) == ("ready", 0, None)
+
+
+@pytest.mark.parametrize("dump", [TABLE, query("3B", "5E")])
+def test_corrupted_inforom_belongs_to_its_gpu(tmp_path: Path, dump: str) -> None:
+    gpus = imported_gpus(tmp_path, f"{dump}WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")
+    assert [gpu.errors.get("inforom") for gpu in gpus.devices] == ["infoROM is corrupted", None]
+
+
+MARKS = ("> ", "> > ", "    ")
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("text", [TABLE, LSPCI, NVLINK, query("3B"), xml("3B")])
+def test_marks_before_each_line_change_nothing(tmp_path: Path, mark: str, text: str) -> None:
+    marked = "".join(f"{mark}{line}\n" for line in text.splitlines())
+    assert imported(tmp_path, marked).facts == imported(tmp_path, text).facts
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_report_compressed_by_other_tools(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "report").write_bytes(pack(LSPCI.encode() + LOG.encode()))
+    assert set(import_files([tmp_path / "report"]).facts) == {PciDevices, KernelLog}
+
+
+def test_named_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    os.close(os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK))
+    with pytest.raises(UsageError, match="named pipe"):
+        read_sections(tmp_path / "pipe")
+
+
+def test_dump_before_a_command_is_whole_in_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    table = "index, temperature.gpu\n0, 34\n1, 35\n"
+    gpus = imported_gpus(tmp_path, f"{table}$ dmesg\n{LOG}[  300.0] NVRM: X")
+    assert [gpu.temperature_c for gpu in gpus.devices] == [34, 35]
+
+
+def test_line_of_the_largest_length_is_kept(tmp_path: Path) -> None:
+    for length, kept in ((split._LONGEST_LINE, True), (split._LONGEST_LINE + 1, False)):
+        line = "\t" + "x" * (length - 1)
+        (tmp_path / "dump").write_text(f"{LSPCI.rstrip()}\n{line}\n", encoding="utf-8")
+        (section,) = read_sections(tmp_path / "dump")
+        assert section.lines[-1] == (line if kept else "")
+
+
+def test_matrix_of_one_gpu_before_another_matrix(tmp_path: Path) -> None:
+    first = "\tGPU0\tCPU Affinity\nGPU0\t X \t0-13\n"
+    second = " \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
+    assert kinds(tmp_path, first + second) == ["nvidia-smi topo -m", "nvidia-smi topo -p2p"]
+
+
+def test_matrix_without_affinities_is_known_by_its_levels(tmp_path: Path) -> None:
+    assert kinds(tmp_path, "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n") == ["nvidia-smi topo -m"]
+
+
+def test_marks_of_a_quotation_are_taken_from_a_kernel_log(tmp_path: Path) -> None:
+    (tmp_path / "mail").write_text("".join(f"> {line}\n" for line in LOG.splitlines()), encoding="utf-8")
+    (section,) = read_sections(tmp_path / "mail")
+    assert section.lines[0].startswith("[    0.000000] Linux")
+
+
+def test_file_at_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dump"
+    path.write_text(LSPCI, encoding="utf-8")
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI))
+    assert len(read_sections(path)) == 1
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) - 1)
+    with pytest.raises(UsageError, match="the limit for a dump"):
+        read_sections(path)
+
+
+def test_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UsageError, match="symbolic links"):
+        read_sections(tmp_path / "loop")
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [(LOG, True), (LSPCI, False), (f"{LOG}{NVLINK}", False), ("\0" + LOG, False)]
+)
+def test_start_of_a_log_alone(start: str, *, expected: bool) -> None:
+    assert split.is_log_alone(start.encode()) is expected
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n\n\n\n", "a line\n" * 10])
+def test_dump_after_xml_is_found_wherever_it_begins(tmp_path: Path, between: str) -> None:
+    assert kinds(tmp_path, f"{xml('3B')}{between}{LSPCI}") == ["nvidia-smi -q -x", "lspci -vvv"]
+
+
+def test_text_within_xml_begins_no_dump(tmp_path: Path) -> None:
+    text = xml("3B").replace("<fan_speed>", f"\n{NVLINK}{LOG}<fan_speed>")
+    assert kinds(tmp_path, text) == ["nvidia-smi -q -x"]
+
+
+@pytest.mark.parametrize(("marked", "is_removed"), [(10, True), (9, True), (8, False)])
+def test_mark_of_nine_lines_in_ten_is_removed(marked: int, *, is_removed: bool) -> None:
+    lines = [f"{'> ' if place < marked else ''}line {place}" for place in range(10)]
+    plain = [f"line {place}" for place in range(10)]
+    assert split.unquote(lines) == (plain if is_removed else lines)
+    assert split.unquote([*lines, "", "  "]) == ([*plain, "", "  "] if is_removed else [*lines, "", "  "])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_unpacked_file_at_the_limit_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(pack(LSPCI.encode() * 20))
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) * 20)
+    assert len(read_sections(path)) == 1
+    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) * 20 - 1)
+    with pytest.raises(UsageError, match="the limit for a dump"):
+        read_sections(path)
+
+
+def test_numbers_of_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(
+        f"\nfirst\n{RULE}\nsecond\n{TABLE}$ lspci -vvv\nthird\n{LSPCI}$ dmesg\n{LOG}last\n", encoding="utf-8"
+    )
+    table, lspci, log = read_sections(path)
+    start = 4 + TABLE.index("+--") // len("Mon Jan  5 10:00:00 2026\n")
+    assert (table.lines[0][:12], table.first) == ("| NVIDIA-SMI", start + 2)
+    assert [number for number, text in table.skipped if text in ("first", "second")] == [2, 4]
+    third = 4 + TABLE.count("\n") + 2
+    assert (lspci.first, lspci.skipped) == (third + 1, ((third, "third"),))
+    assert log.first == third + LSPCI.count("\n") + 2
+    assert log.lines[-1] == "last"
+
+
+def test_command_is_that_above_the_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(f"$ nvidia-smi topo -m\n{TOPOLOGY}$ sudo /usr/bin/lspci -vvv \n\n{LSPCI}", encoding="utf-8")
+    assert [section.command for section in read_sections(path)] == ["nvidia-smi topo -m", "sudo /usr/bin/lspci -vvv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        (TABLE, [(True, False)]),
+        (f"{TABLE}\n", [(True, True)]),
+        (TABLE.rstrip("\n"), [(False, False)]),
+        (TABLE + NVLINK, [(True, True), (True, False)]),
+        (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
+    ],
+)
+def test_last_dump_of_a_file_may_be_incomplete(tmp_path: Path, text: str, states: list[tuple[bool, bool]]) -> None:
+    path = tmp_path / "dump"
+    path.write_text(text, encoding="utf-8")
+    assert [(section.whole, section.ended) for section in read_sections(path)] == states
+
+
+@pytest.mark.parametrize(("lines", "is_found"), [(399, True), (400, False)])
+def test_name_that_identifies_json_is_near_its_start(tmp_path: Path, lines: int, *, is_found: bool) -> None:
+    text = "{" + "\n" * lines + '"DCGM Diagnostic": {}}\n'
+    if is_found:
+        assert kinds(tmp_path, text) == ["dcgmi diag"]
+    else:
+        with pytest.raises(UsageError):
+            kinds(tmp_path, text)
+
+
+@pytest.mark.parametrize(("empty", "first"), [(0, 1), (1, 1), (2, 4)])
+def test_declaration_belongs_to_xml_that_begins_within_three_lines(tmp_path: Path, empty: int, first: int) -> None:
+    declaration, _, rest = xml("3B").split("\n", maxsplit=2)
+    path = tmp_path / "dump"
+    path.write_text("\n".join((declaration, *[""] * empty, rest)), encoding="utf-8")
+    (section,) = read_sections(path)
+    assert (section.kind, section.first) == ("nvidia-smi -q -x", first)
+
+
+def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    title = "|  NVIDIA-SMI 570.158.01"
+    for length, kinds in ((100_000, 2), (100_001, 1)):
+        path.write_text(LOG + title.ljust(length) + "\n", encoding="utf-8")
+        assert len(list(read_sections(path))) == kinds
+
+
+def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    for above in ("$ dmesg", RULE):
+        path.write_text(f"first\n{above}\nsecond\n{LOG}", encoding="utf-8")
+        (section,) = read_sections(path)
+        assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
+        (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
+        (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
+        ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
+        ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+        (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
+    ],
+)
+def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert kinds(tmp_path, text) == found
+
+
+@pytest.mark.parametrize("zeros", [90, 91])
+def test_text_of_two_bytes_a_character_has_more_than_nine_zeros_in_ten(zeros: int) -> None:
+    data = b"".join(b"a\0" if number < zeros else b"ab" for number in range(100))
+    assert (decode(data) == data.decode("utf-16-le")) is (zeros > 90)
+
+
+def test_line_of_a_log_in_the_message_of_a_diagnosis_begins_no_log(tmp_path: Path) -> None:
+    message = {"results": [{"warnings": LOG.splitlines()[-1], "info": LOG.splitlines()[0]}]}
+    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": [message]}}, indent=2)
+    assert kinds(tmp_path, f"{diagnosis}\n") == ["dcgmi diag"]
+
+
+def test_kernel_log_after_the_result_of_a_diagnosis_is_found(tmp_path: Path) -> None:
+    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
+    assert kinds(tmp_path, f"{diagnosis}\n{LOG}") == ["dcgmi diag", "kernel log"]
+
+
+def test_comment_above_a_csv_table_does_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", encoding="utf-8")
+    (section,) = read_sections(path)
+    assert section.lines == ("name", "Tesla T4")

@@ -45,21 +45,20 @@ class ExtensibleCommand(ChecklistCommand):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._added: list[tuple[Any, list[str]]] = []
+        self._added: list[tuple[Callable[..., object], list[str]]] = []
         for entry in offers("options"):
             options: AddedOptions = load(entry)
             if options.command == self.name:
                 app = typer.Typer(add_completion=False)
                 app.command(entry.name)(options.function)
                 command = get_command(app)
-                self._added.append((command, [str(param.name) for param in command.params]))
+                names = [str(param.name) for param in command.params]
+                self._added.append((command.callback or options.function, names))
                 self.params += command.params
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with what the plugins made of their options in its context."""
-        found = [
-            ctx.invoke(command, **{name: ctx.params.pop(name) for name in names}) for command, names in self._added
-        ]
+        found = [ask(**{name: ctx.params.pop(name) for name in names}) for ask, names in self._added]
         ctx.meta[_ADDED] = tuple(value for value in found if value is not None)
         return super().invoke(ctx)
 

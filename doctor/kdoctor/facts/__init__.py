@@ -36,12 +36,12 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode",     "Disk", "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair",
-    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host",     "KerasChoice",
-    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library",
-    "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
-    "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",
-    "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker",
-    "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile",
-    "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind", "EventTime",
+    "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse",
+    "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind",
+    "Launcher", "Libraries", "Library", "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus",
+    "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction",
+    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair",
+    "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable",
+    "Weights", "XlaFile", "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

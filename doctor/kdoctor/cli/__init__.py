@@ -10,7 +10,7 @@ import typer
 
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
-from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, forgive_stderr, open_closed_streams, report_errors
+from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
 
 
@@ -175,7 +175,6 @@ def _checklist(ctx: typer.Context) -> None:
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
     open_closed_streams()
-    forgive_stderr()
     with report_errors(), flushed_stdout():
         app()
 

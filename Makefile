@@ -38,9 +38,8 @@ lint: $(DEV_STAMP) ## Check style with ruff
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(DEV_STAMP) ## Check types with mypy (strict) and basedpyright
+types: $(DEV_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy
-	@$(BIN)/basedpyright
 
 contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports

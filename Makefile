@@ -34,9 +34,10 @@ smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHEC
 
 test: lint types contracts site pytest ## Run everything that CI tests
 
-lint: $(DEV_STAMP) ## Check style with ruff
+lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tests/style.py
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tests/style.py
 
 types: $(DEV_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy

@@ -5,9 +5,8 @@ CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
 TRUTH_OPTIONS ?=
-FUZZ_OPTIONS ?=
-# How long `make fuzz` runs.
-SECONDS ?= 600
+# How many inputs `make fuzz` gives each reader.
+INPUTS ?= 2000
 # How many mutants `make mutants` tries; 0 for all.
 SAMPLE ?= 2000
 MUTANTS_OPTIONS ?=
@@ -78,8 +77,8 @@ test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes
 # torch installs gigabytes of CUDA libraries, so it gets a separate environment.
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
 
-fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: SECONDS=600 (prints inputs and crashes by reader)
-	@$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) $(FUZZ_OPTIONS)
+fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: INPUTS=2000 (prints inputs by reader)
+	@KDOCTOR_FUZZ=$(INPUTS) $(BIN)/pytest --numprocesses auto tests/fuzz/test_readers.py -k changed_document $(PYTEST_OPTIONS)
 
 mutants: $(DEV_STAMP) ## Change the code in small ways: SAMPLE=2000 (prints kills by package, and survivors)
 	@$(BIN)/python tests/mutants/run.py --sample $(SAMPLE) $(MUTANTS_OPTIONS)

@@ -24,8 +24,8 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a file that names nodes: a million names of 60 characters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
-_LONG_NUMBER = re.compile(r"\[[^\]]*[0-9_]{8}")
-"""A number of a range that may be above ``MOST_NODES``: ClusterShell would list all before it."""
+_RANGE = re.compile(r"[\[,]\s*([\d_]+)-([\d_]+)")
+"""ClusterShell lists the numbers of a range before it can be asked how many they are."""
 
 
 def is_valid(name: str) -> bool:
@@ -54,11 +54,12 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
     if "@" in text:
         raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
     try:
-        nodes = None if _LONG_NUMBER.search(text) else NodeSet(text, resolver=RESOLVER_NOGROUP)
-        if nodes is None or len(nodes) > MOST_NODES:
+        is_wide = any(int(last) - int(first) > MOST_NODES for first, last in _RANGE.findall(text))
+        nodes = NodeSet() if is_wide else NodeSet(text, resolver=RESOLVER_NOGROUP)
+        if is_wide or len(nodes) > MOST_NODES:
             raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
         names = tuple(nodes)
-    except (NodeSetException, ValueError, AssertionError) as error:
+    except (NodeSetException, ValueError, AssertionError, OverflowError) as error:
         raise UsageError(f"{shown}: not a set of nodes: {error}", hint=example) from error
     wrong = next((name for name in names if not is_valid(name)), None)
     if wrong is not None:

@@ -1,6 +1,8 @@
 """Checks whether a machine and its Python environment are ready for a multi-GPU Keras job."""
-# It imports nothing at first, not even __future__: `python -m kdoctor` runs it before the working directory is removed
-# from the path, where files could replace modules.
+# It imports nothing from elsewhere at first, not even __future__: `python -m kdoctor` runs it before the working
+# directory is removed from the path, where files could replace modules.
+
+from kdoctor.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,8 +12,6 @@ if TYPE_CHECKING:
     from kdoctor.api.watch.callback import Watch, WatchError
 
 __all__ = ["Preflight", "PreflightError", "Watch", "WatchError", "__version__", "guard", "preflight"]
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> "Any":

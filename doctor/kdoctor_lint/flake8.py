@@ -9,8 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from tokenize import detect_encoding
 
-from kdoctor import __version__
 from kdoctor.errors import UsageError
+from kdoctor.version import __version__
 from kdoctor_lint.engine import lint_script, rules_for
 from kdoctor_lint.registry import chosen_rules
 from kdoctor_lint.script import STDIN, parse_script

@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import pytest
 
 from helpers.command import environ
-from kdoctor import __version__
 from kdoctor.facts import FactGroup, Facts, Gpus, Host, KernelDriver, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 from kdoctor.snapshot.imports.importer import import_files
+from kdoctor.version import __version__
 
 SCHEMA = "kdoctor/measured-hardware/v1"
 REHEARSAL = "KDOCTOR_GPU_REHEARSAL"

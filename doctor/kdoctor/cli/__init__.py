@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
+from kdoctor.version import __version__
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def main() -> None:
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
     if value:
-        typer.echo(f"kdoctor {kdoctor.__version__}")
+        typer.echo(f"kdoctor {__version__}")
         raise typer.Exit
 
 

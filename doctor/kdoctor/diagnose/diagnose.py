@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from kdoctor import __version__
 from kdoctor.check import Check
 from kdoctor.diagnose.causes import Group, Verdict, conclude, fits
 from kdoctor.diagnose.inputs import Log
@@ -28,6 +27,7 @@ from kdoctor.failures.known import KnownFailures, load_failures, source_link
 from kdoctor.failures.tables import described
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.wrap import shorten
+from kdoctor.version import __version__
 
 MOST_BYTES = 16 << 30
 TIMEOUT_S = 600.0

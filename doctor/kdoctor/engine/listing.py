@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.check import Check
 from kdoctor.documents import Document, Part
 from kdoctor.engine.catalog import Catalog
 from kdoctor.model import Severity
 from kdoctor.smoke.scenario import Scenario
+from kdoctor.version import __version__
 
 Kind = Literal["checks", "scenarios", "checklists"]
 

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.engine.causes import describe_problem
 from kdoctor.engine.report import Category, ChecklistName, Conclusion, FixStep
@@ -15,6 +14,7 @@ from kdoctor.fleet.merge import nodes_of
 from kdoctor.fleet.report import FleetReport, NodeState
 from kdoctor.fleet.scope import Scope
 from kdoctor.model import Severity, Status
+from kdoctor.version import __version__
 
 SCHEMA: Literal["kdoctor/fleet/v1"] = "kdoctor/fleet/v1"
 

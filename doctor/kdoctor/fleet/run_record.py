@@ -8,12 +8,12 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.fleet.names import MOST_NODES, is_valid
 from kdoctor.inputs import read_bounded
 from kdoctor.output import write_atomically
+from kdoctor.version import __version__
 
 SCHEMA: Literal["kdoctor/fleet-run/v1"] = "kdoctor/fleet-run/v1"
 FILE = "fleet-run.json"

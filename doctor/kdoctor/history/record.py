@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 
-from kdoctor import __version__
 from kdoctor.engine.report import Conclusion, Report
 from kdoctor.errors import UsageError
 from kdoctor.history.last_passing import keep_lock
@@ -13,6 +12,7 @@ from kdoctor.history.location import history_file, runs_to_keep
 from kdoctor.history.store import add, opened, pack, prune, writing
 from kdoctor.lock.document import Lock
 from kdoctor.report.formats import render
+from kdoctor.version import __version__
 
 
 def keep(

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
-from kdoctor import __version__
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import plain_text
 from kdoctor.engine.report import Conclusion, Report, Result
@@ -15,6 +14,7 @@ from kdoctor.facts import Facts
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
 from kdoctor.model import Status
+from kdoctor.version import __version__
 
 
 def expectations_of(checklist: Checklist) -> str:

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
 from kdoctor.matrix.view import View, shown_driver
 from kdoctor.text.sanitize import clean_json
+from kdoctor.version import __version__
 
 
 class AnswerMatrix(Part):

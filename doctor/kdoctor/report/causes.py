@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdoctor import __version__
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Mark, Report, Result
@@ -12,6 +11,7 @@ from kdoctor.report.gaps import Gaps, find_gaps
 from kdoctor.report.phrases import Label, counting, describe_waiver
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
+from kdoctor.version import __version__
 
 _NAMED = 3
 

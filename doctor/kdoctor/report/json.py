@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from kdoctor import __version__
 from kdoctor.documents import DIALECT, Document, Part
 from kdoctor.engine.report import (
     Category,
@@ -33,6 +32,7 @@ from kdoctor.engine.report import (
 from kdoctor.facts import Node
 from kdoctor.model import Remedy, Rollback
 from kdoctor.text.canvas import Canvas
+from kdoctor.version import __version__
 
 SCHEMA: Literal["kdoctor/report/v1"] = "kdoctor/report/v1"
 """Keys are added within a version; their meaning changes only with it."""

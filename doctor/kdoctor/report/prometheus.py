@@ -12,11 +12,11 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from kdoctor import __version__
 from kdoctor.engine.report import Conclusion, Report, Training
 from kdoctor.model import Status
 from kdoctor.report.phrases import counting
 from kdoctor.text.canvas import Canvas
+from kdoctor.version import __version__
 
 Sample = tuple[Mapping[str, str], float]
 """Labels and value."""

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from kdoctor import __version__
 from kdoctor.documents import Document
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Facts, Unavailable
@@ -22,6 +21,7 @@ from kdoctor.inputs import read_bounded
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
+from kdoctor.version import __version__
 
 SCHEMA: Final = "kdoctor/snapshot/v1"
 _FAMILY, _, _VERSION = SCHEMA.rpartition("/v")

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
+from kdoctor.version import __version__
 from kdoctor_lint.model import Finding, LintReport
 
 

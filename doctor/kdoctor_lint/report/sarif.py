@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kdoctor import __version__
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
+from kdoctor.version import __version__
 from kdoctor_lint.model import Finding, LintReport, Rule, Spot
 from kdoctor_lint.registry import RULES
 

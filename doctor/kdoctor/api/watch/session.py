@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kdoctor import __version__
 from kdoctor.api.watch.companion import Companion
 from kdoctor.api.watch.publish import LOGGER, Publisher, WatchFinding, brief, tag_run
 from kdoctor.api.watch.recorder import Recorder
@@ -31,6 +30,7 @@ from kdoctor.report.formats import render
 from kdoctor.run.assemble import build_report
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
+from kdoctor.version import __version__
 
 
 class Session:

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.fleet.names import MOST_NODES
 from kdoctor.fleet.pairs.schedule import Trial
 from kdoctor.fleet.run_record import read_record
 from kdoctor.output import write_atomically
+from kdoctor.version import __version__
 
 SCHEMA: Literal["kdoctor/fleet-pairs/v1"] = "kdoctor/fleet-pairs/v1"
 FILE = "fleet-pairs.json"

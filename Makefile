@@ -5,9 +5,8 @@ CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
 TRUTH_OPTIONS ?=
-FUZZ_OPTIONS ?=
-# How long `make fuzz` runs.
-SECONDS ?= 600
+# How many inputs `make fuzz` gives each reader.
+INPUTS ?= 2000
 # How many mutants `make mutants` tries; 0 for all.
 SAMPLE ?= 2000
 MUTANTS_OPTIONS ?=
@@ -34,13 +33,13 @@ smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHEC
 
 test: lint types contracts site pytest ## Run everything that CI tests
 
-lint: $(DEV_STAMP) ## Check style with ruff
+lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tests/style.py
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tests/style.py
 
-types: $(DEV_STAMP) ## Check types with mypy (strict) and basedpyright
+types: $(DEV_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy
-	@$(BIN)/basedpyright
 
 contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
@@ -78,8 +77,8 @@ test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes
 # torch installs gigabytes of CUDA libraries, so it gets a separate environment.
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
 
-fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: SECONDS=600 (prints inputs and crashes by reader)
-	@$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) $(FUZZ_OPTIONS)
+fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: INPUTS=2000 (prints inputs by reader)
+	@KDOCTOR_FUZZ=$(INPUTS) $(BIN)/pytest --numprocesses auto tests/fuzz/test_readers.py -k changed_document $(PYTEST_OPTIONS)
 
 mutants: $(DEV_STAMP) ## Change the code in small ways: SAMPLE=2000 (prints kills by package, and survivors)
 	@$(BIN)/python tests/mutants/run.py --sample $(SAMPLE) $(MUTANTS_OPTIONS)

@@ -33,20 +33,20 @@ def section(changelog: str, version: str) -> str:
 
 
 def version_of(source: str) -> str:
-    """The version in kdoctor/__init__.py.
+    """The version in kdoctor/version.py.
 
     Raises:
         ValueError: there is none.
     """
     found = re.search(r'^__version__ = "([^"]+)"$', source, re.MULTILINE)
     if found is None:
-        raise ValueError("doctor/kdoctor/__init__.py has no __version__")
+        raise ValueError("doctor/kdoctor/version.py has no __version__")
     return found[1]
 
 
 def main(tag: str) -> None:
     """Print the section of a tag."""
-    version = version_of((ROOT / "doctor/kdoctor/__init__.py").read_text(encoding="utf-8"))
+    version = version_of((ROOT / "doctor/kdoctor/version.py").read_text(encoding="utf-8"))
     if tag != f"v{version}":
         raise SystemExit(f"the tag is {tag}, and the version of the code is {version}: expected v{version}")
     try:

@@ -9,9 +9,9 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kdoctor import __version__
 from kdoctor.cli import app
 from kdoctor.plugins.catalog import Catalog
+from kdoctor.version import __version__
 
 
 def cli_page(_: Catalog) -> str:

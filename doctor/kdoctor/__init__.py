@@ -1,6 +1,6 @@
 """Checks whether a machine and its Python environment are ready for a multi-GPU Keras job."""
-# It imports nothing at first, not even __future__: `python -m kdoctor` runs it before the working directory is removed
-# from the path, where files could replace modules.
+# It imports nothing from elsewhere at first, not even __future__: `python -m kdoctor` runs it before the working
+# directory is removed from the path, where files could replace modules.
 
 from kdoctor.version import __version__
 

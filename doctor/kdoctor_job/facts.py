@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kdoctor.facts.bounds import Reason
+
 JobPart = Literal["model", "data", "arguments of fit"]
 Place = Literal["scope", "outside", "another strategy"]
 """Where an object was made: in the scope of the examined strategy, in no scope, or in another strategy's."""
@@ -65,9 +67,9 @@ class JobData:
     """The data, read without changing the user's object."""
 
     kind: Literal["tf.data", "PyDataset", "arrays", "generator"]
-    unread: str | None = None
+    unread: Reason = None
     """Why the data was not read: reading would use it up."""
-    problem: str | None = None
+    problem: Reason = None
     """The problem with its elements: there are none, they are ragged, or reading them raises."""
     endless: bool | None = None
     """Whether the data is infinite; None if unknown."""
@@ -110,7 +112,7 @@ class JobOption:
     """``clipping``, ``steps_per_execution``, ..."""
     value: str
     """As the job has it: ``clipnorm=1``."""
-    problem: str | None = None
+    problem: Reason = None
     """The error with it; without it, the job trains."""
     effect: float | None = None
     """How far it moves the weights of one device, as a difference from a training without it."""
@@ -127,7 +129,7 @@ class JobComparison:
     optimizer: str
     without: tuple[str, ...] = ()
     """Options that were left out, because the job fails or differs with them."""
-    not_compared: str | None = None
+    not_compared: Reason = None
     """Why the weights were not compared."""
     deviation: float | None = None
     """Root mean square difference of a variable from one device's, relative to the change of the variable there, or to
@@ -151,7 +153,7 @@ class JobEvaluation:
 
     final_batch: int
     """Examples in the last batch."""
-    problem: str | None = None
+    problem: Reason = None
     """The error on all replicas."""
     logs: Logs = field(default_factory=dict)
     reference: Logs = field(default_factory=dict)
@@ -164,9 +166,9 @@ class JobTraining:
     """A few steps of copies of the model on all replicas, and of other copies on one device."""
 
     steps: int
-    not_run: str | None = None
+    not_run: Reason = None
     """Why nothing was trained."""
-    problem: str | None = None
+    problem: Reason = None
     """The error that the training on the replicas raised."""
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
@@ -178,10 +180,10 @@ class JobTraining:
     """Median seconds of an execution after the first, with the job's optimizer."""
     own: JobComparison | None = None
     """None if the job was not compared with its own optimizer."""
-    scale_hidden: str | None = None
+    scale_hidden: Reason = None
     """Why weights of the job's optimizer do not show a gradient that is too large by a factor, so that SGD is compared,
     too; empty if they show it, None if unknown."""
-    not_compared: str | None = None
+    not_compared: Reason = None
     """Why the weights were not compared with one device, at least not with SGD."""
     losses: tuple[float | None, ...] = ()
     """Loss after each step with SGD, on all replicas."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from helpers.command import environ
 from helpers.fuzzing import machines
@@ -39,6 +41,10 @@ SLOW = {
     "/sys, /proc and /dev": 12, "InfiniBand in /sys": 12, "sosreport": 12, "nvidia-bug-report": 20,
 }  # fmt: skip
 """Inputs for readers that use what they read on whole machines."""
+FUZZ = int(os.environ.get("KDOCTOR_FUZZ", "0"))
+"""Inputs for each other reader in ``make fuzz``, which are new ones in each run; 0 for a fixed set of 40."""
+LIMIT_S = 20
+"""For one input."""
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -50,8 +56,9 @@ def test_changed_document_is_read_or_refused(
     tried = 0
 
     @settings(
-        max_examples=SLOW.get(name, 40), deadline=None, derandomize=True, database=None,
-        suppress_health_check=list(HealthCheck),
+        max_examples=max(1, SLOW.get(name, 40) * (FUZZ or 40) // 40), deadline=LIMIT_S * 1000 if FUZZ else None,
+        derandomize=not FUZZ, suppress_health_check=list(HealthCheck),
+        database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis/fuzz") if FUZZ else None,
     )  # fmt: skip
     @given(st.integers(0, 2**32))
     def read(seed: int) -> None:

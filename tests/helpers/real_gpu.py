@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 import pytest
 
 from helpers.command import environ
-from kdoctor import __version__
 from kdoctor.facts import FactGroup, Facts, Gpus, Host, KernelDriver, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
+from kdoctor.version import __version__
 from kdoctor_recordings.importer import import_files
 
 SCHEMA = "kdoctor/measured-hardware/v1"

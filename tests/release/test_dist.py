@@ -60,7 +60,7 @@ def test_conda_recipe_has_the_dependencies_of_the_package() -> None:
     text = (ROOT / ".github/release/conda/meta.yaml").read_text(encoding="utf-8")
     version = re.search(r'set version = "([^"]+)"', text)
     assert version is not None
-    source = (ROOT / "doctor/kdoctor/__init__.py").read_text(encoding="utf-8")
+    source = (ROOT / "doctor/kdoctor/version.py").read_text(encoding="utf-8")
     assert version[1] == load("notes").version_of(source)
     body = re.sub(r"\{\{ ?(\w+)[^}]*\}\}", r"\1", re.sub(r"^\{%.*%\}$", "", text, flags=re.MULTILINE))
     recipe = yaml.safe_load(body)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from kdoctor.cli.lazy import LazyCommand, LazyGroup
-from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, forgive_stderr, open_closed_streams, report_errors
+from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
 
@@ -159,7 +159,6 @@ def _checklist(ctx: typer.Context) -> None:
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
     open_closed_streams()
-    forgive_stderr()
     with report_errors(), flushed_stdout():
         app()
 

@@ -7,16 +7,13 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from contextlib import contextmanager
+from typing import BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.run.log import warn
 from kdoctor.text.sanitize import clean, clean_rendered
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer as Buffer
 
 _service = [False]
 
@@ -77,7 +74,7 @@ def _is_exhausted(error: Exception) -> bool:
 
 
 def show(text: str, *, rendered: bool = False) -> None:
-    """Write to stdout, escaping what its encoding cannot represent. Does nothing if stdout is closed.
+    """Write to stdout, escaping what its encoding cannot represent.
 
     Args:
         text: what to write.
@@ -86,13 +83,10 @@ def show(text: str, *, rendered: bool = False) -> None:
     Raises:
         UsageError: it cannot be written, such as on a full disk.
     """
-    stream: TextIO | None = sys.stdout
-    if stream is None:
-        return
-    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _as_usage_errors():
-        stream.write(clean_rendered(text) if rendered else clean(text))
-        stream.flush()
+        sys.stdout.write(clean_rendered(text) if rendered else clean(text))
+        sys.stdout.flush()
 
 
 @contextmanager
@@ -106,13 +100,13 @@ def flushed_stdout() -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.stdout is not None and not sys.stdout.closed:  # the server of MCP closes it
+        if not sys.stdout.closed:  # the server of MCP closes it
             with _as_usage_errors():
                 sys.stdout.flush()
 
 
 def _give_buffer() -> None:
-    """Give stdout a buffer. With PYTHONUNBUFFERED it has none, and drops what a full disk did not take."""
+    """Give stdout a buffer. With PYTHONUNBUFFERED, as in many containers, it has none, and a full disk loses text."""
     stream = sys.stdout
     if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
         sys.stdout = open(  # noqa: SIM115 - for the whole process
@@ -159,26 +153,6 @@ def open_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
         if name != "stdin" and getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - for the whole process
-
-
-class _Forgiving(io.FileIO):
-    """A stream that loses what cannot be written."""
-
-    def write(self, data: Buffer, /) -> int:
-        written = None
-        with suppress(OSError):
-            written = super().write(data)  # None if it would have to wait
-        return memoryview(data).nbytes if written is None else written
-
-
-def forgive_stderr() -> None:
-    """Do not let a full or broken stderr end the command: a message of typer or of Python is lost instead."""
-    stream = sys.__stderr__
-    if stream is not None and stream is sys.stderr:
-        raw = _Forgiving(stream.fileno(), "w", closefd=False)
-        sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding=stream.encoding, errors=stream.errors, line_buffering=True
-        )
 
 
 def _drop_stdout() -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
 
 TopologyLevel = Literal["internal", "PIX", "PXB", "PHB", "NODE", "SYS"]
 """The distance of two GPUs as in ``nvidia-smi topo -m``, nearest first: on one board, one PCIe switch, several PCIe
@@ -78,7 +79,7 @@ class NvLink:
     active: bool | None = None
     version: int | None = None
     """Major version of NVLink: 3 on A100, 4 on H100, 5 on B200."""
-    speed_gbs: float | None = None
+    speed_gbs: Annotated[float | None, POSITIVE] = None
     """Bandwidth in one direction, GB/s (10^9 bytes)."""
     remote_bus_id: str | None = None
     """PCI address of the remote device in sysfs form; it may be invisible to a virtual machine."""
@@ -99,19 +100,19 @@ class Gpu:
     """PCI address in sysfs form: ``0000:3b:00.0``."""
     compute_capability: str | None = None
     """``major.minor``."""
-    memory_total_bytes: int | None = None
+    memory_total_bytes: Annotated[int | None, POSITIVE] = None
     memory_used_bytes: int | None = None
     processes: tuple[GpuProcess, ...] | None = None
     """Compute processes; empty if the driver reported none."""
     graphics_processes: tuple[GpuProcess, ...] | None = None
     """Processes with a graphics context (nvidia-smi's types G and C+G): a desktop and its programs."""
-    pcie_generation: int | None = None
+    pcie_generation: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
     """Current link generation; lower while a GPU is idle."""
-    pcie_generation_max: int | None = None
+    pcie_generation_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
     """Highest generation that both GPU and slot support."""
-    pcie_width: int | None = None
+    pcie_width: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     """Current number of lanes."""
-    pcie_width_max: int | None = None
+    pcie_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     """Lanes that both GPU and slot support."""
     performance_state: int | None = None
     """P-state: 0 is the fastest; 8 and higher are idle."""
@@ -120,11 +121,11 @@ class Gpu:
     """``Ampere``, ``Ada Lovelace``, ``Hopper``, ``Blackwell``, ..."""
     minor_number: int | None = None
     """Number of its device node ``/dev/nvidiaN``; may differ from the index."""
-    pcie_generation_gpu_max: int | None = None
+    pcie_generation_gpu_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
     """Highest link generation that the GPU supports in any slot."""
     pcie_replay_counter: int | None = None
     """PCIe replays since the driver was loaded; healthy GPUs have a few."""
-    bar1_total_bytes: int | None = None
+    bar1_total_bytes: Annotated[int | None, POSITIVE] = None
     """Size of BAR1, the window into the GPU's memory."""
     compute_mode: ComputeMode | None = None
     persistence_mode: bool | None = None
@@ -167,26 +168,26 @@ class Gpu:
     """Whether the checksums of the infoROM are right; the error is NVML_ERROR_CORRUPTED_INFOROM if not."""
     recovery_action: RecoveryAction | None = None
 
-    temperature_c: int | None = None
-    temperature_slowdown_c: int | None = None
+    temperature_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
+    temperature_slowdown_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
     """Temperature at which the GPU slows down; older families and some drivers only."""
-    temperature_shutdown_c: int | None = None
+    temperature_shutdown_c: Annotated[int | None, POSITIVE] = None
     """Temperature at which the GPU shuts down; older families and some drivers only."""
-    temperature_margin_c: int | None = None
+    temperature_margin_c: Annotated[int | None, Within(-1000, 1000)] = None
     """T.Limit: degrees left until the GPU throttles; newer families."""
-    temperature_slowdown_margin_c: int | None = None
+    temperature_slowdown_margin_c: Annotated[int | None, SIGNED] = None
     """Margin at which the GPU slows down: an offset, zero or negative."""
-    temperature_shutdown_margin_c: int | None = None
+    temperature_shutdown_margin_c: Annotated[int | None, SIGNED] = None
     """Margin at which the GPU shuts down: an offset, negative."""
-    fan_speed_percent: int | None = None
+    fan_speed_percent: Annotated[int | None, Within(0, 1000)] = None
     power_draw_w: float | None = None
-    enforced_power_limit_w: float | None = None
-    default_power_limit_w: float | None = None
+    enforced_power_limit_w: Annotated[float | None, POSITIVE] = None
+    default_power_limit_w: Annotated[float | None, POSITIVE] = None
     """The factory default."""
-    clock_sm_mhz: int | None = None
-    clock_sm_max_mhz: int | None = None
-    clock_memory_mhz: int | None = None
-    clock_memory_max_mhz: int | None = None
+    clock_sm_mhz: Annotated[int | None, POSITIVE] = None
+    clock_sm_max_mhz: Annotated[int | None, POSITIVE] = None
+    clock_memory_mhz: Annotated[int | None, POSITIVE] = None
+    clock_memory_max_mhz: Annotated[int | None, POSITIVE] = None
     clock_event_reasons: tuple[int, ...] | None = None
     """Why the clocks are not higher (nvidia-smi's "Clocks Event Reasons", formerly "Throttle Reasons"): one bit mask
     per reading, in order of time, with the bits ``EVENT_...``. A bit that is not in every reading was transient."""
@@ -230,7 +231,7 @@ class GpuPair:
     second: int
     level: TopologyLevel | None
     """None if the driver did not report it."""
-    error: str | None = None
+    error: Reason = None
     """The NVML error's name, if ``level`` is None."""
     nvlinks: int | None = None
     """Number of active NVLinks between them, direct or through switches (``NV18``). None with
@@ -258,7 +259,7 @@ class Gpus(FactGroup):
 
     state: NvmlState
     """Whether NVML could be initialised, or why not."""
-    error: str | None = None
+    error: Reason = None
     """The message of NVML or the loader, if ``state`` is not ``ready``."""
     driver_version: str | None = None
     """Version of the driver's user-space library."""

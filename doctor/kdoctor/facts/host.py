@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import POSITIVE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class NumaNode:
 
     index: int
     cpus: tuple[int, ...]
-    memory_total_bytes: int | None = None
+    memory_total_bytes: Annotated[int | None, POSITIVE] = None
     socket: int | None = None
     """Physical package of its processors (``physical_package_id``); None without processors."""
 
@@ -54,11 +55,11 @@ class Host(FactGroup):
     """``x86_64``, ``aarch64``."""
     libc: str | None = None
     """``glibc 2.36``, ``musl``."""
-    cpus: int | None = None
+    cpus: Annotated[int | None, POSITIVE] = None
     """Logical processors of the machine."""
     cpu_affinity: tuple[int, ...] | None = None
     """Processors that this process may run on."""
-    memory_total_bytes: int | None = None
+    memory_total_bytes: Annotated[int | None, POSITIVE] = None
     memory_available_bytes: int | None = None
     shm_total_bytes: int | None = None
     """Size of /dev/shm."""
@@ -70,7 +71,7 @@ class Host(FactGroup):
     image_from: str | None = None
     """The source of ``image``: ``KDOCTOR_IMAGE``, ``/run/.containerenv``, ``APPTAINER_CONTAINER``, ..."""
     limits: tuple[ResourceLimit, ...] = ()
-    cpu_limit: float | None = None
+    cpu_limit: Annotated[float | None, POSITIVE] = None
     """CPU limit of the control groups, in processors; equal to ``cpus`` without a limit, None if unknown."""
     memory_nodes: tuple[int, ...] | None = None
     """NUMA nodes whose memory this process may use (``Mems_allowed_list``)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import Reason
 
 FoundBy = Literal[
     "LD_PRELOAD", "RPATH", "LD_LIBRARY_PATH", "RUNPATH", "ld.so.cache", "default directory", "not searched"
@@ -72,7 +73,7 @@ class Library:
     real_path: str | None = None
     """``path`` with all links followed."""
     found_by: FoundBy | None = None
-    load_error: str | None = None
+    load_error: Reason = None
     """Why it cannot be loaded: a damaged file, the loader's message (a missing dependency, an undefined symbol), or how
     the process died. None if it was loaded, and for libcuda, which is never loaded."""
     version: str | None = None
@@ -80,7 +81,7 @@ class Library:
     For cuda: the driver's version, from the name of the real file (``535.161.08``). For cupti: its API's number."""
     version_code: int | None = None
     """The number that the version call returned: 12090 (cudart), 91002 (cudnn), 22707 (nccl)."""
-    version_error: str | None = None
+    version_error: Reason = None
     """Why the version is unknown, although a file was found."""
     built_with: str | None = None
     """Version of the CUDA runtime that this cuDNN was built with."""

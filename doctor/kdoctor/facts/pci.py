@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import ABOVE_ZERO, Within
 
 ACS_SOURCE_VALIDATION = 0x01
 ACS_REQUEST_REDIRECT = 0x04
@@ -63,9 +64,9 @@ class PciFunction:
     link_speed: str | None = None
     """Current speed as in sysfs: ``16.0 GT/s PCIe``."""
     link_speed_max: str | None = None
-    link_width: int | None = None
-    link_width_max: int | None = None
-    acs_control: int | None = None
+    link_width: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
+    link_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
+    acs_control: Annotated[int | None, Within(0, 0xFFFF)] = None
     """The ACS control register (see ``ACS_...``); 0 if the function has no ACS; None if that part of its configuration
     space could not be read (only root can)."""
     aer_correctable: int | None = None

@@ -1,81 +1,23 @@
 """Values that cannot be are treated as not read: a temperature of 0 K does not show that a GPU is cool.
 
-Negative counts and sizes, empty texts, and zero where a working device has more become None. A group that keeps the
-errors of its calls (``errors``) names the value there.
+Numbers out of the bounds of their fields (:mod:`kdoctor.facts.bounds`) and empty texts become None. A group that keeps
+the errors of its calls (``errors``) names the value there.
 """
 
 from __future__ import annotations
 
-import math
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from types import UnionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from kdoctor.facts.bounds import MayBeEmpty, Within
 from kdoctor.facts.gpus import Gpu, Gpus
 from kdoctor.facts.sampling import Spread
 
 T = TypeVar("T")
-
-_SIGNED = frozenset(
-    {
-        "temperature_margin_c",
-        "temperature_slowdown_margin_c",
-        "temperature_shutdown_margin_c",
-        "clock_offset_s",
-        "exit_code",
-        "losses",
-        "reference_losses",
-        "own_losses",
-    }
-)
-"""Fields that may be negative."""
-
-_POSITIVE = frozenset(
-    {
-        *("memory_total_bytes", "bar1_total_bytes", "cpus", "cpu_limit", "replicas", "port"),
-        *("pcie_generation", "pcie_generation_max", "pcie_generation_gpu_max", "pcie_width", "pcie_width_max"),
-        *("link_width", "link_width_max", "slot_width_max", "rate_gbits", "lanes", "mtu", "speed_gbs"),
-        *("enforced_power_limit_w", "default_power_limit_w", "temperature_slowdown_c", "temperature_shutdown_c"),
-        *("temperature_c", "clock_sm_mhz", "clock_sm_max_mhz", "clock_memory_mhz", "clock_memory_max_mhz"),
-    }
-)
-"""Fields that are more than 0 on every working device."""
-
-_MAY_BE_ZERO = frozenset({("RdmaDevice", "link_width"), ("RdmaDevice", "link_width_max")})
-"""Virtual functions have a link without lanes."""
-
-_MAY_BE_EMPTY = frozenset(
-    {
-        *(
-            "error",
-            "error_message",
-            "error_type",
-            "failure",
-            "hangs",
-            "invalid",
-            "load_error",
-            "malformed",
-            "not_compared",
-        ),
-        *("not_run", "problem", "skip_reason", "unknown_reason", "unread", "unreadable", "version_error"),
-        *("scale_hidden", "stacks", "stderr_tail", "value"),
-    }
-)
-"""Reasons and texts whose emptiness says something: an exception may have no message, but there was one."""
-
-_MOST = 2.0**60
-"""No count, size or time is larger."""
-
-_LARGEST: Mapping[str, float] = {
-    **dict.fromkeys(("pcie_generation", "pcie_generation_max", "pcie_generation_gpu_max"), 16),
-    **dict.fromkeys(("pcie_width", "pcie_width_max", "link_width", "link_width_max", "slot_width_max"), 64),
-    **dict.fromkeys(("temperature_c", "temperature_margin_c", "temperature_slowdown_c", "fan_speed_percent"), 1000),
-    "acs_control": 0xFFFF,
-    "port": 0xFFFF,
-}
-
 
 LARGEST_MACHINE = 128
 """GPUs of one machine that are judged. Checks compare each with each, and no machine is known to have more than 32."""
@@ -127,49 +69,50 @@ def _without(value: Any) -> Any:
 def _checked(value: Any) -> Any:
     changes: dict[str, Any] = {}
     impossible: dict[str, str] = {}
-    for name, may_be_none in _fields(type(value)):
+    known = _fields(value.__class__)
+    for name, field in known.items():
         found = getattr(value, name)
         if found is None or isinstance(found, bool):
             continue
         if isinstance(found, int | float | str):
-            if may_be_none and not _is_possible(type(value).__name__, name, found):
+            if field.may_be_none and not field.allows(found):
                 changes[name] = None
                 impossible[name] = f"impossible value {found!r}" if found != "" else "an empty text"
-        elif may_be_none and isinstance(found, Spread) and not _is_possible_spread(name, found):
-            changes[name] = None
+        elif field.may_be_none and isinstance(found, Spread):
+            if not all(map(field.allows, (found.low, found.mean, found.high))):
+                changes[name] = None
         elif (cleaned := _without(found)) is not found:
             changes[name] = cleaned
-    if impossible and "errors" in changes.keys() | {name for name, _ in _fields(type(value))}:
+    if impossible and "errors" in known:
         changes["errors"] = {**impossible, **changes.get("errors", value.errors)}
     return replace(value, **changes) if changes else value
 
 
-def _is_possible(kind: str, name: str, value: float | str) -> bool:
-    if isinstance(value, str):
-        return bool(value.strip()) or name in _MAY_BE_EMPTY
-    if not math.isfinite(value) or abs(value) > _LARGEST.get(name, _MOST):
-        return False
-    if name in _SIGNED:
-        return True
-    return value > 0 if name in _POSITIVE and (kind, name) not in _MAY_BE_ZERO else value >= 0
+class _Field(NamedTuple):
+    may_be_none: bool
+    may_be_empty: bool
+    bounds: Within
+
+    def allows(self, value: float | str) -> bool:
+        """Whether the value can be."""
+        if isinstance(value, str):
+            return self.may_be_empty or bool(value.strip())
+        return self.bounds.least <= value <= self.bounds.most  # NaN is not
 
 
-def _is_possible_spread(name: str, spread: Spread) -> bool:
-    values = (spread.low, spread.mean, spread.high)
-    return all(math.isfinite(value) and abs(value) <= _MOST and (value >= 0 or name in _SIGNED) for value in values)
+@cache
+def _fields(kind: type[Any]) -> Mapping[str, _Field]:
+    """The fields of a dataclass, as their type hints describe them."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {field.name: _field(hints[field.name]) for field in fields(kind) if field.init}
 
 
-_known: dict[type[Any], tuple[tuple[str, bool], ...]] = {}
-
-
-def _fields(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
-    """The fields of a dataclass, and whether each may be None."""
-    if kind not in _known:
-        hints = typing.get_type_hints(kind)
-        _known[kind] = tuple((field.name, _may_be_none(hints[field.name])) for field in fields(kind) if field.init)
-    return _known[kind]
-
-
-def _may_be_none(hint: Any) -> bool:
-    is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
-    return is_union and type(None) in typing.get_args(hint)
+def _field(hint: Any) -> _Field:
+    extras: tuple[Any, ...] = getattr(hint, "__metadata__", ())
+    plain = typing.get_args(hint)[0] if extras else hint
+    is_union = isinstance(plain, UnionType) or typing.get_origin(plain) is typing.Union
+    return _Field(
+        may_be_none=is_union and type(None) in typing.get_args(plain),
+        may_be_empty=any(isinstance(extra, MayBeEmpty) for extra in extras),
+        bounds=next((extra for extra in extras if isinstance(extra, Within)), Within()),
+    )

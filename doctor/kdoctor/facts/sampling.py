@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
 from kdoctor.facts.gpus import NvmlState
 
 SamplingState = NvmlState | Literal["not-started"]
@@ -48,7 +49,7 @@ class GpuUse:
     utilization_memory_percent: Spread | None = None
     memory_used_bytes: Spread | None = None
     temperature_c: Spread | None = None
-    temperature_margin_c: Spread | None = None
+    temperature_margin_c: Annotated[Spread | None, SIGNED] = None
     """T.Limit: degrees left until the GPU throttles."""
     power_draw_w: Spread | None = None
     clock_sm_mhz: Spread | None = None
@@ -101,11 +102,11 @@ class SampledGpu:
     uuid: str | None = None
     bus_id: str | None = None
     """PCI address in sysfs form."""
-    enforced_power_limit_w: float | None = None
-    clock_sm_max_mhz: int | None = None
-    temperature_slowdown_c: int | None = None
+    enforced_power_limit_w: Annotated[float | None, POSITIVE] = None
+    clock_sm_max_mhz: Annotated[int | None, POSITIVE] = None
+    temperature_slowdown_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
     """Temperature at which it slows down; older families only."""
-    temperature_slowdown_margin_c: int | None = None
+    temperature_slowdown_margin_c: Annotated[int | None, SIGNED] = None
     """Margin at which it slows down: zero or negative; newer families."""
     before: GpuUse = field(default_factory=GpuUse)
     """Before the first case began."""
@@ -116,7 +117,7 @@ class SampledGpu:
     series: GpuSeries | None = None
     longest_gap_s: float | None = None
     """The longest time without a sample, including the time up to the end."""
-    hangs: str | None = None
+    hangs: Reason = None
     """The field whose call had not returned when the run ended, if any."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """Field name to the name of the last NVML error of its call."""
@@ -134,7 +135,7 @@ class GpuSampling(FactGroup):
     group: ClassVar[str] = "gpu_sampling"
 
     state: SamplingState
-    error: str | None = None
+    error: Reason = None
     """Why samples are missing, or why the sampling ended early."""
     interval_s: float | None = None
     """Seconds between two samples of a GPU."""

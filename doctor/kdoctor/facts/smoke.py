@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Unavailable
+from kdoctor.facts.bounds import POSITIVE, SIGNED, Reason
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited without a
@@ -24,9 +25,9 @@ class SmokeWorker:
     phase: str | None = None
     finished: str | None = None
     steps: int | None = None
-    error_type: str | None = None
-    error_message: str | None = None
-    exit_code: int | None = None
+    error_type: Reason = None
+    error_message: Reason = None
+    exit_code: Annotated[int | None, SIGNED] = None
     signal: str | None = None
     losses: tuple[float | None, ...] = ()
     """Loss of each epoch in this worker."""
@@ -70,12 +71,12 @@ class SmokePair:
     """The last phase that it entered, as in ``SmokeCase``; the final one is all-reduce."""
     finished: str | None = None
     steps: int | None = None
-    error_type: str | None = None
-    error_message: str | None = None
-    exit_code: int | None = None
+    error_type: Reason = None
+    error_message: Reason = None
+    exit_code: Annotated[int | None, SIGNED] = None
     signal: str | None = None
-    stacks: str | None = None
-    stderr_tail: str | None = None
+    stacks: Reason = None
+    stderr_tail: Reason = None
     log_lines: tuple[str, ...] = ()
     weights: Weights | None = None
     weight_deviation: float | None = None
@@ -104,19 +105,19 @@ class SmokeCase:
     """The last phase that it finished; ``step 7`` while it trains step 8 or hangs in it."""
     steps: int | None = None
     """Training steps that it finished, over all epochs."""
-    skip_reason: str | None = None
+    skip_reason: Reason = None
     """Why it does not apply to this environment, for ``skipped``."""
-    error_type: str | None = None
+    error_type: Reason = None
     """Class of the exception, for ``raised``."""
-    error_message: str | None = None
+    error_message: Reason = None
     """The exception's first lines."""
-    exit_code: int | None = None
+    exit_code: Annotated[int | None, SIGNED] = None
     """Exit status of the process; None where a signal ended it."""
     signal: str | None = None
     """Name of the signal that ended it, for example ``SIGSEGV``."""
-    stacks: str | None = None
+    stacks: Reason = None
     """Python stacks of all threads, if it crashed or passed its deadline."""
-    stderr_tail: str | None = None
+    stderr_tail: Reason = None
     """Last lines of its error output, if it did not finish."""
     log_lines: tuple[str, ...] = ()
     """The last lines in which NCCL or TensorFlow's native code report errors, if it did not finish."""
@@ -126,7 +127,7 @@ class SmokeCase:
     """Every pair of its replicas, if each trains separately."""
     strategy: str | None = None
     """Class name of the strategy."""
-    replicas: int | None = None
+    replicas: Annotated[int | None, POSITIVE] = None
     """``strategy.num_replicas_in_sync``; on JAX the number of devices in the mesh."""
     devices: tuple[str, ...] = ()
     """Devices of the replicas by TensorFlow's names; on JAX those of the mesh, by Keras's names."""
@@ -208,13 +209,13 @@ class SmokeRun(FactGroup):
     """Number of physical GPUs that TensorFlow lists; None on a CPU run, which hides them."""
     import_s: float | None = None
     """Seconds of ``import tensorflow``."""
-    failure: str | None = None
+    failure: Reason = None
     """Why cases did not run or are missing (for example TensorFlow could not be imported), if so."""
     faults: tuple[PackageFault, ...] = ()
     """The packages at fault, if an import failed and they were found."""
-    stacks: str | None = None
+    stacks: Reason = None
     """Python stacks of the child, if it hung or crashed before any case."""
-    stderr_tail: str | None = None
+    stderr_tail: Reason = None
     """Last lines of the child's error output, if it failed."""
     cases: tuple[SmokeCase, ...] = ()
     seconds: float | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import Reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class TensorFlowBuild(FactGroup):
     compute_capabilities: tuple[str, ...] = ()
     """``sm_XY`` (machine code) and ``compute_XY`` (PTX) entries, as named by the build; plain ``XY`` in nightlies from
     2.23 on."""
-    unreadable: str | None = None
+    unreadable: Reason = None
     """Why the build could not be read, if so."""
 
 

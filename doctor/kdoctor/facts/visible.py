@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kdoctor.facts.bounds import Reason
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import Gpu
 
@@ -27,15 +28,15 @@ _MOST_DIGITS = 18
 class Mask:
     """The GPUs that the variable leaves visible."""
 
-    value: str | None
+    value: Reason
     """The variable's value; None if it is not set."""
     visible: tuple[Gpu, ...] = ()
     """The GPUs that CUDA enumerates, in its order."""
-    invalid: str | None = None
+    invalid: Reason = None
     """The first invalid entry, and why; CUDA ignores it and all later entries."""
     by_index: bool = False
     """Whether the entries are indices, whose meaning depends on CUDA_DEVICE_ORDER."""
-    unknown_reason: str | None = None
+    unknown_reason: Reason = None
     """Why the visible GPUs are unknown, if so."""
 
 

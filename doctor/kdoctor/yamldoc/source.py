@@ -19,8 +19,6 @@ _DEEPEST = 12
 _LARGEST_BYTES = 512 * 1024
 _LARGEST_NUMBER = 2**63
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
-_ODD_NUMBER = re.compile(r"[-+]?(?:[\d_]+:|0[0-7_]+$)")
-"""Base 60 and base 8 in YAML 1.1, which are rarely meant: ``1:30`` is 90, ``010`` is 8."""
 _LIBYAML_DIFFERS = re.compile(r"[\t\ufeff]|(?:^|\s)\?(?:\s|$)")
 """Text that libyaml accepts and PyYAML refuses (a tab), or places differently (a byte order mark, a ``? key``)."""
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
@@ -221,7 +219,4 @@ class _Builder:
         if isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:  # nor is NaN
             self._problem(made.mark, f"the number {node.value!s:.60} is too large, or not finite")
             return None
-        if isinstance(value, int | float) and _ODD_NUMBER.match(node.value):
-            message = f"YAML reads {node.value} as the number {value}: write a plain number, or quote the text"
-            self._problem(made.mark, message)
         return value

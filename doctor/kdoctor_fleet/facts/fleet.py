@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import Reason
 from kdoctor.facts.node import Node
 
 Section = Mapping[str, str]
@@ -21,7 +22,7 @@ class JobConfig:
     """Addresses by type of task: ``{"worker": ("node1:2222", "node2:2222")}``."""
     task: str | None = None
     """This node's task: ``worker 0``; None if it names none."""
-    malformed: str | None = None
+    malformed: Reason = None
     """Why it could not be read."""
 
     @property

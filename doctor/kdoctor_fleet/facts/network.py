@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
 
 UNRECORDED = "the recording has no facts about the network"
 """Command output has none, and a job on one machine does not need them."""
@@ -30,9 +31,9 @@ class RdmaPort:
     """``LinkUp``, ``Polling`` (no signal from the other end), ``Disabled``, ..."""
     link_layer: str | None = None
     """``InfiniBand``, ``Ethernet`` (RoCE), or ``Unspecified`` (EFA)."""
-    rate_gbits: float | None = None
+    rate_gbits: Annotated[float | None, POSITIVE] = None
     """Current rate, Gbit/s."""
-    lanes: int | None = None
+    lanes: Annotated[int | None, POSITIVE] = None
     """Current width: 4 for ``4X``."""
     speed: str | None = None
     """Name of the speed of a lane: ``NDR``, ``HDR``, ``EDR``."""
@@ -62,11 +63,11 @@ class RdmaDevice:
     """PCI addresses of the bridges above it, the root port first; None if unknown."""
     link_speed: str | None = None
     link_speed_max: str | None = None
-    link_width: int | None = None
-    link_width_max: int | None = None
+    link_width: Annotated[int | None, Within(0, 64)] = None
+    link_width_max: Annotated[int | None, Within(0, 64)] = None
     """As in ``PciFunction``."""
     slot_speed_max: str | None = None
-    slot_width_max: int | None = None
+    slot_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     """The same of the bridge above it."""
     ports: tuple[RdmaPort, ...] = ()
 
@@ -76,7 +77,7 @@ class NetworkInterface:
     """A network interface (``/sys/class/net``)."""
 
     name: str
-    mtu: int | None = None
+    mtu: Annotated[int | None, POSITIVE] = None
     up: bool | None = None
     """Whether it is up (``operstate``); None if its driver does not report it."""
 
@@ -127,7 +128,7 @@ class JobHost:
     """``worker 0``."""
     host: str
     """As written in TF_CONFIG."""
-    port: int | None = None
+    port: Annotated[int | None, Within(ABOVE_ZERO, 0xFFFF)] = None
     own: bool = False
     """Whether TF_CONFIG says that this process is that task."""
     resolved: bool | None = None
@@ -140,7 +141,7 @@ class JobHost:
     """For other tasks: the result of a connection."""
     port_free: bool | None = None
     """For this task: whether its port could be bound."""
-    error: str | None = None
+    error: Reason = None
     """The system's message for what failed, without addresses."""
     interface_mtu: int | None = None
     """MTU of the route's interface."""
@@ -157,12 +158,12 @@ class JobHosts(FactGroup):
 
     hosts: tuple[JobHost, ...] = ()
     """In order of TF_CONFIG; empty if it names at most one task."""
-    malformed: str | None = None
+    malformed: Reason = None
     """Why TF_CONFIG could not be read."""
     clock_source: Literal["chronyc", "timedatectl"] | None = None
     """The program that reported the clock; None if none did."""
     clock_synchronized: bool | None = None
-    clock_offset_s: float | None = None
+    clock_offset_s: Annotated[float | None, SIGNED] = None
     """Seconds by which the clock differs from its time servers."""
 
     def shared(self) -> Mapping[str, Mapping[str, str]]:

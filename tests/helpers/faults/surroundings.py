@@ -81,8 +81,6 @@ SURROUNDINGS: dict[str, Fault] = {
         limits={resource.RLIMIT_FSIZE: 1000},
         slow=True,
     ),
-    "streams: stderr full, usage": Fault(exits=(2,), arguments=("check", "--nope"), stderr="/dev/full"),
-    "streams: stderr full": Fault(exits=(0,), says=READY, stderr="/dev/full", slow=True),
     "streams: ASCII": Fault(
         exits=(0,), says=READY, variables={"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}, slow=True
     ),

@@ -31,8 +31,6 @@ MISTAKES: tuple[tuple[str | bytes, str, list[str]], ...] = (
         ["level", "host.memory", "afar", "far", "near"],
     ),
     (HEAD + "checks: [{id: host.memory, parameters: {least_gib: .nan}}]", "5:52", ["number", ".nan"]),
-    (HEAD + "checks: [{id: host.memory, parameters: {least_gib: 1:30}}]", "5:52", ["1:30", "90"]),
-    (HEAD.replace("version: 3", "version: 010") + CHECKS, "3:10", ["010", "8"]),
     (HEAD + CHECKS + "owner: me", "7:1", ["owner", "4"]),
     (HEAD + CHECKS + "  - id: host.memory", "7:9", ["host.memory", "6"]),
     (HEAD, "1:1", ["missing", "checks"]),

@@ -155,8 +155,11 @@ def test_byte_order_mark_is_accepted() -> None:
     assert loads(b"\xef\xbb\xbf" + json.dumps(document()).encode(), GROUPS).facts == machine()
 
 
-def test_nan_is_refused() -> None:
-    assert "NaN" in refusal('{"schema": NaN}')
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000])
+def test_number_that_is_not_finite_or_too_large_is_refused(number: str) -> None:
+    text = json.dumps(document()).replace('"index": 0', f'"index": {number}', 1)
+    assert number in text
+    assert refusal(text).startswith(("facts.gpus: ", "facts: ", "not a snapshot: ", "invalid JSON: "))
 
 
 @pytest.mark.parametrize(

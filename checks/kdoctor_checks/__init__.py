@@ -1,4 +1,4 @@
-"""The built-in checks, one per file: ``<family>/<slug>.py``."""
+"""The built-in checks, one per file: ``<family>/<slug>.py``. A tuple ``CHECKS`` has those that differ only in data."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def collect(package: ModuleType) -> tuple[Check, ...]:
     """All checks of a package with that layout. Modules whose names begin with ``_`` are helpers.
 
     Raises:
-        CheckDefinitionError: a module does not have exactly one check, or the check belongs in another file.
+        CheckDefinitionError: a module has neither ``CHECKS`` nor exactly one check, or a check belongs in another file.
     """
-    found = [_only_check(module, path) for module, path in _modules(package)]
+    found = [check for module, path in _modules(package) for check in _checks_of(module, path)]
     return tuple(sorted(found, key=lambda check: (FAMILIES.index(check.family), check.id)))
 
 
@@ -42,6 +42,15 @@ def _modules(package: ModuleType) -> Iterator[tuple[ModuleType, str]]:
         for module in pkgutil.iter_modules(folder.__path__):
             if not module.name.startswith("_"):
                 yield importlib.import_module(f"{folder.__name__}.{module.name}"), f"{family.name}/{module.name}.py"
+
+
+def _checks_of(module: ModuleType, path: str) -> tuple[Check, ...]:
+    """The only check of a module, or those in its tuple ``CHECKS``."""
+    records: tuple[Check, ...] | None = getattr(module, "CHECKS", None)
+    for check in records or ():
+        if check.family != path.partition("/")[0]:
+            raise CheckDefinitionError(f"{path}: the check {check.id} belongs in the folder {check.family}")
+    return (_only_check(module, path),) if records is None else records
 
 
 def _only_check(module: ModuleType, path: str) -> Check:

@@ -15,7 +15,7 @@ EXCEPTIONS = {"cli", "facts", "kdoctor", "kdoctor_checks", "testing"}
 PACKAGES = [path for path in MODULES if path.name == "__init__.py" and path.parent.name not in EXCEPTIONS]
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES_OF_A_FUNCTION = 90
-MOST_LOOSE_MODULES = 7
+MOST_LOOSE_MODULES = 8
 WORDS_OF_A_MESSAGE = 13
 
 

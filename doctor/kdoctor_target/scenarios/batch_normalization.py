@@ -26,6 +26,3 @@ def _train(case: Case, *, synchronized: bool) -> None:
         model = compiled_model(case, normalised=True, synchronized=synchronized)
     train(case, model, batches)
     inspect_weights(case, strategy, model, reference)
-
-
-CASES = {"plain": plain, "synchronized": synchronized}

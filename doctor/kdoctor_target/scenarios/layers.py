@@ -55,5 +55,4 @@ CASES = {
     "embedding": layers(embedded, sequences, momentum),
     "recurrent": layers(recurrent, sequences),
     "attention": layers(attending, sequences),
-    "frozen": frozen,
 }

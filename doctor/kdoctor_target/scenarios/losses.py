@@ -161,18 +161,3 @@ def _tagger(*, masked: bool) -> Job:
 
     options: Dict[str, Any] = {"loss": "sparse_categorical_crossentropy"}
     return Job(model=model, compile=lambda: options, data=data)
-
-
-CASES = {
-    "sample-weight": sample_weight,
-    "class-weight": class_weight,
-    "regularizers": regularizers,
-    "outputs": outputs,
-    "run-eagerly": run_eagerly,
-    "train-step": train_step,
-    "train-step-of-guide": train_step_of_guide,
-    "scalar-loss": scalar_loss,
-    "scalar-loss-repeated": scalar_loss_repeated,
-    "masked-loss": masked_loss,
-    "token-weights": token_weights,
-}

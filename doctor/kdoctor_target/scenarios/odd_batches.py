@@ -70,11 +70,3 @@ def _train(case: Case, strategy: Any, batches: Batches) -> None:
         model = compiled_model(case)
     train(case, model, batches)
     inspect_weights(case, strategy, model)
-
-
-CASES = {
-    "fewer-than-replicas": fewer_than_replicas,
-    "first-batch-uneven": first_batch_uneven,
-    "unknown-size": unknown_size,
-    "per-replica-batch": per_replica_batch,
-}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from helpers.optimizer_checks import OptimizerCheck
-from kdoctor_checks.smoke._optimizers import FAMILIES
+from kdoctor.smoke.feature_scenarios import OPTIMIZERS
 from kdoctor_checks.smoke.custom_loop_optimizers import custom_loop_optimizers
 
 
@@ -9,5 +9,5 @@ class TestCustomLoopOptimizers(OptimizerCheck):
     check, scenario, cases = (
         custom_loop_optimizers,
         "smoke.custom-loop-optimizers",
-        tuple(f"{family}-built-in-scope" for family in FAMILIES),
+        tuple(f"{family}-built-in-scope" for family in OPTIMIZERS),
     )

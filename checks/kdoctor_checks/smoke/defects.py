@@ -124,7 +124,7 @@ _JUDGES: Mapping[Compared, _Judge] = {
     "counted": lambda _, compare, case: compare.count_problem(case) or compare.judge(case),
     "optimizer": lambda defect, compare, case: _deviates(defect, judge_optimizer(compare, case)),
     "clipping": lambda defect, compare, case: judge_clipping(compare, case, *defect.explained_by),
-    "values": lambda _, compare, case: judge_reported(compare, case),
+    "values": lambda defect, compare, case: _deviates(defect, judge_reported(compare, case)),
     "predictions": _predictions,
     "masks": lambda defect, compare, case: judge_masks(
         compare.run, case, remedy_of(defect), tuple(defect.explained_by)

@@ -31,11 +31,11 @@ def judge_trained(compare: Comparison, case: SmokeCase) -> Outcome:
     return compare.wrong(case, wrong) if wrong else outcome
 
 
-def with_remedy(outcome: Outcome, remedy: str, brief: str) -> Outcome:
+def with_remedy(outcome: Outcome, remedy: Remedy, brief: str) -> Outcome:
     """A finding with the remedy for its cause, unless another Keras is the remedy."""
     if not isinstance(outcome, Finding) or outcome.remedy.commands:
         return outcome
-    return replace(outcome, remedy=Remedy(summary=remedy, action=Action.CHANGE_CODE), rollback=NO_ROLLBACK, brief=brief)
+    return replace(outcome, remedy=remedy, rollback=NO_ROLLBACK, brief=brief)
 
 
 def remedy_of(defect: Defect) -> Remedy:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Finding, Outcome, Severity
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.smoke.jax_scenarios import JAX_OPTIMIZERS
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
@@ -18,7 +18,10 @@ from kdoctor_checks.smoke._values import judge_trained, with_remedy
 
 _CLIPPED = ("clipnorm", "global-clipnorm", "clipvalue")
 _PRECISION = ("float16", "bfloat16")
-_REMEDY = "Leave out the feature in jobs over several devices, or train with another release of Keras and JAX."
+_REMEDY = Remedy(
+    summary="Leave out the feature in jobs over several devices, or train with another release of Keras and JAX.",
+    action=Action.CHANGE_CODE,
+)
 _RANDOM_REMEDY = "Augment the data before fit, or train with another release of Keras and JAX."
 
 

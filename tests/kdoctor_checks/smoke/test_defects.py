@@ -9,6 +9,7 @@ import pytest
 
 from helpers.checks import BUILT_IN
 from helpers.facts import smoke_case, smoke_run
+from helpers.optimizer_states import STATE
 from kdoctor.defects import Defect, load_defects
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeRun, Weights
@@ -22,7 +23,6 @@ from kdoctor_lint.registry import RULES
 Changes = dict[str, Any]
 
 COUNTS = {f"{word} {what}": 6.0 for word in ("due", "done") for what in ("updates", "steps", "epochs")}
-STATE = {"moved": 0.3, "state": 10.0, "mirrored_state": 10.0, "state_deviation": 2e-7}
 HEALTHY: dict[str, Changes] = {
     "weights": {},
     "counted": {**COUNTS, "metric": 0.5, "metric_reference": 0.5},

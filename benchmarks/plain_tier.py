@@ -17,6 +17,7 @@ from typing import Any
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.scenario import TIERS, Scenario
 from kdoctor_target.runner.case import Case, NotHere
+from kdoctor_target.runner.case_main import case_function
 
 REPLICAS = 2
 LAST = ("smoke.determinism",)
@@ -50,7 +51,7 @@ def train(scenario: Scenario, name: str, folder: Path) -> str:
     stem = folder / f"{scenario.id}.{name}"
     case = Case(io.StringIO(), "cpu", REPLICAS, stem=stem, deadline_s=scenario.deadline_s)
     try:
-        program.CASES[name](case)
+        case_function(program, name)(case)
     except NotHere:
         return "skipped"
     except Exception as error:  # noqa: BLE001 - what Keras 3 raises is one of the results

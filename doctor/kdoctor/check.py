@@ -117,32 +117,72 @@ def check(  # noqa: PLR0913 - the attributes of a check
     """
 
     def make(function: CheckFunction) -> Check:
-        if not _ID.fullmatch(id):
-            raise CheckDefinitionError(f"{id!r}: expected an id family.slug, such as gpu.free")
-        title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
-        facts, tolerant, parameters = _parse_signature(id, function)
-        if (SmokeRun in facts.values()) != (scenario is not None):
-            raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
-        return Check(
-            id=id,
-            title=title,
-            why=why,
-            remedy=remedy,
-            sources=sources,
-            failure_modes=failure_modes,
+        return check_of(
+            id,
+            function,
+            text_of(id, function),
             severity=severity,
-            requires=tuple(requires),
+            requires=requires,
             needs_gpus=needs_gpus,
             scenario=scenario,
-            explained_by=tuple(explained_by),
-            judges=tuple(judges),
-            facts=facts,
-            tolerant=tolerant,
-            parameters=parameters,
-            function=_sparing(id, function),
+            explained_by=explained_by,
+            judges=judges,
         )
 
     return make
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckText:
+    """What a check says about itself, see ``Check``."""
+
+    title: str
+    why: str
+    remedy: str
+    sources: tuple[str, ...]
+    failure_modes: tuple[str, ...] = ()
+
+
+def check_of(  # noqa: PLR0913 - the attributes of a check
+    id: str,  # noqa: A002 - always passed by position
+    function: CheckFunction,
+    text: CheckText,
+    *,
+    severity: Severity,
+    requires: Sequence[str] = (),
+    needs_gpus: bool = False,
+    scenario: str | None = None,
+    explained_by: Sequence[str] = (),
+    judges: Sequence[str] = (),
+) -> Check:
+    """A check whose text is data, or that a decorator of its own makes. See ``check``.
+
+    Raises:
+        CheckDefinitionError: the id or the signature is not as described for ``check``.
+    """
+    if not _ID.fullmatch(id):
+        raise CheckDefinitionError(f"{id!r}: expected an id family.slug, such as gpu.free")
+    facts, tolerant, parameters = _parse_signature(id, function)
+    if (SmokeRun in facts.values()) != (scenario is not None):
+        raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
+    return Check(
+        id=id,
+        title=text.title,
+        why=_prose(text.why),
+        remedy=_prose(text.remedy),
+        sources=text.sources,
+        failure_modes=text.failure_modes,
+        severity=severity,
+        requires=tuple(requires),
+        needs_gpus=needs_gpus,
+        scenario=scenario,
+        explained_by=tuple(explained_by),
+        judges=tuple(judges),
+        facts=facts,
+        tolerant=tolerant,
+        parameters=parameters,
+        function=_sparing(id, function),
+    )
 
 
 def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
@@ -157,12 +197,17 @@ def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
     return spared
 
 
-def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...], tuple[str, ...]]:
+def text_of(check_id: str, function: Callable[..., Any]) -> CheckText:
+    """The text of a check in the docstring of a function, see ``check``.
+
+    Raises:
+        CheckDefinitionError: a part is missing.
+    """
     text = inspect.getdoc(function) or _written_docstring(function)
     head, *pieces = _SECTION.split(text)
     sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
     title = head.strip()
-    why, remedy = (_prose(sections.get(name, "")) for name in ("Why", "Remedy"))
+    why, remedy = (sections.get(name, "").strip() for name in ("Why", "Remedy"))
     source = sections.get("Source") or sections.get("Sources") or ""
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
     modes = tuple(mode.strip() for mode in sections["Failure modes"].split(",")) if "Failure modes" in sections else ()
@@ -172,10 +217,10 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
         raise CheckDefinitionError(
             f"{check_id}: the docstring needs a one-line title and the sections 'Why:', 'Remedy:' and 'Source:'"
         )
-    return title, why, remedy, sources, modes
+    return CheckText(title=title, why=why, remedy=remedy, sources=sources, failure_modes=modes)
 
 
-def _written_docstring(function: CheckFunction) -> str:
+def _written_docstring(function: Callable[..., Any]) -> str:
     """The docstring in the source file, which Python drops with ``PYTHONOPTIMIZE=2``."""
     try:
         definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]

@@ -9,6 +9,7 @@ import pytest
 
 from helpers import smoke
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
+from kdoctor.defects import load_defects
 from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.plugins.catalog import load_catalog
 from kdoctor.smoke.scenario import Framework
@@ -21,11 +22,18 @@ TABLE = re.compile(r"^\| check \| tier \| (?P<one>[^|]+) \| (?P<other>[^|]+) \|$
 
 
 def _measured() -> dict[tuple[str, str], tuple[str, str]]:
-    """Check and flavour to tier and status, from both tables of the page."""
+    """Check and flavour to tier and status, from both tables of the page, and of each defect of Keras 3."""
     page = PAGE.read_text(encoding="utf-8")
     starts = [match.start() for match in TABLE.finditer(page)]
     flavours: list[tuple[str, str]] = [("keras", "tf_keras"), ("jax", "older jax")]
-    return {
+    tiers = {scenario.id: scenario.tier for scenario in load_catalog().scenarios.values()}
+    of_defects = {
+        (defect.check, flavour): (tiers[defect.scenario], status)
+        for defect in load_defects().values()
+        for flavour, status in (("keras", "fail"), ("tf_keras", "pass"))
+        if tiers[defect.scenario] != "quick"
+    }
+    return of_defects | {
         (check, flavour): (tier, status)
         for start, end, names in zip(starts, [*starts[1:], len(page)], flavours, strict=True)
         for check, tier, *statuses in ROW.findall(page[start:end])

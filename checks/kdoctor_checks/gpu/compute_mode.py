@@ -1,15 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor.facts import Gpu
+from kdoctor.model import Rollback, Severity
+from kdoctor_checks._gpus import configure, smi
+from kdoctor_checks.gpu._flags import gpu_flag
 
 
-@check("gpu.compute-mode", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def compute_mode(gpus: Gpus) -> Iterator[Outcome]:
+@gpu_flag(
+    "gpu.compute-mode",
+    "compute_mode",
+    severity=Severity.ERROR,
+    bad=lambda gpu: gpu.compute_mode == "prohibited",
+    expected="compute mode default",
+    remedy=lambda closed, gpus: configure(
+        "Set the compute mode to default.", f"sudo {smi(closed, '--compute-mode=DEFAULT', among=gpus)}"
+    ),
+    rollback=lambda closed, gpus: Rollback.to(
+        "restore the recorded mode", f"sudo {smi(closed, '--compute-mode=PROHIBITED', among=gpus)}"
+    ),
+)
+def compute_mode(gpu: Gpu) -> str:
     """No GPU's compute mode prohibits CUDA.
 
     Why: in compute mode "Prohibited", a GPU accepts no CUDA context. TensorFlow then fails at start, or continues
@@ -19,19 +29,4 @@ def compute_mode(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/nvml-api/
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
-    judged, others = readings(gpus, "compute_mode")
-    yield from others
-    closed = [gpu for gpu in judged if gpu.compute_mode == "prohibited"]
-    for gpu in judged:
-        yield judge(
-            gpu.subject,
-            f"compute mode is {gpu.compute_mode}",
-            ok=gpu not in closed,
-            expected="compute mode default",
-            remedy=configure(
-                "Set the compute mode to default.", f"sudo {smi(closed, '--compute-mode=DEFAULT', among=gpus)}"
-            ),
-            rollback=Rollback.to(
-                "restore the recorded mode", f"sudo {smi(closed, '--compute-mode=PROHIBITED', among=gpus)}"
-            ),
-        )
+    return f"compute mode is {gpu.compute_mode}"

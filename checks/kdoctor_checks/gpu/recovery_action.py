@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import DRIVER_MESSAGES, RESTART, judge, readings, reset
+from kdoctor.facts import Gpu
+from kdoctor.model import Action, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER_MESSAGES, RESTART, reset
+from kdoctor_checks.gpu._flags import gpu_flag
 from kdoctor_checks.gpu._memory import bad_memory
 
 _REBOOT = Remedy(
@@ -13,8 +11,19 @@ _REBOOT = Remedy(
 )
 
 
-@check("gpu.recovery-action", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def recovery_action(gpus: Gpus) -> Iterator[Outcome]:
+@gpu_flag(
+    "gpu.recovery-action",
+    "recovery_action",
+    severity=Severity.ERROR,
+    bad=lambda gpu: gpu.recovery_action != "none",
+    expected="none",
+    remedy=lambda alike, _: _REBOOT if any("reboot" in (gpu.recovery_action or "") for gpu in alike) else reset(alike),
+    rollback=RESTART,
+    alike=lambda gpu: gpu.recovery_action,
+    explained_by=bad_memory,
+    newer=True,
+)
+def recovery_action(gpu: Gpu) -> str:
     """The driver requests no recovery action for any GPU.
 
     Why: newer drivers report what a GPU needs after a fault: a reset, a restart, or draining its peers first. Until
@@ -24,17 +33,4 @@ def recovery_action(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
-    judged, others = readings(gpus, "recovery_action", newer=True)
-    yield from others
-    faulty = [gpu for gpu in judged if gpu.recovery_action != "none"]
-    for gpu in judged:
-        alike = [other for other in faulty if other.recovery_action == gpu.recovery_action]
-        yield judge(
-            gpu.subject,
-            f"the driver requests recovery action {gpu.recovery_action}",
-            ok=gpu.recovery_action == "none",
-            expected="none",
-            remedy=_REBOOT if "reboot" in (gpu.recovery_action or "") else reset(alike),
-            rollback=RESTART,
-            explained_by=bad_memory(gpu),
-        )
+    return f"the driver requests recovery action {gpu.recovery_action}"

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import RESTART, judge, readings, reset
+from kdoctor.facts import Gpu
+from kdoctor.model import Severity
+from kdoctor_checks._gpus import RESTART, reset
+from kdoctor_checks.gpu._flags import gpu_flag
 from kdoctor_checks.gpu._memory import replacement_pending
 
 
-@check(
-    "gpu.row-remapping-pending", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
+@gpu_flag(
+    "gpu.row-remapping-pending",
+    "remapped_rows_pending",
+    severity=Severity.WARNING,
+    expected="no rows pending",
+    remedy=lambda pending, _: reset(pending),
+    rollback=RESTART,
+    brief=lambda _: "memory rows are waiting for a reset to be remapped",
+    explained_by=replacement_pending,
 )
-def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
+def row_remapping_pending(gpu: Gpu) -> str:
     """No GPU has faulty memory rows waiting to be remapped.
 
     Why: such a row had an uncorrectable error. It is replaced at the next reset, and a job may hit it until then.
@@ -22,21 +27,7 @@ def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html
     """
-    judged, others = readings(gpus, "remapped_rows_pending")
-    yield from others
-    pending = [gpu for gpu in judged if gpu.remapped_rows_pending]
-    remedy = reset(pending)
-    for gpu in judged:
-        remapped = (gpu.remapped_rows_uncorrectable, gpu.remapped_rows_correctable)
-        counts = "{} uncorrectable, {} correctable".format(*("?" if count is None else count for count in remapped))
-        rows = "memory" if gpu.remapped_rows_pending else "no"
-        yield judge(
-            gpu.subject,
-            f"{rows} rows are waiting for a reset to be remapped (remapped so far: {counts})",
-            ok=not gpu.remapped_rows_pending,
-            expected="no rows pending",
-            remedy=remedy,
-            rollback=RESTART,
-            brief="memory rows are waiting for a reset to be remapped",
-            explained_by=replacement_pending(gpu),
-        )
+    remapped = (gpu.remapped_rows_uncorrectable, gpu.remapped_rows_correctable)
+    counts = "{} uncorrectable, {} correctable".format(*("?" if count is None else count for count in remapped))
+    rows = "memory" if gpu.remapped_rows_pending else "no"
+    return f"{rows} rows are waiting for a reset to be remapped (remapped so far: {counts})"

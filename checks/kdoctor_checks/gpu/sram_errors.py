@@ -1,15 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import field_diagnostic, judge, readings
+from kdoctor.facts import Gpu
+from kdoctor.model import Severity
+from kdoctor_checks._gpus import field_diagnostic
+from kdoctor_checks.gpu._flags import gpu_flag
 
 
-@check("gpu.sram-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def sram_errors(gpus: Gpus) -> Iterator[Outcome]:
+@gpu_flag(
+    "gpu.sram-errors",
+    "sram_threshold_exceeded",
+    severity=Severity.ERROR,
+    expected="below the threshold",
+    remedy=lambda worn, gpus: field_diagnostic(worn, gpus, "ECC"),
+    newer=True,
+)
+def sram_errors(gpu: Gpu) -> str:
     """No GPU exceeds NVIDIA's threshold for uncorrected SRAM errors.
 
     Why: caches and registers have no spare rows. A GPU above the threshold must be replaced, and ends jobs at random
@@ -17,16 +22,5 @@ def sram_errors(gpus: Gpus) -> Iterator[Outcome]:
     Remedy: stop using the GPU and test it with NVIDIA's field diagnostic.
     Source: https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/rma-policy-thresholds-for-row-remapping.html
     """
-    judged, others = readings(gpus, "sram_threshold_exceeded", newer=True)
-    yield from others
-    worn = [gpu for gpu in judged if gpu.sram_threshold_exceeded]
-    remedy = field_diagnostic(worn, gpus, "ECC")
-    for gpu in judged:
-        relation = "above" if gpu.sram_threshold_exceeded else "below"
-        yield judge(
-            gpu.subject,
-            f"uncorrected SRAM errors are {relation} NVIDIA's threshold",
-            ok=not gpu.sram_threshold_exceeded,
-            expected="below the threshold",
-            remedy=remedy,
-        )
+    relation = "above" if gpu.sram_threshold_exceeded else "below"
+    return f"uncorrected SRAM errors are {relation} NVIDIA's threshold"

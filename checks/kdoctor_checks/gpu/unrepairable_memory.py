@@ -1,15 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import field_diagnostic, judge, readings
+from kdoctor.facts import Gpu
+from kdoctor.model import Severity
+from kdoctor_checks._gpus import field_diagnostic
+from kdoctor_checks.gpu._flags import gpu_flag
 
 
-@check("gpu.unrepairable-memory", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def unrepairable_memory(gpus: Gpus) -> Iterator[Outcome]:
+@gpu_flag(
+    "gpu.unrepairable-memory",
+    "unrepairable_memory",
+    severity=Severity.ERROR,
+    expected="no unrepairable memory",
+    remedy=lambda worn, gpus: field_diagnostic(worn, gpus, "ECC"),
+    brief=lambda _: "memory that cannot be repaired",
+    newer=True,
+)
+def unrepairable_memory(gpu: Gpu) -> str:
     """No GPU has memory that cannot be repaired.
 
     Why: newer drivers report a memory fault that neither row remapping nor a channel repair can remove. Jobs that use
@@ -19,17 +25,4 @@ def unrepairable_memory(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/nvml-api/
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
-    judged, others = readings(gpus, "unrepairable_memory", newer=True)
-    yield from others
-    worn = [gpu for gpu in judged if gpu.unrepairable_memory]
-    remedy = field_diagnostic(worn, gpus, "ECC")
-    for gpu in judged:
-        found = "memory that cannot be repaired" if gpu.unrepairable_memory else "no unrepairable memory"
-        yield judge(
-            gpu.subject,
-            found,
-            ok=not gpu.unrepairable_memory,
-            expected="no unrepairable memory",
-            remedy=remedy,
-            brief=found,
-        )
+    return "memory that cannot be repaired" if gpu.unrepairable_memory else "no unrepairable memory"

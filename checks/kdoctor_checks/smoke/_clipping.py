@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kdoctor.defects import defect
 from kdoctor.facts import SmokeCase
-from kdoctor.model import Action, Finding, Outcome, Remedy
+from kdoctor.model import Finding, Outcome
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, Comparison, finding, unknown
+from kdoctor_checks.smoke._values import remedy_of
 
-_REMEDY = Remedy(
-    summary="In jobs that clip, clip in train_step after adding up the gradients of the replicas.",
-    action=Action.CHANGE_CODE,
-    look=("kdoctor explain --reproduce clipping",),
-)
+_DEFECT = defect("smoke.clipping")
+_REMEDY = remedy_of(_DEFECT)
 
 
 def judge_clipping(compare: Comparison, case: SmokeCase, *explained_by: str) -> Outcome:
@@ -31,6 +30,6 @@ def judge_clipping(compare: Comparison, case: SmokeCase, *explained_by: str) -> 
         outcome,
         remedy=_REMEDY,
         rollback=NO_ROLLBACK,
-        brief="clips the gradient of each replica, not their sum",
+        brief=_DEFECT.brief,
         explained_by=(*outcome.explained_by, *explained_by),
     )

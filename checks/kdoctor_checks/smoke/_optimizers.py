@@ -9,24 +9,6 @@ from kdoctor.model import Evidence, Outcome
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import Comparison, Problem, unknown
 
-FAMILIES = (
-    "sgd",
-    "momentum",
-    "adam",
-    "adamw",
-    "adamax",
-    "adadelta",
-    "adagrad",
-    "rmsprop",
-    "nadam",
-    "lion",
-    "adafactor",
-    "ftrl",
-    "muon",
-    "lamb",
-)
-"""One optimizer for each class that Keras ships, and SGD with state."""
-
 _LEAST_MOVES = 100
 """Weights must move by this multiple of the tolerance, or an optimizer that does nothing would pass."""
 

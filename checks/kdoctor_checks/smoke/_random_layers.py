@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from kdoctor.defects import defect
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Action, Outcome, Remedy
+from kdoctor.model import Outcome, Remedy
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._frameworks import keras_of
-from kdoctor_checks.smoke._judging import evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._values import remedy_of
 
-REMEDY = Remedy(
-    summary="Add replica_id_in_sync_group to the seed of the layer, or train with tf_keras.",
-    action=Action.CHANGE_CODE,
-    look=("kdoctor explain --reproduce random-layers",),
-)
+DEFECT = defect("smoke.random-layers")
+REMEDY = remedy_of(DEFECT)
 """The script also has a Dropout layer that does so."""
-
-
-def judge_random_layers(
-    run: SmokeRun, names: tuple[str, ...], remedy: Remedy | str, explained_by: tuple[str, ...]
-) -> Iterator[Outcome]:
-    """Evidence for each case whose replicas drew different numbers, and the same again with the same seed."""
-    yield from judge_cases(run, names, lambda case: judge_masks(run, case, remedy, explained_by))
 
 
 def judge_masks(run: SmokeRun, case: SmokeCase, remedy: Remedy | str, explained_by: tuple[str, ...] = ()) -> Outcome:
@@ -38,7 +28,7 @@ def judge_masks(run: SmokeRun, case: SmokeCase, remedy: Remedy | str, explained_
             f"{observed} ({keras_of(run)})",
             "a different mask on each replica",
             remedy,
-            brief="draw the same numbers on every replica",
+            brief=DEFECT.brief,
             explained_by=explained_by,
         )
     repeated = case.measures.get("repeated_masks", masks)  # not measured for the alternative in Dataset.map

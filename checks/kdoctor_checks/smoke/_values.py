@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kdoctor.defects import Defect
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Action, Finding, Outcome, Remedy
 from kdoctor.text.lists import some
@@ -30,11 +31,16 @@ def judge_trained(compare: Comparison, case: SmokeCase) -> Outcome:
     return compare.wrong(case, wrong) if wrong else outcome
 
 
-def with_remedy(outcome: Outcome, remedy: str, brief: str) -> Outcome:
+def with_remedy(outcome: Outcome, remedy: Remedy, brief: str) -> Outcome:
     """A finding with the remedy for its cause, unless another Keras is the remedy."""
     if not isinstance(outcome, Finding) or outcome.remedy.commands:
         return outcome
-    return replace(outcome, remedy=Remedy(summary=remedy, action=Action.CHANGE_CODE), rollback=NO_ROLLBACK, brief=brief)
+    return replace(outcome, remedy=remedy, rollback=NO_ROLLBACK, brief=brief)
+
+
+def remedy_of(defect: Defect) -> Remedy:
+    """What a finding about the defect says to do."""
+    return Remedy(summary=defect.fix, action=Action.CHANGE_CODE, look=defect.look)
 
 
 def values_problem(case: SmokeCase) -> Problem | None:

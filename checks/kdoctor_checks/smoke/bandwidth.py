@@ -13,6 +13,7 @@ from kdoctor_checks._gpus import nvlinks
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, evidence, judge_cases, unknown
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
+from kdoctor_checks.smoke._trained import cases_of
 
 _SLOWING = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")
 """Variables that can make NCCL slow."""
@@ -67,7 +68,7 @@ def bandwidth(
             return evidence("all-reduce", observed)
         return _finding(observed, f"at least {least_share:.0%} of it", environment)
 
-    yield from judge_cases(run, ("throughput",), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.speed"), judge, replicated=False, trained=False)
 
 
 def _weakest_link(replicas: ReplicaGpus) -> _Link | str:

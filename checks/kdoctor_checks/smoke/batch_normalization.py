@@ -1,34 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor_checks.smoke._judging import (
     NONFINITE_LOSS,
-    TENSORFLOW,
-    TOLERANCE,
     Comparison,
     evidence,
-    judge_cases,
     summarize,
     unknown,
     weights_problem,
 )
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.batch-normalization",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.batch-normalization",
-)
-def batch_normalization(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.batch-normalization")
+def batch_normalization(compare: Comparison, case: SmokeCase) -> Outcome:
     """BatchNormalization stays finite and, if synchronized, matches one device.
 
     Why: without synchronization each replica normalizes its own examples. The result differs from one device, more so
@@ -37,14 +23,9 @@ def batch_normalization(
     Remedy: install a Keras that sums the moments correctly (3.10 or later); for small shares use synchronized=True.
     Source: https://keras.io/api/layers/normalization_layers/batch_normalization/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.name == "synchronized":
-            return compare.judge(case)
-        if case.weights is None or (case.weight_deviation is None and not case.weights.nonfinite):
-            return unknown(case, "its weights were not read")
-        problem = weights_problem(case.weights) or (NONFINITE_LOSS if None in case.losses else None)
-        return compare.wrong(case, problem) if problem else evidence(case, summarize(run, case))
-
-    yield from judge_cases(run, ("plain", "synchronized"), judge)
+    if case.name == "synchronized":
+        return compare.judge(case)
+    if case.weights is None or (case.weight_deviation is None and not case.weights.nonfinite):
+        return unknown(case, "its weights were not read")
+    problem = weights_problem(case.weights) or (NONFINITE_LOSS if None in case.losses else None)
+    return compare.wrong(case, problem) if problem else evidence(case, summarize(compare.run, case))

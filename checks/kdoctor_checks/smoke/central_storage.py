@@ -1,24 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, fit_unsupported, judge_cases
+from kdoctor_checks.smoke._judging import Comparison, fit_unsupported
+from kdoctor_checks.smoke._trained import trained
+
+_REMEDY = "Use MirroredStrategy, or a custom training loop."
 
 
-@check(
-    "smoke.central-storage",
-    severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.central-storage",
-)
-def central_storage(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.central-storage", severity=Severity.WARNING, mirrored=False, finished=False)
+def central_storage(compare: Comparison, case: SmokeCase) -> Outcome:
     """CentralStorageStrategy matches one device, with fit and a custom loop.
 
     Why: the strategy is experimental, and Keras 3 supports it partly. Keras 3.15.1 computes the correct weights, but
@@ -28,13 +19,7 @@ def central_storage(
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy
     Failure modes: keras3_central_storage_loss
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, mirrored=False)
-    remedy = "Use MirroredStrategy, or a custom training loop."
-
-    def judge(case: SmokeCase) -> Outcome:
-        outcome = compare.judge(case)
-        if isinstance(outcome, Evidence) or case.name != "fit":
-            return outcome
-        return fit_unsupported(run, case, "CentralStorageStrategy", remedy)
-
-    yield from judge_cases(run, ("fit", "custom-loop"), judge, trained=False)
+    outcome = compare.judge(case)
+    if isinstance(outcome, Evidence) or case.name != "fit":
+        return outcome
+    return fit_unsupported(compare.run, case, "CentralStorageStrategy", _REMEDY)

@@ -1,24 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.cross-device",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.cross-device",
-)
-def cross_device(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.cross-device")
+def cross_device(compare: Comparison, case: SmokeCase) -> Outcome:
     """MirroredStrategy matches one device with ReductionToOneDevice and with NCCL.
 
     Why: MirroredStrategy reduces gradients with NCCL on GPUs, and with copies elsewhere. If one method hangs or
@@ -31,5 +20,4 @@ def cross_device(
         https://www.tensorflow.org/api_docs/python/tf/distribute/CrossDeviceOps
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(run, ("reduction-to-one-device", "nccl"), compare.judge)
+    return compare.judge(case)

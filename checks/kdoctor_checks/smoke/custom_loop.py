@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.custom-loop", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.custom-loop"
-)
-def custom_loop(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.custom-loop")
+def custom_loop(compare: Comparison, case: SmokeCase) -> Outcome:
     """A custom training loop on all replicas matches one device.
 
     Why: a custom loop is the workaround wherever fit does not support a strategy. It relies on the optimizer to add up
@@ -22,5 +15,4 @@ def custom_loop(
     Remedy: install a Keras that combines gradients correctly across replicas (3.10 or later, or tf_keras).
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(run, ("mirrored",), compare.judge)
+    return compare.judge(case)

@@ -1,25 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
-from kdoctor_checks.smoke._optimizers import FAMILIES, judge_optimizer
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._optimizers import judge_optimizer
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.custom-loop-optimizers",
-    severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.custom-loop-optimizers",
-)
-def custom_loop_optimizers(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.custom-loop-optimizers", severity=Severity.WARNING)
+def custom_loop_optimizers(compare: Comparison, case: SmokeCase) -> Outcome:
     """Custom loops with an optimizer that is built in the scope match fit on one device.
 
     Why: strategy.run calls the optimizer once on each replica, and the optimizer adds up their gradients itself. This
@@ -29,6 +18,4 @@ def custom_loop_optimizers(
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     Failure modes: keras2_nadam_custom_loop
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    names = [f"{family}-built-in-scope" for family in FAMILIES]
-    yield from judge_cases(run, names, lambda case: judge_optimizer(compare, case))
+    return judge_optimizer(compare, case)

@@ -1,23 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
-    TOLERANCE,
     Comparison,
     brief_end,
     did_not_finish,
     evidence,
     finding,
-    judge_cases,
     unknown,
 )
+from kdoctor_checks.smoke._trained import trained
 
 _FIT = ("uneven-tail", "uneven-batch", "drop-remainder")
 _INFERENCE = ("evaluate", "predict", "validation", "padded")
@@ -35,15 +30,8 @@ _INFERENCE_REMEDY = Remedy(
 )
 
 
-@check(
-    "smoke.data-parallel-batches",
-    severity=Severity.WARNING,
-    scenario="smoke.data-parallel-batches",
-    explained_by=NO_GPU,
-)
-def data_parallel_batches(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.data-parallel-batches", severity=Severity.WARNING, requires=(), finished=False)
+def data_parallel_batches(compare: Comparison, case: SmokeCase) -> Outcome:
     """DataParallel on JAX trains, evaluates and predicts on batches that do not divide evenly.
 
     Why: JAX splits an array into equal shares. Keras 3.12 to 3.15.1 pass every batch on unchanged, so a final batch
@@ -56,14 +44,9 @@ def data_parallel_batches(
     Source: https://github.com/keras-team/keras/issues/21167
     Failure modes: jax_indivisible_batch
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return did_not_finish(run, case) if case.name in _ALTERNATIVES else _indivisible(case)
-        return compare.judge(case) if case.name in _FIT else _compared(case, tolerance)
-
-    yield from judge_cases(run, (*_FIT[:2], *_INFERENCE[:3], *_ALTERNATIVES), judge, trained=False)
+    if case.outcome != "trained":
+        return did_not_finish(compare.run, case) if case.name in _ALTERNATIVES else _indivisible(case)
+    return compare.judge(case) if case.name in _FIT else _compared(case, compare.tolerance)
 
 
 def _indivisible(case: SmokeCase) -> Outcome:

@@ -5,55 +5,23 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Finding, Outcome, Severity
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
+from kdoctor.smoke.jax_scenarios import JAX_OPTIMIZERS
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases, unknown
 from kdoctor_checks.smoke._optimizers import MOVED_LITTLE, has_moved, judge_optimizer
 from kdoctor_checks.smoke._precision import judge_precision
 from kdoctor_checks.smoke._random_layers import judge_masks
+from kdoctor_checks.smoke._trained import cases_of
 from kdoctor_checks.smoke._values import judge_trained, with_remedy
 
 _CLIPPED = ("clipnorm", "global-clipnorm", "clipvalue")
-_OPTIMIZERS = (
-    "momentum",
-    "adam",
-    "adamw",
-    "adamax",
-    "adadelta",
-    "adagrad",
-    "rmsprop",
-    "nadam",
-    "lion",
-    "adafactor",
-    "ftrl",
-    "muon",
-    "lamb",
-    "nesterov",
-    "amsgrad",
-    "centered-rmsprop",
-    "weight-decay",
-    "ema",
-    "accumulation",
-    "schedule",
-    "loss-scale",
-)
-_TRAINED = ("run-eagerly", "metrics", "metrics-of-classes", "sample-weight", "class-weight", "regularizers")
-_MODELS = (
-    "add-loss",
-    "outputs",
-    "train-step",
-    "normalization",
-    "embedding",
-    "recurrent",
-    "attention",
-    "frozen",
-    "learning-rate",
-    "best-epoch",
-    "on-batch",
-)
 _PRECISION = ("float16", "bfloat16")
-_REMEDY = "Leave out the feature in jobs over several devices, or train with another release of Keras and JAX."
+_REMEDY = Remedy(
+    summary="Leave out the feature in jobs over several devices, or train with another release of Keras and JAX.",
+    action=Action.CHANGE_CODE,
+)
 _RANDOM_REMEDY = "Augment the data before fit, or train with another release of Keras and JAX."
 
 
@@ -87,7 +55,7 @@ def data_parallel_features(
     def judge(case: SmokeCase) -> Outcome:
         if case.name == "random-layers":
             return judge_masks(run, case, _RANDOM_REMEDY)
-        if case.name in _OPTIMIZERS:
+        if case.name in JAX_OPTIMIZERS:
             outcome = judge_optimizer(compare, case)
         elif case.name in _CLIPPED:
             outcome = judge_clipping(compare, case)
@@ -106,5 +74,4 @@ def data_parallel_features(
             )
         return outcome
 
-    names = (*_CLIPPED, "steps-per-execution", *_OPTIMIZERS, *_TRAINED, "dropout", "random-layers")
-    yield from judge_cases(run, (*names, *_MODELS, *_PRECISION), judge)
+    yield from judge_cases(run, cases_of("smoke.data-parallel-features"), judge)

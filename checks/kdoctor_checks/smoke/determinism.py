@@ -9,6 +9,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 _DIFFERENCE_OF = "difference of "
 _EXPENSIVE = 1.5
@@ -35,7 +36,7 @@ def determinism(run: SmokeRun, *, tolerance: float = 0.0) -> Iterator[Outcome]:
     def judge(case: SmokeCase) -> Outcome | Iterator[Outcome]:
         return _judge_operations(case, tolerance) if case.name == "operations" else _judge_weights(case, tolerance)
 
-    yield from judge_cases(run, ("seed", "op-determinism", "operations"), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.determinism"), judge, replicated=False)
 
 
 def _judge_weights(case: SmokeCase, tolerance: float) -> Outcome:

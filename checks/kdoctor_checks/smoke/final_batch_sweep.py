@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, starves, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 
 @check(
@@ -44,4 +45,4 @@ def final_batch_sweep(run: SmokeRun) -> Iterator[Outcome]:
             return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy, brief=brief)
         return evidence(case, sizes)
 
-    yield from judge_cases(run, ("plain", "normalised", "synchronized"), judge)
+    yield from judge_cases(run, cases_of("smoke.final-batch-sweep"), judge)

@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = (
     "Use a launcher that ends all workers when one is lost (srun --kill-on-bad-exit=1, a Kubernetes Job), "
@@ -49,4 +50,4 @@ def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
         error = first.error_type or first.signal or "an exit"
         return evidence(case, f"{first.name} ended with {error} after {waited:.0f} s")
 
-    yield from judge_cases(run, ("dies", "never-comes"), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.lost-worker"), judge, replicated=False)

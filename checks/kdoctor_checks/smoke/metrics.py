@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import judge_reported, judge_trained
 
 
-@check("smoke.metrics", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.metrics")
-def metrics(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.metrics")
+def metrics(compare: Comparison, case: SmokeCase) -> Outcome:
     """Metrics that fit reports on several replicas are correct.
 
     Why: each replica counts its own examples, and the counts are added up. A metric that is summed or averaged
@@ -22,6 +17,4 @@ def metrics(
     Remedy: install Keras 3.10 or later, and look for a patched or custom metric.
     Source: https://keras.io/api/metrics/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(run, ("binary", "classes"), lambda case: judge_reported(compare, case))
-    yield from judge_cases(run, ("on-batch",), lambda case: judge_trained(compare, case))
+    return judge_trained(compare, case) if case.name == "on-batch" else judge_reported(compare, case)

@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, finding, judge_cases
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = "Remove jit_compile when training under a strategy, and create one strategy for the whole program."
 
@@ -41,4 +42,4 @@ def misuse(
             observed += f": {weights.mirrored} of {counted(weights.variables, 'variable')} are mirrored"
         return finding(case, observed, "an error", _REMEDY, brief="trains without an error")
 
-    yield from judge_cases(run, ("jit-compile", "two-strategies"), judge, refusals=refusals)
+    yield from judge_cases(run, cases_of("smoke.misuse"), judge, refusals=refusals)

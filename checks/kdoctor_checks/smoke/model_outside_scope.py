@@ -17,6 +17,7 @@ from kdoctor_checks.smoke._judging import (
     not_replicated,
     unknown,
 )
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = (
     "Create model, optimizer and metrics inside strategy.scope(), and assert that a variable has one copy per replica."
@@ -52,7 +53,7 @@ def model_outside_scope(
             return did_not_finish(run, case)
         return not_replicated(run, case) or _judge(case)
 
-    yield from judge_cases(run, ("compile-inside", "all-outside"), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.model-outside-scope"), judge, replicated=False, trained=False)
 
 
 def _judge(case: SmokeCase) -> Outcome:

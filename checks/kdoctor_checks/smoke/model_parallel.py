@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Evidence, Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import Comparison, evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 
-@check("smoke.model-parallel", severity=Severity.ERROR, scenario="smoke.model-parallel", explained_by=NO_GPU)
-def model_parallel(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.model-parallel", requires=(), mirrored=False)
+def model_parallel(compare: Comparison, case: SmokeCase) -> Outcome:
     """ModelParallel on JAX shards the model and matches one device.
 
     Why: a model is sharded because it does not fit into the memory of one device. If a layout is not applied, every
@@ -23,20 +18,15 @@ def model_parallel(
     Remedy: check variable.value.sharding of every variable, and the paths that the layout map should match.
     Source: https://keras.io/guides/distribution/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, mirrored=False)
-
-    def judge(case: SmokeCase) -> Outcome:
-        problem = _sharding_problem(case)
-        if problem:
-            return problem
-        outcome = compare.judge(case)
-        if not isinstance(outcome, Evidence):
-            return outcome
-        share = case.measures.get("largest share")
-        largest = f"{share:.0%} of the weights' bytes on the fullest device; " if share is not None else ""
-        return evidence(case, f"sharded, {largest}{outcome.observed}")
-
-    yield from judge_cases(run, ("model-axis", "data-and-model"), judge)
+    problem = _sharding_problem(case)
+    if problem:
+        return problem
+    outcome = compare.judge(case)
+    if not isinstance(outcome, Evidence):
+        return outcome
+    share = case.measures.get("largest share")
+    largest = f"{share:.0%} of the weights' bytes on the fullest device; " if share is not None else ""
+    return evidence(case, f"sharded, {largest}{outcome.observed}")
 
 
 def _sharding_problem(case: SmokeCase) -> Outcome | None:

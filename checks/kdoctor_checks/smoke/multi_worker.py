@@ -1,32 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
-    TOLERANCE,
     Comparison,
     bit_equal,
-    judge_cases,
 )
+from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._workers import judge_workers
 
 
-@check(
-    "smoke.multi-worker",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.multi-worker",
-)
-def multi_worker(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.multi-worker", replicated=False)
+def multi_worker(compare: Comparison, case: SmokeCase) -> Outcome:
     """Several worker processes train together and match one device.
 
     Why: MultiWorkerMirroredStrategy is how a job spans machines. Real processes that connect over 127.0.0.1 show that
@@ -36,13 +22,9 @@ def multi_worker(
     a TensorFlow with broken collectives.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        return judge_workers(compare, case, compare.judge(case))
-
-    yield from judge_cases(run, ("custom-loop",), judge, replicated=False)
-    yield from judge_cases(run, ("chief-saves",), _judge_saved, replicated=False)
+    if case.name == "chief-saves":
+        return _judge_saved(case)
+    return judge_workers(compare, case, compare.judge(case))
 
 
 def _judge_saved(case: SmokeCase) -> Outcome:

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
-from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, TOLERANCE, Comparison, judge_cases, unknown
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, Comparison, unknown
 from kdoctor_checks.smoke._optimizers import judge_optimizer
 from kdoctor_checks.smoke._random_layers import REMEDY, judge_masks
+from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import values_problem
 from kdoctor_checks.smoke._workers import judge_workers
 
@@ -34,16 +32,8 @@ _SEED = replace(
 )
 
 
-@check(
-    "smoke.multi-worker-features",
-    severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.multi-worker-features",
-)
-def multi_worker_features(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.multi-worker-features", severity=Severity.WARNING, replicated=False)
+def multi_worker_features(compare: Comparison, case: SmokeCase) -> Outcome:
     """Optimizers, metrics, clipping and Dropout in a custom loop over two workers match one device.
 
     Why: Keras 3 clips the gradient of each worker before they are added up, and draws the same Dropout masks on all
@@ -56,26 +46,20 @@ def multi_worker_features(
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
     Failure modes: keras3_clips_each_replica, keras3_equal_masks
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.name in _MASKS:
-            return judge_masks(run, case, _SEED, ("smoke.random-layers",))
-        if case.name in _CLIPPED:
-            outcome, remedy = judge_clipping(compare, case, "smoke.clipping"), _CLIP
-        elif case.name in _OPTIMIZERS:
-            outcome, remedy = judge_optimizer(compare, case), _BUILD
-        else:
-            outcome, remedy = compare.judge(case), None
-        outcome = judge_workers(compare, case, outcome)
-        if isinstance(outcome, Finding):
-            return replace(outcome, remedy=remedy) if remedy and not outcome.remedy.commands else outcome
-        wrong = values_problem(case)
-        if wrong:
-            return replace(compare.wrong(case, wrong), rollback=NO_ROLLBACK)
-        if isinstance(outcome, Evidence) and not _METRICS.get(case.name, set()) <= case.measures.keys():
-            return unknown(case, "its metrics were not compared with one device")
-        return outcome
-
-    names = (*_OPTIMIZERS, "metrics-of-classes", *_CLIPPED, *_MASKS)
-    yield from judge_cases(run, names, judge, replicated=False)
+    if case.name in _MASKS:
+        return judge_masks(compare.run, case, _SEED, ("smoke.random-layers",))
+    if case.name in _CLIPPED:
+        outcome, remedy = judge_clipping(compare, case, "smoke.clipping"), _CLIP
+    elif case.name in _OPTIMIZERS:
+        outcome, remedy = judge_optimizer(compare, case), _BUILD
+    else:
+        outcome, remedy = compare.judge(case), None
+    outcome = judge_workers(compare, case, outcome)
+    if isinstance(outcome, Finding):
+        return replace(outcome, remedy=remedy) if remedy and not outcome.remedy.commands else outcome
+    wrong = values_problem(case)
+    if wrong:
+        return replace(compare.wrong(case, wrong), rollback=NO_ROLLBACK)
+    if isinstance(outcome, Evidence) and not _METRICS.get(case.name, set()) <= case.measures.keys():
+        return unknown(case, "its metrics were not compared with one device")
+    return outcome

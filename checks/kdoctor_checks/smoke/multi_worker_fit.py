@@ -16,6 +16,7 @@ from kdoctor_checks.smoke._judging import (
     losses_match,
     summarize,
 )
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = (
     "Use tf_keras (pip install tf-keras; export TF_USE_LEGACY_KERAS=1), a custom training loop, or Keras 3 on JAX "
@@ -51,4 +52,4 @@ def multi_worker_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator
             return evidence(case, summarize(run, case))
         return fit_unsupported(run, case, "MultiWorkerMirroredStrategy", _REMEDY)
 
-    yield from judge_cases(run, ("fit",), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.multi-worker-fit"), judge, replicated=False, trained=False)

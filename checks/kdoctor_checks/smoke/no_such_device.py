@@ -9,6 +9,7 @@ from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = "Take the devices from tf.config.list_logical_devices('GPU'), or name none."
 
@@ -42,4 +43,4 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
         brief = "waits forever for a device that does not exist" if process.outcome == "timed-out" else ""
         return finding(case, observed, "an error", _REMEDY, brief=brief)
 
-    yield from judge_cases(run, ("no-such-device",), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.no-such-device"), judge, replicated=False)

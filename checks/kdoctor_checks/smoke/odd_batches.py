@@ -1,32 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
     Comparison,
     Problem,
     evidence,
     finding,
-    judge_cases,
     loss_falls,
     summarize,
     unknown,
     weights_problem,
 )
+from kdoctor_checks.smoke._trained import trained
 
 _NO_FALL = Problem("the loss does not fall", "the loss does not fall", "weights")
 
 
-@check(
-    "smoke.odd-batches", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.odd-batches"
-)
-def odd_batches(run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable) -> Iterator[Outcome]:
+@trained("smoke.odd-batches", tolerance=None)
+def odd_batches(compare: Comparison, case: SmokeCase) -> Outcome:
     """Datasets of unknown size train, and batches are split among the replicas.
 
     Why: generators have no known size, and their last batch is whatever remains. Every replica gets examples here, so
@@ -35,17 +28,12 @@ def odd_batches(run: SmokeRun, target: Target | Unavailable, packages: Packages 
     Remedy: multiply the batch size by strategy.num_replicas_in_sync, and drop the remainder.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
-    compare = Comparison(run=run, target=target, packages=packages)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.weights is None or not case.losses:
-            return unknown(case, "its weights or its losses were not read")
-        problem = weights_problem(case.weights) or (None if loss_falls(case) else _NO_FALL)
-        if problem:
-            return compare.wrong(case, problem)
-        return _judge_shares(case) if case.name == "per-replica-batch" else evidence(case, summarize(run, case))
-
-    yield from judge_cases(run, ("unknown-size", "per-replica-batch"), judge)
+    if case.weights is None or not case.losses:
+        return unknown(case, "its weights or its losses were not read")
+    problem = weights_problem(case.weights) or (None if loss_falls(case) else _NO_FALL)
+    if problem:
+        return compare.wrong(case, problem)
+    return _judge_shares(case) if case.name == "per-replica-batch" else evidence(case, summarize(compare.run, case))
 
 
 def _judge_shares(case: SmokeCase) -> Outcome:

@@ -1,27 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor_checks.smoke._judging import Comparison
 from kdoctor_checks.smoke._optimizers import judge_optimizer
+from kdoctor_checks.smoke._trained import trained
 
-_CASES = ("weight-decay", "ema", "exponential-decay", "piecewise-decay", "cosine-decay", "loss-scale")
 
-
-@check(
-    "smoke.optimizer-options",
-    severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.optimizer-options",
-)
-def optimizer_options(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.optimizer-options", severity=Severity.WARNING)
+def optimizer_options(compare: Comparison, case: SmokeCase) -> Outcome:
     """Weight decay, moving averages, learning-rate schedules and loss scales act as on one device.
 
     Why: weight decay and averages change the weights in addition to the gradient, and a schedule counts steps. Done
@@ -30,5 +17,4 @@ def optimizer_options(
     Remedy: leave out the option, or train with another release of Keras.
     Source: https://keras.io/api/optimizers/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(run, _CASES, lambda case: judge_optimizer(compare, case))
+    return judge_optimizer(compare, case)

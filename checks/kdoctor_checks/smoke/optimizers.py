@@ -1,23 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
-from kdoctor_checks.smoke._optimizers import FAMILIES, judge_optimizer
-
-_CASES = (*FAMILIES, "nesterov", "amsgrad", "centered-rmsprop", "several-optimizers", "schedule-free-adamw")
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._optimizers import judge_optimizer
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.optimizers", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.optimizers"
-)
-def optimizers(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.optimizers", severity=Severity.WARNING)
+def optimizers(compare: Comparison, case: SmokeCase) -> Outcome:
     """Every optimizer of Keras trains as on one device.
 
     Why: an optimizer whose variables differ between the replicas, or that takes the gradient of one replica for that of
@@ -27,5 +18,4 @@ def optimizers(
     Remedy: train with an optimizer that passes, or with another release of Keras.
     Source: https://keras.io/api/optimizers/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(run, _CASES, lambda case: judge_optimizer(compare, case))
+    return judge_optimizer(compare, case)

@@ -9,7 +9,8 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._frameworks import keras_of
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._random_layers import REMEDY
+from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
+from kdoctor_checks.smoke._trained import cases_of
 
 
 @check(
@@ -42,7 +43,7 @@ def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
                 f"{some(alike, 6)} ({keras_of(run)})",
                 "different random numbers on each replica",
                 REMEDY,
-                brief="draw the same numbers on every replica",
+                brief=DEFECT.brief,
                 explained_by=("job.random-layers", "smoke.random-layers"),
             )
         changing = [name for name, same in repeats.items() if not same]
@@ -52,7 +53,7 @@ def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
             return finding(case, observed, "a seed repeats the numbers", remedy, brief="a seed does not repeat numbers")
         return evidence(case, f"different numbers on each replica, repeated by a seed: {', '.join(equal)}")
 
-    yield from judge_cases(run, ("noise", "augmentation", "colors", "seed-per-replica"), judge)
+    yield from judge_cases(run, cases_of("smoke.other-random-layers"), judge)
 
 
 def _starting(case: SmokeCase, prefix: str) -> dict[str, float | None]:

@@ -20,9 +20,8 @@ from kdoctor_checks.smoke._judging import (
     weights_differ,
     weights_problem,
 )
+from kdoctor_checks.smoke._trained import cases_of
 
-_PARTS = ("model", "optimizer", "metric", "compile", "loaded-model")
-_CASES = tuple(f"{part}-{optimizer}" for part in _PARTS for optimizer in ("sgd", "adam"))
 _REMEDY = "Create model, optimizer and metrics, and load models, inside strategy.scope()."
 
 
@@ -49,7 +48,9 @@ def outside_scope(
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope, optimizer_outside_scope
     """
-    yield from judge_cases(run, _CASES, lambda case: _judge_trained(case, tolerance), refusals=refusals)
+    yield from judge_cases(
+        run, cases_of("smoke.outside-scope"), lambda case: _judge_trained(case, tolerance), refusals=refusals
+    )
 
 
 def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:

@@ -23,6 +23,7 @@ from kdoctor_checks.smoke._judging import (
     weights_problem,
 )
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
+from kdoctor_checks.smoke._trained import cases_of
 
 _MIN_COMPARED = 2
 """Other pairs of its topology level that a pair needs to be called slow."""
@@ -50,7 +51,7 @@ def pairs(
         if case.outcome == "trained" or any(pair.outcome != "not-tested" for pair in case.pairs):
             yield from _PairsJudge(run, case, replica_gpus(case, gpus), tolerance, slowest_share).outcomes()
 
-    yield from judge_cases(run, ("alone",), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.pairs"), judge, replicated=False, trained=False)
 
 
 class _PairsJudge:

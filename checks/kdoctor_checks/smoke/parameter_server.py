@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, loss_falls, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 
 @check(
@@ -40,4 +41,4 @@ def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
             return finding(case, observed, expected, remedy, brief=brief)
         return evidence(case, f"{case.measures.get('workers') or 0:.0f} workers; {losses}")
 
-    yield from judge_cases(run, ("custom-loop",), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.parameter-server"), judge, replicated=False)

@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, fit_unsupported, judge_cases, loss_falls
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = (
     "Use tf_keras (pip install tf-keras; export TF_USE_LEGACY_KERAS=1), or ClusterCoordinator.schedule in a custom "
@@ -39,4 +40,4 @@ def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
             return evidence(case, f"losses {format_losses(case.losses)}")
         return fit_unsupported(run, case, "ParameterServerStrategy", _REMEDY)
 
-    yield from judge_cases(run, ("fit",), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.parameter-server-fit"), judge, replicated=False, trained=False)

@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, bit_equal, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = "Save weights that were read from one replica instead, and compare them after loading."
 
@@ -30,7 +31,7 @@ def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
     def judge(case: SmokeCase) -> Outcome:
         return _judge_resumed(case, tolerance) if case.name == "backup-and-restore" else _judge_loaded(case)
 
-    yield from judge_cases(run, ("model-file", "weights-file", "backup-and-restore"), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.persistence"), judge, replicated=False)
 
 
 def _judge_loaded(case: SmokeCase) -> Outcome:

@@ -9,6 +9,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, judge_cases, unknown
+from kdoctor_checks.smoke._trained import cases_of
 
 _RATE = re.compile(r"per_s (\d+)")
 
@@ -40,7 +41,7 @@ def speed(run: SmokeRun) -> Iterator[Outcome]:
         if pipeline is not None:
             yield evidence("input pipeline", _input(pipeline, rates[max(rates)]))
 
-    yield from judge_cases(run, ("throughput",), judge, replicated=False)
+    yield from judge_cases(run, cases_of("smoke.speed"), judge, replicated=False)
 
 
 def _throughput(case: SmokeCase, rates: dict[int, float], replicas: int, rate: float) -> str:

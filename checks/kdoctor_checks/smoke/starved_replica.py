@@ -18,6 +18,7 @@ from kdoctor_checks.smoke._judging import (
     starves,
     unknown,
 )
+from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = (
     "Use dataset.batch(n, drop_remainder=True), BatchNormalization(synchronized=True), or repeat() with "
@@ -51,7 +52,7 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
             return finding(case, describe_end(case), "finite weights", _REMEDY, brief=brief_end(case))
         return not_replicated(run, case) or _judge_trained(run, case)
 
-    yield from judge_cases(run, ("starved-tail",), judge, replicated=False, trained=False)
+    yield from judge_cases(run, cases_of("smoke.starved-replica"), judge, replicated=False, trained=False)
 
 
 def _judge_trained(run: SmokeRun, case: SmokeCase) -> Outcome:

@@ -1,22 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.model import Evidence, Outcome
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
-    TOLERANCE,
     Comparison,
     did_not_finish,
     evidence,
     finding,
-    judge_cases,
     unknown,
     weights_problem,
 )
+from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import judge_trained
 
 _COMPARED = ("ddp", "adam", "nesterov", "clipping", "keras-adam", "keras-clipping", "accumulation", "layers")
@@ -27,10 +24,8 @@ _SEED_REMEDY = "Add the rank to the seed of random layers, and use another relea
 _LOST_REMEDY = "Set a deadline for the job, such as the timeout of init_process_group."
 
 
-@check("smoke.torch-data-parallel", severity=Severity.ERROR, scenario="smoke.torch-data-parallel")
-def torch_data_parallel(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.torch-data-parallel", requires=(), explained_by=(), finished=False)
+def torch_data_parallel(compare: Comparison, case: SmokeCase) -> Outcome:
     """Keras on torch in DistributedDataParallel matches one device.
 
     Why: the guide of Keras for several GPUs with torch wraps the model in DistributedDataParallel, which averages the
@@ -45,24 +40,17 @@ def torch_data_parallel(
     Remedy: install compatible versions of Keras and torch.
     Source: https://keras.io/guides/distributed_training_with_torch/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.name == "model-built-late":
-            return _refused(run, case)
-        if case.name == "lost-rank":
-            return _lost(case)
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
-        if case.name == "dropout":
-            return _masks(case)
-        if case.name == "metrics-of-classes":
-            return _metrics(compare, case)
-        return compare.judge(case) if case.name in _COMPARED else _finite(compare, case)
-
-    refused = ("model-built-late", "lost-rank")
-    names = (*_COMPARED, "metrics-of-classes", "dropout", "batch-normalization", "uneven-tail", *refused)
-    yield from judge_cases(run, names, judge, trained=False)
+    if case.name == "model-built-late":
+        return _refused(compare.run, case)
+    if case.name == "lost-rank":
+        return _lost(case)
+    if case.outcome != "trained":
+        return did_not_finish(compare.run, case)
+    if case.name == "dropout":
+        return _masks(case)
+    if case.name == "metrics-of-classes":
+        return _metrics(compare, case)
+    return compare.judge(case) if case.name in _COMPARED else _finite(compare, case)
 
 
 def _finite(compare: Comparison, case: SmokeCase) -> Outcome:

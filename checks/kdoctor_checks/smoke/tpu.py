@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, judge_cases
+from kdoctor_checks.smoke._judging import Comparison
+from kdoctor_checks.smoke._trained import trained
 
 
-@check("smoke.tpu", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.tpu")
-def tpu(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = 0.02
-) -> Iterator[Outcome]:
+@trained("smoke.tpu", severity=Severity.WARNING, tolerance=0.02, mirrored=False, replicated=False)
+def tpu(compare: Comparison, case: SmokeCase) -> Outcome:
     """A custom loop under TPUStrategy comes close to the CPU's weights.
 
     Why: the TPU multiplies in bfloat16, so the comparison is coarse (``tolerance``). Skipped if TensorFlow
@@ -20,7 +17,4 @@ def tpu(
     Remedy: check the TPU runtime and the version of libtpu.
     Source: https://www.tensorflow.org/guide/tpu
     """
-    compare = Comparison(
-        run=run, target=target, packages=packages, tolerance=tolerance, loss_tolerance=tolerance, mirrored=False
-    )
-    yield from judge_cases(run, ("custom-loop",), compare.judge, replicated=False)
+    return replace(compare, loss_tolerance=compare.tolerance).judge(case)

@@ -1,37 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Action, Outcome, Remedy, Severity
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.model import Action, Outcome, Remedy
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU, of_losses
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._frameworks import framework_and_version, this_keras
 from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
-    TOLERANCE,
     Comparison,
     evidence,
     finding,
-    judge_cases,
     not_replicated,
     unknown,
     weights_differ,
 )
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.uneven-final-batch",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.uneven-final-batch",
-)
-def uneven_final_batch(
-    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
-) -> Iterator[Outcome]:
+@trained("smoke.uneven-final-batch", replicated=False)
+def uneven_final_batch(compare: Comparison, case: SmokeCase) -> Outcome:
     """Uneven final batches keep weights finite, and dropping them matches one device.
 
     Why: few datasets divide evenly. An uneven final batch that feeds every replica slightly biases its step, because
@@ -42,13 +29,7 @@ def uneven_final_batch(
         https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#experimental_distribute_dataset
         https://www.tensorflow.org/tutorials/distribute/input
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
-    yield from judge_cases(
-        run,
-        ("fed-tail", "guarded"),
-        lambda case: not_replicated(run, case) or _judge(run, case, compare),
-        replicated=False,
-    )
+    return not_replicated(compare.run, case) or _judge(compare.run, case, compare)
 
 
 def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:

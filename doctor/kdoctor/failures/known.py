@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kdoctor.defects import ENTRY_POINTS, Defect
 from kdoctor.errors import UsageError
 
-ENTRY_POINTS = "kdoctor.failures"
-"""The group of entry points for packages with lists of failures."""
 _SCRIPT = ".py.txt"
 
 Kind = Literal["registration", "crash", "hang", "silent", "slow", "harmless"]
@@ -80,6 +79,8 @@ class KnownFailure(_Part):
     """Rules of the linter that find it in a script."""
     reproduce: list[str] = []
     """Scripts of ``kdoctor explain --reproduce`` that show it."""
+    defects: list[Defect] = []
+    """The checks of trainings that it spoils, if it is a defect of Keras."""
     not_before_the_job: str | None = None
     """Why no check detects it before the job."""
     examples: list[Example] = []

@@ -1,4 +1,7 @@
-"""The checks of a package that has one check per file: ``<family>/<slug>.py``."""
+"""The checks of a package that has one check per file: ``<family>/<slug>.py``.
+
+A tuple ``CHECKS`` has those of a file that differ only in data.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ def collect(package: ModuleType) -> tuple[Check, ...]:
     """All checks of a package with that layout. Modules whose names begin with ``_`` are helpers.
 
     Raises:
-        CheckDefinitionError: a module does not have exactly one check, or the check belongs in another file.
+        CheckDefinitionError: a module has neither ``CHECKS`` nor exactly one check, or a check belongs in another file.
     """
-    found = [_only_check(module, path) for module, path in _modules(package)]
+    found = [check for module, path in _modules(package) for check in _checks_of(module, path)]
     return tuple(sorted(found, key=lambda check: (family_order(check.family), check.id)))
 
 
@@ -30,6 +33,15 @@ def _modules(package: ModuleType) -> Iterator[tuple[ModuleType, str]]:
         for module in pkgutil.iter_modules(folder.__path__):
             if not module.name.startswith("_"):
                 yield importlib.import_module(f"{folder.__name__}.{module.name}"), f"{family.name}/{module.name}.py"
+
+
+def _checks_of(module: ModuleType, path: str) -> tuple[Check, ...]:
+    """The only check of a module, or those in its tuple ``CHECKS``."""
+    records: tuple[Check, ...] | None = getattr(module, "CHECKS", None)
+    for check in records or ():
+        if check.family != path.partition("/")[0]:
+            raise CheckDefinitionError(f"{path}: the check {check.id} belongs in the folder {check.family}")
+    return (_only_check(module, path),) if records is None else records
 
 
 def _only_check(module: ModuleType, path: str) -> Check:

@@ -26,7 +26,7 @@ SCENARIOS = (
         expect="A final batch that feeds every replica keeps the weights finite. With drop_remainder=True the weights "
         "match one device. A final batch that leaves a replica empty may turn the weights of a model with "
         "BatchNormalization into NaN; the result is reported.",
-        cases=("fed-tail", "starved-tail", "guarded"),
+        cases={"smoke.uneven-final-batch": ("fed-tail", "guarded"), "smoke.starved-replica": ("starved-tail",)},
         typical_s=5.0,
     ),
     _scenario(
@@ -59,7 +59,10 @@ SCENARIOS = (
         title="MirroredStrategy with each of its cross_device_ops",
         expect="ReductionToOneDevice and, on GPUs, NcclAllReduce match one device. So does HierarchicalCopyAllReduce "
         "on an even number of replicas; on an odd number the result is reported.",
-        cases=("hierarchical-copy", "reduction-to-one-device", "nccl"),
+        cases={
+            "smoke.hierarchical-copy": ("hierarchical-copy",),
+            "smoke.cross-device": ("reduction-to-one-device", "nccl"),
+        },
         typical_s=3.5,
     ),
     _scenario(
@@ -77,7 +80,7 @@ SCENARIOS = (
         expect="Workers that connect over 127.0.0.1 train a custom loop to the weights of one device, and report the "
         "same losses. The chief saves the weights that every worker holds. Model.fit does the same where Keras "
         "supports it; Keras 3 on TensorFlow does not.",
-        cases=("fit", "custom-loop", "chief-saves"),
+        cases={"smoke.multi-worker-fit": ("fit",), "smoke.multi-worker": ("custom-loop", "chief-saves")},
         typical_s=5.0,
     ),
     _scenario(
@@ -118,7 +121,7 @@ SCENARIOS = (
         expect="A dataset of unknown size trains without drop_remainder. Every batch is split among the replicas, even "
         "one meant for each replica. A first batch that does not divide, and a dataset smaller than the number of "
         "replicas, raise in Keras 3; the result is reported.",
-        cases=("fewer-than-replicas", "first-batch-uneven", "unknown-size", "per-replica-batch"),
+        cases=("unknown-size", "per-replica-batch"),
         typical_s=5.0,
     ),
     _scenario(
@@ -136,7 +139,7 @@ SCENARIOS = (
         title="Optimizers, metrics and callbacks with state",
         expect="Adam, momentum, a metric and a callback have the same state as on one device, and count every step "
         "once. So does gradient accumulation, where Keras supports it on several replicas.",
-        cases=("adam", "momentum", "accumulation"),
+        cases=("adam", "momentum"),
         typical_s=5.0,
     ),
     *FEATURES,
@@ -178,7 +181,7 @@ SCENARIOS = (
         title="ParameterServerStrategy with several processes on this machine",
         expect="A coordinator, a parameter server and two workers train with a custom loop: the loss falls and the "
         "weights stay finite. Model.fit does the same where Keras supports it; Keras 3 on TensorFlow does not.",
-        cases=("fit", "custom-loop"),
+        cases={"smoke.parameter-server-fit": ("fit",), "smoke.parameter-server": ("custom-loop",)},
         typical_s=4.0,
     ),
     _scenario(
@@ -229,7 +232,7 @@ SCENARIOS = (
         title="XLA on several replicas, a missing device, two strategies",
         expect="jit_compile=True on several replicas, and a model used in two strategies, raise. A device that does "
         "not exist should raise too; whether it does, or waits forever, is reported.",
-        cases=("jit-compile", "no-such-device", "two-strategies"),
+        cases={"smoke.misuse": ("jit-compile", "two-strategies"), "smoke.no-such-device": ("no-such-device",)},
         typical_s=17.0,
     ),
     _scenario(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from kdoctor.defects import load_defects
 from kdoctor.probes.process.launch import target_folder
 from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, Tier
 
@@ -17,7 +19,7 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     *,
     title: str,
     expect: str,
-    cases: tuple[str, ...],
+    cases: tuple[str, ...] | Mapping[str, tuple[str, ...]],
     typical_s: float,
     kind: ScenarioKind = "baseline",
     tier: Tier = "standard",
@@ -29,7 +31,15 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     folder: Path | None = None,
     asked_by: str = "",
 ) -> Scenario:
-    """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin."""
+    """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin.
+
+    ``cases`` are judged by the check with the scenario's id, or by the checks that a mapping names. Those of the known
+    defects that this scenario trains are added to them.
+    """
+    judged_by = cases if isinstance(cases, Mapping) else {id: cases}
+    named = [case for own in judged_by.values() for case in own]
+    for defect in load_defects().values():
+        named += [*defect.cases, *defect.alternatives] if defect.scenario == id else []
     program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
     return Scenario(
         id=id,
@@ -38,7 +48,8 @@ def define(  # noqa: PLR0913 - the fields of a scenario
         title=title,
         expect=expect,
         program=(folder or target_folder() / "scenarios") / program,
-        cases=cases,
+        cases=tuple(dict.fromkeys(named)),
+        judged_by=judged_by,
         deadline_s=deadline_s,
         tier=tier,
         strategy=strategy,

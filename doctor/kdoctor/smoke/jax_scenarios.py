@@ -7,6 +7,19 @@ from kdoctor.smoke.feature_scenarios import OPTIMIZERS
 
 SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
 
+JAX_OPTIMIZERS = (
+    *(name for name in OPTIMIZERS if name != "sgd"),
+    "nesterov",
+    "amsgrad",
+    "centered-rmsprop",
+    "weight-decay",
+    "ema",
+    "accumulation",
+    "schedule",
+    "loss-scale",
+)
+"""The cases that compare an optimizer's variables, too."""
+
 ON_JAX = (
     define(
         "smoke.data-parallel",
@@ -46,15 +59,7 @@ ON_JAX = (
             "global-clipnorm",
             "clipvalue",
             "steps-per-execution",
-            *(name for name in OPTIMIZERS if name != "sgd"),
-            "nesterov",
-            "amsgrad",
-            "centered-rmsprop",
-            "weight-decay",
-            "ema",
-            "accumulation",
-            "schedule",
-            "loss-scale",
+            *JAX_OPTIMIZERS,
             "run-eagerly",
             "metrics",
             "metrics-of-classes",

@@ -21,7 +21,7 @@ MODELS = (
         expect="Loss and metric of evaluate and of validation are those that NumPy computes for all examples. predict "
         "returns one prediction for each example, in order. What Keras 3 does in predict_on_batch, and with a first "
         "batch that does not divide, is reported.",
-        cases=("evaluate", "predict", "validation", "predict-on-batch", "first-batch-uneven"),
+        cases=("evaluate", "predict", "validation"),
         typical_s=6.0,
     ),
     define(
@@ -31,19 +31,7 @@ MODELS = (
         expect="Sample and class weights, regularizers, several outputs, a custom train_step and eager steps match one "
         "device. What Keras does with a loss of one number for the batch, with masked tokens, and with the loss of the "
         "guide's train_step is reported, and so is the working alternative to each.",
-        cases=(
-            "sample-weight",
-            "class-weight",
-            "regularizers",
-            "outputs",
-            "run-eagerly",
-            "train-step",
-            "train-step-of-guide",
-            "scalar-loss",
-            "scalar-loss-repeated",
-            "masked-loss",
-            "token-weights",
-        ),
+        cases=("sample-weight", "class-weight", "regularizers", "outputs", "run-eagerly", "train-step"),
         typical_s=16.0,
     ),
     define(

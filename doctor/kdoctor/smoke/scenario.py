@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -50,10 +51,13 @@ class Scenario:
     expect: str
     """The expected outcome as text; a checklist may override it."""
     program: Path
-    """A Python file that defines ``CASES``: case name to a function that takes the case's context.
-    It runs in the target interpreter, with the standard library, its framework and ``kdoctor_target``."""
+    """A Python file with a function for each case, which takes the case's context. The function has the name of the
+    case with underscores, or is in a dictionary ``CASES`` by the name of the case. The file runs in the target
+    interpreter, with the standard library, its framework and ``kdoctor_target``."""
     cases: tuple[str, ...]
     """Names of the cases, in order."""
+    judged_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """The cases that each check judges, by the check's id."""
     deadline_s: float
     """Seconds for each case, after the import of the framework."""
     tier: Tier = "standard"

@@ -39,6 +39,3 @@ def custom_loop(case: Case) -> None:
     case.measure({"wrong values": wrong_values(strategy, size)})
     case.measure({"all_reduce_gbs": bytes_per_s(strategy, size) / 1e9})
     time.sleep(LINGER_S)
-
-
-CASES = {"custom-loop": custom_loop}

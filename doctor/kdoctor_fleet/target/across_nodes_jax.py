@@ -71,6 +71,3 @@ def _inspect(case: Case, model: Any, reference: Reference) -> None:
             np.max([np.max(np.abs(copy - two)) for own, two in zip(copies, reference.weights) for copy in own])
         ),
     )
-
-
-CASES = {"data-parallel": data_parallel}

@@ -37,6 +37,3 @@ def own_model(case: Case) -> None:
         fit_arguments=fit_arguments,
     )
     job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
-
-
-CASES = {"own-model": own_model}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled, Trace
@@ -69,6 +70,6 @@ with strategy.scope():
     model = Clipping(inputs, keras.layers.Dense(10)(inputs))
     model.compile(optimizer=keras.optimizers.Adam(), loss="mse")
 """,
-    sources=("https://keras.io/api/optimizers/", SOURCE_FROM_OLDEST),
+    sources=(*defect("smoke.clipping").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
@@ -45,6 +46,6 @@ with strategy.scope():
     optimizer = keras.optimizers.Adam(use_ema=True)
     model.compile(optimizer=optimizer, loss="mse")
 """,
-    sources=("https://keras.io/api/optimizers/", SOURCE),
+    sources=(*defect("smoke.ema-overwrite").source, SOURCE),
     judge=_judge,
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
@@ -55,6 +56,6 @@ reported.""",
     fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
     bad=_BAD,
     good=_BAD.replace("Adam()\n", "Adam()\n    optimizer.build(model.trainable_variables)\n"),
-    sources=("https://github.com/keras-team/keras/issues/23085", SOURCE),
+    sources=(*defect("smoke.optimizer-built-late").source, SOURCE),
     judge=_judge,
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
@@ -43,6 +44,6 @@ with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10)])
 predictions = model.predict(images)
 """,
-    sources=("https://keras.io/api/models/model_training_apis/", SOURCE),
+    sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,
 )

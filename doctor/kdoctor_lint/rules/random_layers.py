@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor.text.lists import counted
 from kdoctor_lint.flow.trace import Trace
@@ -56,6 +57,6 @@ with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(64), ReplicaDropout(0.5), keras.layers.Dense(1)])
     model.compile(optimizer="adam", loss="mse")
 """,
-    sources=("https://keras.io/api/random/seed_generator/", SOURCE_FROM_OLDEST),
+    sources=(*defect("smoke.random-layers").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
@@ -41,6 +42,6 @@ with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10)])
     model.compile(optimizer="adam", loss="mse")
 """,
-    sources=("https://keras.io/api/models/model_training_apis/", SOURCE),
+    sources=(*defect("smoke.steps-per-execution").source, SOURCE),
     judge=_judge,
 )

@@ -9,7 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, Callable, Dict
+from typing import IO, Any, Callable, Dict, Optional
 
 from kdoctor_target.runner.case import Case, NotHere
 from kdoctor_target.runner.case_files import CaseFiles, write_stacks_to
@@ -44,7 +44,7 @@ def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
             reason = reason_missing(settings.get("framework", "tensorflow"))
             if reason:
                 case.skip(reason)
-            _function(job)(case)
+            case_function(_load(job["program"]), job["case"])(case)
             end: Facts = {"outcome": "trained"}
         except NotHere as skipped:
             end = {"outcome": "skipped", "skip_reason": str(skipped)}
@@ -70,16 +70,17 @@ def _case(events: IO[str], job: Facts, settings: Settings, files: CaseFiles) -> 
     )
 
 
-def _function(job: Facts) -> Callable[[Case], None]:
-    """The case's function in its scenario's program.
+def case_function(program: ModuleType, case: str) -> Callable[[Case], None]:
+    """The function of a case in a scenario's program: in ``CASES``, or with the name of the case.
 
     Raises:
-        LookupError: the program has no such case. Errors of loading the program are raised, too.
+        LookupError: the program has no such case.
     """
-    cases = getattr(_load(job["program"]), "CASES", None)
-    if not isinstance(cases, dict) or job["case"] not in cases:
-        raise LookupError(f"{job['program']} defines no case {job['case']!r} in CASES")
-    function: Callable[[Case], None] = cases[job["case"]]
+    cases = getattr(program, "CASES", {})
+    found = cases.get(case) if isinstance(cases, dict) else None
+    function: Optional[Callable[[Case], None]] = found or getattr(program, case.replace("-", "_"), None)
+    if function is None:
+        raise LookupError(f"{program.__file__} defines no case {case!r}")
     return function
 
 

@@ -33,6 +33,3 @@ def _compare_with_numpy(case: Case, strategy: Any) -> None:
     case.measure({"numpy": 1})
     train(case, model, batches)
     inspect_weights(case, strategy, model, reference)
-
-
-CASES = {"mirrored": mirrored}

@@ -54,6 +54,3 @@ def best_epoch(case: Case) -> None:
         return {**history, **{name: [float(value)] for name, value in chosen.items()}}
 
     compare(case, Job(fit=train))
-
-
-CASES = {"learning-rate": learning_rate, "best-epoch": best_epoch}

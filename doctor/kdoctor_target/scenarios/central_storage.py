@@ -28,6 +28,3 @@ def _strategy(case: Case) -> Any:
     strategy = tf.distribute.experimental.CentralStorageStrategy(devices, home)
     describe_strategy(case, strategy)
     return strategy
-
-
-CASES = {"fit": fit, "custom-loop": custom_loop}

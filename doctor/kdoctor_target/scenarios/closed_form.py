@@ -57,6 +57,3 @@ def _by_numpy(batches: Batches) -> Reference:
             offset = offset - LEARNING_RATE * 2 * errors.mean()
         losses.append(float(np.mean(epoch)))
     return Reference(losses, [slopes, offset])
-
-
-CASES = {"mirrored": mirrored}

@@ -23,6 +23,3 @@ def _prepare(case: Case, index: int) -> Work:
             copy=lambda: memory + 1.0,
             wait=lambda result: result[..., :1].numpy(),
         )
-
-
-CASES = {"each-device": each_device}

@@ -32,6 +32,3 @@ def _prepare(case: Case, index: int) -> Work:
         copy=lambda: copy(made["memory"]),
         wait=lambda result: result.block_until_ready(),
     )
-
-
-CASES = {"each-device": each_device}

@@ -33,6 +33,3 @@ def _train(case: Case, communication: Any) -> None:
     strategy = tf.distribute.MirroredStrategy(replica_devices(case), cross_device_ops=communication)
     describe_strategy(case, strategy)
     compare_fit(case, strategy)
-
-
-CASES = {"hierarchical-copy": hierarchical_copy, "reduction-to-one-device": reduction_to_one_device, "nccl": nccl}

@@ -10,6 +10,3 @@ from kdoctor_target.training.replicas import make_strategy
 def mirrored(case: Case) -> None:
     """``strategy.run`` and ``compute_average_loss``, against ``fit`` on one device."""
     compare_custom_loop(case, make_strategy(case))
-
-
-CASES = {"mirrored": mirrored}

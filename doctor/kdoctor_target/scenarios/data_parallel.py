@@ -31,6 +31,3 @@ def _compare(case: Case, *, one_each: bool = False, **options: Any) -> None:
     reference = train_reference(case, data, **options)
     model = train(case, distribution, data, **options)
     inspect_weights(case, distribution, model, reference)
-
-
-CASES = {"fit": fit, "batch-normalization": batch_normalization, "smaller-tail": smaller_tail}

@@ -129,14 +129,3 @@ def _evaluate_padded(model: Any, data: Batches) -> Any:
     metrics = model.evaluate(inputs, targets, sample_weight=weights, batch_size=data.global_batch, verbose=0)
     predicted = model.predict(inputs, batch_size=data.global_batch, verbose=0)
     return [metrics[1], *np.ravel(predicted[:examples])]
-
-
-CASES = {
-    "uneven-tail": uneven_tail,
-    "uneven-batch": uneven_batch,
-    "evaluate": evaluate,
-    "predict": predict,
-    "validation": validation,
-    "drop-remainder": drop_remainder,
-    "padded": padded,
-}

@@ -145,4 +145,6 @@ def _listed(result: Any) -> List[Any]:
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-CASES = {"seed": seed, "op-determinism": op_determinism, "operations": each_operation}
+CASES = {
+    "operations": each_operation,
+}

@@ -112,12 +112,3 @@ def _count(case: Case, model: Any, predicted: Any) -> None:
         counts["predictions"] += len(predictions)
         counts["in_order"] += int(np.sum(np.abs(expected[:pairs] - predictions[:pairs]) < TOLERANCE))
     case.measure(counts)
-
-
-CASES = {
-    "evaluate": evaluate,
-    "predict": predict,
-    "predict-on-batch": predict_on_batch,
-    "validation": validation,
-    "first-batch-uneven": first_batch_uneven,
-}

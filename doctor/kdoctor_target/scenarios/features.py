@@ -100,10 +100,4 @@ def augmented_in_map(case: Case) -> None:
 CASES = {
     "global-clipnorm": clips("global_clipnorm"),
     "clipvalue": clips("clipvalue"),
-    "clip-after-reduction": clip_after_reduction,
-    "tf-keras": tf_keras,
-    "steps-per-execution": steps_per_execution,
-    "steps-in-function": steps_in_function,
-    "dropout-per-replica": dropout_per_replica,
-    "augmented-in-map": augmented_in_map,
 }

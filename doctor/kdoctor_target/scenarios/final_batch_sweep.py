@@ -52,6 +52,3 @@ def _sweep(case: Case, *, normalise: bool, **options: Any) -> None:
         data = Batches(*regression(global_batch + tail), global_batch).dataset()
         model.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[clock(case, tf.keras)])
         case.measure({f"tail {tail}": len(nonfinite(strategy, model))})
-
-
-CASES = {"plain": plain, "normalised": normalised, "synchronized": synchronized}

@@ -10,7 +10,7 @@ import tensorflow as tf
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History, Job, compare, fit, sgd
 from kdoctor_target.training.regression import Batches, make_batches
-from kdoctor_target.training.seeded import attending, embedded, normalized, recurrent, sequences
+from kdoctor_target.training.seeded import attending, dense, embedded, embedding, normalized, recurrent, sequences
 
 
 def layers(
@@ -50,10 +50,24 @@ def frozen(case: Case) -> None:
     compare(case, Job(fit=train))
 
 
+def string_inputs(case: Case) -> None:
+    """A model that looks up words itself."""
+
+    def words(replicas: int) -> Batches:
+        batches = make_batches(replicas)
+        return batches._replace(inputs=np.where(batches.inputs[:, 0] > 0, "more", "less"))
+
+    def model() -> Any:
+        inputs = tf.keras.Input((), dtype="string")
+        numbers = tf.keras.layers.StringLookup(vocabulary=["less", "more"])(inputs)
+        return tf.keras.Model(inputs, dense(tf.keras, 1, 2)(embedding(tf.keras, 4, masked=False)(numbers)))
+
+    compare(case, Job(model=model, data=words))
+
+
 CASES = {
     "normalization": layers(normalized),
     "embedding": layers(embedded, sequences, momentum),
     "recurrent": layers(recurrent, sequences),
     "attention": layers(attending, sequences),
-    "frozen": frozen,
 }

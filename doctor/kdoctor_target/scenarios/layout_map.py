@@ -47,12 +47,3 @@ def _train(case: Case, path: str, *, axis: str = "model", odd: int = 0, outside:
     else:
         model = train(case, distribution, data, units=units)
     inspect_weights(case, distribution, model, reference)
-
-
-CASES = {
-    "matches-nothing": matches_nothing,
-    "partial-path": partial_path,
-    "not-divisible": not_divisible,
-    "unknown-axis": unknown_axis,
-    "model-outside": model_outside,
-}

@@ -10,6 +10,7 @@ import tensorflow as tf
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History, Job, compare, fit, model_of
 from kdoctor_target.training.regression import FEATURES, PER_REPLICA, STEPS, Batches, dense_model, make_batches
+from kdoctor_target.training.replicas import make_model
 from kdoctor_target.training.seeded import OUTPUTS, TOKENS, dense, embedding, tokens, two_outputs, two_targets
 
 CLASSES = 3
@@ -71,6 +72,11 @@ def train_step(case: Case) -> None:
 def train_step_of_guide(case: Case) -> None:
     """A custom ``train_step`` that reports the loss as Keras's guide does."""
     compare(case, Job(model=model_of(TrainStep)))
+
+
+def model_without_call(case: Case) -> None:
+    """A model that trains a network in ``train_step``, and has no ``call``."""
+    compare(case, Job(model=WithoutCall))
 
 
 def scalar_loss(case: Case) -> None:
@@ -145,6 +151,32 @@ class SumsLoss(TrainStep):
         return tf.distribute.get_replica_context().all_reduce("sum", loss)
 
 
+class WithoutCall(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
+    """Trains its network, as a VAE or a GAN of keras.io trains its networks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = make_model()
+        self.tracker = tf.keras.metrics.Mean(name="loss")
+
+    @property
+    def metrics(self) -> Any:
+        """What is reset at the start of an epoch."""
+        return [self.tracker]
+
+    def train_step(self, data: Any) -> Any:
+        """One step of each replica."""
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            losses = tf.reduce_mean(tf.square(self.network(inputs, training=True) - targets), axis=1)
+            loss = tf.nn.compute_average_loss(losses)
+        variables = self.network.trainable_variables
+        optimizer: Any = self.optimizer
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        self.tracker.update_state(losses)
+        return {"loss": self.tracker.result()}
+
+
 def _tagger(*, masked: bool) -> Job:
     """A model that classifies each token of sequences of different lengths, with a mask or with weights."""
 
@@ -161,18 +193,3 @@ def _tagger(*, masked: bool) -> Job:
 
     options: Dict[str, Any] = {"loss": "sparse_categorical_crossentropy"}
     return Job(model=model, compile=lambda: options, data=data)
-
-
-CASES = {
-    "sample-weight": sample_weight,
-    "class-weight": class_weight,
-    "regularizers": regularizers,
-    "outputs": outputs,
-    "run-eagerly": run_eagerly,
-    "train-step": train_step,
-    "train-step-of-guide": train_step_of_guide,
-    "scalar-loss": scalar_loss,
-    "scalar-loss-repeated": scalar_loss_repeated,
-    "masked-loss": masked_loss,
-    "token-weights": token_weights,
-}

@@ -66,6 +66,3 @@ def _lose(case: Case, *, start: int) -> None:
     if ended[0]["outcome"] != "timed-out":
         lost_s = ended[1]["seconds"] if start > 1 else 0.0
         case.measure({"others_s": time.monotonic() - began - lost_s})
-
-
-CASES = {"dies": dies, "never-comes": never_comes}

@@ -143,6 +143,3 @@ def _classes(outputs: Any, targets: Any) -> Values:
 
 def _cross_entropy(probabilities: Any) -> float:
     return float(-np.mean(np.log(np.clip(probabilities, EPSILON, 1.0))))
-
-
-CASES = {"binary": binary, "classes": classes, "on-batch": on_batch}

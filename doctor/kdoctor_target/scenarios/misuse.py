@@ -79,6 +79,3 @@ def two_strategies(case: Case) -> None:
 def _train(case: Case, strategy: Any, model: Any) -> None:
     train(case, model, make_batches(strategy.num_replicas_in_sync, STEPS))
     inspect_weights(case, strategy, model)
-
-
-CASES = {"jit-compile": jit_compile, "no-such-device": no_such_device, "two-strategies": two_strategies}

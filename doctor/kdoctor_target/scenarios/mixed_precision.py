@@ -47,6 +47,3 @@ def _loss_scale(optimizer: Any) -> Optional[float]:
         initial = getattr(optimizer, "initial_scale", None)
         return None if initial is None else float(initial)
     return float(scale.numpy() if hasattr(scale, "numpy") else scale)
-
-
-CASES = {"float16": float16, "bfloat16": bfloat16}

@@ -38,6 +38,3 @@ def all_outside(case: Case) -> None:
 def _train(case: Case, strategy: Any, model: Any) -> None:
     train(case, model, make_batches(strategy.num_replicas_in_sync, STEPS))
     inspect_weights(case, strategy, model)
-
-
-CASES = {"compile-inside": compile_inside, "all-outside": all_outside}

@@ -36,6 +36,3 @@ def _compare(case: Case, shares: Optional[int]) -> None:
     reference = train_reference(case, data, units=units)
     model = train(case, distribution, data, units=units)
     inspect_weights(case, distribution, model, reference)
-
-
-CASES = {"model-axis": model_axis, "data-and-model": data_and_model}

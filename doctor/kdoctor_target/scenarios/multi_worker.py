@@ -106,6 +106,3 @@ def chief_saves(case: Case) -> None:
         saved = list(np.load(f"{stem}.{number}.npz").values())
         equal = [np.array_equal(one, other) for one, other in zip(loaded.get_weights(), saved)]
         case.measure({"variables": len(saved), f"equal to worker {number}": sum(equal)})
-
-
-CASES = {"fit": fit, "custom-loop": custom_loop, "chief-saves": chief_saves}

@@ -12,8 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
+from kdoctor_target.training.compared import sgd
+from kdoctor_target.training.numpy_model import measure_values
 from kdoctor_target.training.regression import EPOCHS, PER_REPLICA, Batches, make_batches, regression
-from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_strategy, train
+from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_model, make_strategy, train
 from kdoctor_target.training.steps import clock
 
 STEPS = 4
@@ -52,6 +54,31 @@ def unknown_size(case: Case) -> None:
     inspect_weights(case, strategy, model)
 
 
+class Examples(tf.keras.metrics.Sum):  # type: ignore[misc]  # TensorFlow has no types here
+    """Counts the examples that are trained."""
+
+    def update_state(self, y_true: Any, *_: Any, **__: Any) -> Any:
+        """Add the examples of a batch."""
+        return super().update_state(tf.ones_like(y_true))
+
+
+def finite_generator(case: Case) -> None:
+    """A Python generator of eight batches, which ``fit`` gets itself."""
+    strategy = make_strategy(case)
+    batches = make_batches(strategy.num_replicas_in_sync, 2 * STEPS)
+    case.phase("build")
+    with strategy.scope():
+        model = make_model()
+        counter = Examples(name="examples")
+        model.compile(optimizer=sgd(), loss="mean_squared_error", metrics=[counter], jit_compile=False)
+    case.note(optimizer="SGD", **batches.facts())
+    case.phase("train")
+    examples, size = len(batches.inputs), batches.global_batch
+    cut = (slice(start, start + size) for start in range(0, examples, size))
+    history = model.fit(((batches.inputs[part], batches.targets[part]) for part in cut), verbose=0).history
+    measure_values(case, {"number of examples": history["examples"][0]}, float(examples))
+
+
 def per_replica_batch(case: Case) -> None:
     """A per-replica batch size is used as the global one: each replica gets fewer examples than intended."""
     strategy = make_strategy(case)
@@ -70,11 +97,3 @@ def _train(case: Case, strategy: Any, batches: Batches) -> None:
         model = compiled_model(case)
     train(case, model, batches)
     inspect_weights(case, strategy, model)
-
-
-CASES = {
-    "fewer-than-replicas": fewer_than_replicas,
-    "first-batch-uneven": first_batch_uneven,
-    "unknown-size": unknown_size,
-    "per-replica-batch": per_replica_batch,
-}

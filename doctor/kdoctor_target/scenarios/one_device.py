@@ -29,6 +29,3 @@ def _strategy(case: Case) -> Any:
     strategy = tf.distribute.OneDeviceStrategy(replica_devices(case)[0])
     describe_strategy(case, strategy)
     return strategy
-
-
-CASES = {"fit": fit, "custom-loop": custom_loop}

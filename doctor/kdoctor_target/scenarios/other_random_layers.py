@@ -173,6 +173,3 @@ def _draw(
         for name, outputs in step().items():
             drawn[name].append([part.numpy() for part in strategy.experimental_local_results(outputs)])
     return drawn
-
-
-CASES = {"noise": noise, "augmentation": augmentation, "colors": colors, "seed-per-replica": seed_per_replica}

@@ -106,6 +106,3 @@ def _schedule(case: Case, strategy: Any, batches: Batches) -> Any:
         case.note(steps=(epoch + 1) * STEPS, step_s=(time.perf_counter() - begun) / STEPS)
     case.note(losses=losses)
     return model
-
-
-CASES = {"fit": fit, "custom-loop": custom_loop}

@@ -107,6 +107,3 @@ class _Interrupt(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFl
         model: Any = self.model
         if model.optimizer.iterations.numpy() > STEPS + 1:
             raise _PowerCut
-
-
-CASES = {"model-file": model_file, "weights-file": weights_file, "backup-and-restore": backup_and_restore}

@@ -20,6 +20,3 @@ def clipnorm(case: Case) -> None:
 def dropout(case: Case) -> None:
     """The masks of Keras's Dropout on each replica."""
     compare_masks(case, lambda: tf.keras.layers.Dropout(0.5, seed=SEED))
-
-
-CASES = {"clipnorm": clipnorm, "dropout": dropout}

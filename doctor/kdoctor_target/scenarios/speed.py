@@ -103,6 +103,3 @@ def _input_rate(case: Case, replicas: int) -> float:
     data = tf.data.Dataset.from_tensor_slices((examples, examples)).repeat()
     batches = iter(data.batch(batch, drop_remainder=True).prefetch(2))
     return batch / median_seconds(lambda: next(batches)[0].numpy()[0, 0])
-
-
-CASES = {"throughput": throughput}

@@ -81,6 +81,3 @@ class _Counter(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
         self.epochs += 1
-
-
-CASES = {"adam": adam, "momentum": momentum, "accumulation": accumulation}

@@ -264,20 +264,10 @@ def _die_after(case: Case, step: int) -> None:
 
 
 CASES = {
-    "ddp": ddp,
     "adam": loops(Loop("Adam", 0.01)),
     "nesterov": loops(Loop("SGD", 0.05, {"momentum": 0.9, "nesterov": True})),
     "clipping": loops(Loop(clip=NORM)),
     "keras-adam": loops(Loop("Adam", 0.01, of_keras=True)),
     "keras-clipping": loops(Loop(options={"global_clipnorm": NORM}, of_keras=True)),
     "accumulation": loops(Loop(together=2)),
-    "layers": layers,
-    "metrics-of-classes": metrics_of_classes,
-    "dropout": dropout,
-    "batch-normalization": batch_normalization,
-    "uneven-tail": uneven_tail,
-    "model-built-late": model_built_late,
-    "lost-rank": lost_rank,
-    "fit": fit,
-    "distribution": distribution,
 }

@@ -22,6 +22,3 @@ def custom_loop(case: Case) -> None:
     describe_strategy(case, strategy)
     batches = make_batches(strategy.num_replicas_in_sync)
     compare_custom_loop(case, strategy, batches._replace(drop_remainder=True))  # a TPU requires static shapes
-
-
-CASES = {"custom-loop": custom_loop}

@@ -75,6 +75,3 @@ def _with_equal_shares(replicas: int) -> Tuple[Any, Any]:
         ]
     )
     return repeated, goals
-
-
-CASES = {"fed-tail": fed_tail, "starved-tail": starved_tail, "guarded": guarded}

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.comparison_checks import ComparisonCheck
 from helpers.facts import smoke_case, smoke_run
-from helpers.optimizer_checks import MEASURES
+from helpers.optimizer_states import STATE as MEASURES
 from kdoctor.engine.report import Result
 from kdoctor.model import Action, Severity, Status
 from kdoctor.smoke.jax_scenarios import ON_JAX

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.optimizer_checks import MEASURES
+from helpers.optimizer_states import STATE as MEASURES
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeWorker
 from kdoctor.model import Severity, Status

@@ -8,25 +8,23 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
+from helpers.checks import BUILT_IN
 from kdoctor.check import Check
 from kdoctor.facts import SmokeRun
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.session import SmokeSettings
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.clipping import clipping
-from kdoctor_checks.smoke.clipping_options import clipping_options
 from kdoctor_checks.smoke.optimizer_options import optimizer_options
 from kdoctor_checks.smoke.optimizers import optimizers
-from kdoctor_checks.smoke.random_layers import random_layers
 
 pytestmark = pytest.mark.smoke_full
 
 CHECKS: tuple[Check, ...] = (
-    clipping,
-    clipping_options,
+    BUILT_IN["smoke.clipping"],
+    BUILT_IN["smoke.clipping-options"],
     optimizer_options,
     optimizers,
-    random_layers,
+    BUILT_IN["smoke.random-layers"],
 )
 TRAINED = {
     "smoke.silent-features": ("clipnorm", "dropout"),

@@ -26,6 +26,7 @@ _PROGRAM = """
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_target.runner.case_main import case_function
 from kdoctor_target.scenarios import callbacks, evaluate, losses, metrics, other_random_layers
 
 MODULES = {
@@ -118,12 +119,12 @@ def planted(defect, run):
     return case
 
 
-CASES = {
-    f"{defect}--{module}--{name}": planted(globals()[defect], run)
-    for defect in DEFECTS
-    for module, program in MODULES.items()
-    for name, run in program.CASES.items()
-}
+def case_of(name):
+    defect, module, case = name.split("--")
+    return planted(globals()[defect], case_function(MODULES[module], case))
+
+
+CASES = {name: case_of(name) for name in NAMES}
 """
 
 
@@ -150,13 +151,12 @@ DEFECTS = (
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     program = tmp_path_factory.mktemp("planted") / "program.py"
-    named = f"DEFECTS = {[planted.defect for planted in DEFECTS]!r}\n"
-    program.write_text(named + _PROGRAM, encoding="utf-8")
     names = tuple(
         f"{planted.defect}--{planted.check.id.removeprefix('smoke.')}--{case}"
         for planted in DEFECTS
         for case in (planted.case, *planted.others)
     )
+    program.write_text(f"NAMES = {names!r}\n{_PROGRAM}", encoding="utf-8")
     scenario = replace(MODELS[0], id="smoke.planted", program=program, cases=names)
     settings = SmokeSettings(devices_kind="cpu", replicas=2)
     result = smoke.run_scenarios([scenario], settings, smoke.context(TF_USE_LEGACY_KERAS="0")).runs["smoke.planted"]

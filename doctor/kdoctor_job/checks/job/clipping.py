@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
@@ -11,15 +12,13 @@ from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._user_model import SCENARIO, model_of
 
-_FEATURES = {
-    "clipnorm": "silent-features/clipnorm",
-    "global_clipnorm": "features/global-clipnorm",
-    "clipvalue": "features/clipvalue",
-}
+_DEFECT = defect("smoke.clipping")
+_MEASURED = (*_DEFECT.features, *defect("smoke.clipping-options").features)
+_FEATURES = {feature.rpartition("/")[2].replace("-", "_"): feature for feature in _MEASURED}
 _REMEDY = Remedy(
     summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
     action=Action.CHANGE_CODE,
-    look=("kdoctor explain --reproduce clipping",),
+    look=_DEFECT.look,
 )
 
 
@@ -57,5 +56,5 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
             used=", ".join(model.clipping),
             expected="the clipping of one device",
             remedy=_REMEDY,
-            brief="clips the gradient of each replica, not their sum",
+            brief=_DEFECT.brief,
         )

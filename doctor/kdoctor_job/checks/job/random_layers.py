@@ -9,14 +9,13 @@ from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_checks.smoke._random_layers import REMEDY
+from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
 from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
 _EXPECTED = "different random numbers on each replica"
-_BRIEF = "draw the same numbers on every replica"
 _UNSEEN = "no copy of the model was trained"
 
 
@@ -73,7 +72,7 @@ def _judge(
     if equal:
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
-        yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=_BRIEF)
+        yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=DEFECT.brief)
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
     rest = [name for name in layers if name not in (*equal, *different)]
@@ -86,13 +85,13 @@ def _judge(
             run,
             model,
             matrix,
-            ["silent-features/dropout"],
+            DEFECT.features,
             option="",
             subject=_SUBJECT,
             used=some(rest),
             expected=_EXPECTED,
             remedy=REMEDY,
-            brief=_BRIEF,
+            brief=DEFECT.brief,
         )
 
 

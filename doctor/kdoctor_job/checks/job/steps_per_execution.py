@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
@@ -11,11 +12,12 @@ from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._user_model import SCENARIO, model_of
 
+_DEFECT = defect("smoke.steps-per-execution")
 _SUBJECT = "steps_per_execution"
 _REMEDY = Remedy(
     summary="Compile with steps_per_execution=1, or train with tf_keras.",
     action=Action.CHANGE_CODE,
-    look=("kdoctor explain --reproduce steps-per-execution",),
+    look=_DEFECT.look,
 )
 
 
@@ -50,11 +52,11 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
             run,
             model,
             matrix,
-            ["features/steps-per-execution"],
+            _DEFECT.features,
             option="steps_per_execution",
             subject=_SUBJECT,
             used=str(model.steps_per_execution),
             expected="1",
             remedy=_REMEDY,
-            brief="more than one step fails on several replicas",
+            brief=_DEFECT.brief,
         )

@@ -1,0 +1,68 @@
+"""Makes the checks that ask each GPU one question about its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from kdoctor.check import Check, check_of, text_of
+from kdoctor.facts import Gpu, Gpus
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import READ_ONLY, judge, readings
+
+_DRIVER = ("driver.library-matches-module",)
+
+
+def gpu_flag(
+    id: str,  # noqa: A002 - always passed by position
+    *fields: str,
+    severity: Severity,
+    expected: str,
+    remedy: Callable[[Sequence[Gpu], Gpus], Remedy],
+    bad: Callable[[Gpu], object] | None = None,
+    rollback: Rollback | Callable[[Sequence[Gpu], Gpus], Rollback] = READ_ONLY,
+    alike: Callable[[Gpu], object] = bool,
+    brief: Callable[[Gpu], str] = lambda _: "",
+    explained_by: Callable[[Gpu], tuple[str, ...]] = lambda _: (),
+    requires: Sequence[str] = _DRIVER,
+    newer: bool = False,
+) -> Callable[[Callable[[Gpu], str]], Check]:
+    """Make a check from a function that describes one GPU. Its docstring is as for ``check``.
+
+    Args:
+        id: family and slug.
+        fields: the readings that it needs.
+        severity: the weight of a failure.
+        expected: the criterion.
+        remedy: the fix for these GPUs of all.
+        bad: whether a GPU is not as expected; whether its first reading is true if None.
+        rollback: how to undo the fix, for these GPUs of all.
+        alike: what the GPUs of one fix have in common; all bad ones are fixed together if it is equal for all.
+        brief: the short form of a problem.
+        explained_by: the checks that explain a problem.
+        requires: ids of checks that must not have failed.
+        newer: whether supported drivers may lack the readings, see ``readings``.
+    """
+
+    def make(describe: Callable[[Gpu], str]) -> Check:
+        is_bad = bad or (lambda gpu: getattr(gpu, fields[0]))
+
+        def judge_all(gpus: Gpus) -> Iterator[Outcome]:
+            judged, others = readings(gpus, *fields, newer=newer)
+            yield from others
+            found = [gpu for gpu in judged if is_bad(gpu)]
+            for gpu in judged:
+                group = [other for other in found if alike(other) == alike(gpu)]
+                yield judge(
+                    gpu.subject,
+                    describe(gpu),
+                    ok=gpu not in found,
+                    expected=expected,
+                    remedy=remedy(group, gpus),
+                    rollback=rollback if isinstance(rollback, Rollback) else rollback(group, gpus),
+                    brief=brief(gpu),
+                    explained_by=explained_by(gpu),
+                )
+
+        return check_of(id, judge_all, text_of(id, describe), severity=severity, needs_gpus=True, requires=requires)
+
+    return make

@@ -5,21 +5,18 @@ import pytest
 from kdoctor.check import Check
 from kdoctor.facts import FactGroup, Gpus, Host, PciDevices, SmokeRun
 from kdoctor.model import Status
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.testing import compute_check, healthy, with_gpu
+from kdoctor_checks import checks
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.host.shared_memory import shared_memory
 from kdoctor_checks.smoke.baseline import baseline
-from kdoctor_recordings.facts import Diagnostics
 
 CHECKS = [
     check
-    for check in load_catalog().checks.values()
-    if check.scenario in {None, "smoke.baseline"}
-    and Diagnostics not in check.facts.values()
-    and check.id != "versions.keras-features"
+    for check in checks()
+    if check.scenario in {None, "smoke.baseline"} and check.id != "versions.keras-features"
 ]
-"""The node has a run of smoke.baseline only, no results of other tools, and Keras 3 with its known defects."""
+"""The node has a run of smoke.baseline only, and Keras 3 with its known defects."""
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

@@ -14,7 +14,7 @@ from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.matrix.keras import KnownFeature
 from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
-from kdoctor_checks import checks
+from kdoctor_job.checks import checks
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._reported import differences
 from kdoctor_job.facts import (
@@ -29,7 +29,7 @@ from kdoctor_job.facts import (
     JobTraining,
 )
 
-CHECKS = {check.id: check for check in checks() if check.family == "job"}
+CHECKS = {check.id: check for check in checks()}
 
 MODEL = JobModel(
     name="Sequential",

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _write(folder: Path, nodes: int) -> None:
-    from helpers.fleets import fact, healthy, slower  # noqa: PLC0415 - the tests' helper, for this action only
+    from helpers.kdoctor_fleet.fleets import fact, healthy, slower  # noqa: PLC0415 - the tests' helper, for this action only
 
     if folder.exists():
         return

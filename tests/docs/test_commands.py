@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ
-from helpers.fleets import fleet_of, write
+from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
 from kdoctor.plugins.catalog import load_catalog
 

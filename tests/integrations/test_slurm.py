@@ -12,7 +12,7 @@ import pytest
 
 from helpers.command import make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs
-from helpers.slurm import PROGRAMS, Slurm, slurm_folder
+from helpers.kdoctor_fleet.slurm import PROGRAMS, Slurm, slurm_folder
 
 pytestmark = [pytest.mark.services, *needs(*PROGRAMS)]
 

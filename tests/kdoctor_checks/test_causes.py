@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from helpers.checks import ALL
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.values import specifier
-from kdoctor_checks import _builds, _causes, checks
+from kdoctor_checks import _builds, _causes
 from kdoctor_checks.smoke import _fault_location, _gpu_usage
 from kdoctor_checks.versions import keras_compatible
 
-IDS = {check.id for check in checks()}
+IDS = set(ALL)
 MATRIX = load_matrix()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.checks import ALL
 from helpers.facts import (
     DRIVER,
     MIB,
@@ -43,10 +44,9 @@ from kdoctor.facts import (
 )
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks import checks
 from kdoctor_lint.registry import RULES
 
-CHECKS = {check.id: check for check in checks()}
+CHECKS = ALL
 Facts = Sequence[FactGroup]
 
 

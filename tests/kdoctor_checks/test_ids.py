@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdoctor_checks import checks
+from helpers.checks import ALL, of_installed
 
 
 def test_no_id_was_removed() -> None:
     given = Path(__file__).with_name("ids.txt").read_text(encoding="utf-8").split()
-    assert sorted(set(given) - {check.id for check in checks()}) == []
+    assert sorted(of_installed(given) - ALL.keys()) == []

@@ -23,10 +23,9 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import libraries, library, missing, without_wheels
 from kdoctor.check import Check
-from kdoctor.facts import FactGroup, LibraryCopy, ResourceLimit, SmokeCase, SmokeRun, XlaFile
+from kdoctor.facts import FactGroup, LibraryCopy, ResourceLimit, SmokeRun, XlaFile
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
-from kdoctor_job.facts import JobRun, JobTraining
 
 OUTSIDE = LibraryCopy(path=f"{SITE}/nvidia/cusolver/lib/libcusolver.so.11", found_by="not searched")
 CHECKS = {check.id: check for check in checks()}
@@ -86,14 +85,6 @@ def test_baseline_gives_the_measured_difference() -> None:
     ]
     assert values("smoke.baseline", trained(1, "gpu", measures={"numpy": 1.0}, weight_deviation=6e-8)) == [
         "1 replica, same weights as NumPy (within 6e-08)"
-    ]
-
-
-def test_job_gives_the_measured_difference() -> None:
-    training = JobTraining(steps=8, own_losses=(1.0,), losses=(1.0,), reference_losses=(1.0,), deviation=2e-6)
-    case = SmokeCase(name="own-model", outcome="trained", replicas=8, job=JobRun(training=training))
-    assert values("job.equals-one-device", smoke_run("smoke.own-model", 8, case)) == [
-        "your model on 8 replicas equals one device (within 2e-06)"
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
-from helpers.fleets import Document, fact, fleet_of, merged, names_of
+from helpers.kdoctor_fleet.fleets import Document, fact, fleet_of, merged, names_of
 from kdoctor.text.canvas import Canvas
 from kdoctor_fleet.document import FleetDocument
 from kdoctor_fleet.formats import FORMATS, render

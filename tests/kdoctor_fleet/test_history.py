@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.fleets import fact, fleet_of, merged, names_of
+from helpers.kdoctor_fleet.fleets import fact, fleet_of, merged, names_of
 from kdoctor.errors import UsageError
 from kdoctor_fleet.document import FleetDocument, make_document
 from kdoctor_fleet.history import history_of, read_history

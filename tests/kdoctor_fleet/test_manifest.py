@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from helpers.command import KDOCTOR, environ
-from helpers.fleets import names_of
+from helpers.kdoctor_fleet.fleets import names_of
 from kdoctor.errors import UsageError
 from kdoctor_fleet.commands.fleet import app
 from kdoctor_fleet.exclusion import TAINT

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from helpers.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
-from helpers.rdma import two_hosts
+from helpers.kdoctor_fleet.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
+from helpers.kdoctor_fleet.rdma import two_hosts
 from kdoctor.engine.report import Conclusion
 from kdoctor.facts import Facts, Gpu, Gpus
 from kdoctor.model import Severity

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fleets import fleet_of, healthy, write
+from helpers.kdoctor_fleet.fleets import fleet_of, healthy, write
 from kdoctor.errors import UsageError
 from kdoctor_fleet.read import Gathered, gather
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor_checks import checks
+from helpers.checks import ALL
 from kdoctor_fleet.scope import scope_of
 
 
@@ -32,4 +32,4 @@ def test_host_that_is_not_found_may_be_a_wrong_one_if_nodes_name_different_clust
 
 
 def test_every_check_has_a_scope() -> None:
-    assert {scope_of(check.id, passed=0, failed=1) for check in checks()} == {"node", "job"}
+    assert {scope_of(check.id, passed=0, failed=1) for check in ALL.values()} == {"node", "job"}

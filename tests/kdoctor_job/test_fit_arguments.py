@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.job_runs import trials
+from helpers.kdoctor_job.job_runs import trials
 
 FINE = ("class weights and validation", "weights and split of arrays", "forgets weights, without any")
 WRONG = {"forgets weights": {"job.equals-one-device"}, "adds up validation": {"job.metrics", "job.evaluate"}}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers.job_runs import trials
+from helpers.kdoctor_job.job_runs import trials
 
 MODELS = ("dense", "cnn", "transfer", "transformer", "own-step", "several")
 FOUND_BY = {
@@ -187,7 +187,7 @@ def test_model_whose_call_raises_fails_with_the_users_line(classes: dict[str, An
     lines = path.read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if "np.ones(3)[7]" in text)
     assert observed.startswith("IndexError: ")
-    assert f"helpers/job_classes.py:{line})" in observed
+    assert f"helpers/kdoctor_job/job_classes.py:{line})" in observed
 
 
 class Cells(html.parser.HTMLParser):

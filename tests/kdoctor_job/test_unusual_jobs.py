@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.job_runs import trials
+from helpers.kdoctor_job.job_runs import trials
 
 UNKNOWN = {
     "optimizer without its argument": "get_config() of the optimizer Forgetful does not return factor",

@@ -50,7 +50,8 @@ def report(name: str, plan: Plan) -> Report:
 def test_recorded_machine_fits_one_screen(name: str, plan: Plan) -> None:
     found = report(name, plan)
     lines = render(found, "terminal").splitlines()
-    steps = [command for step in found.plan for command in (*step.commands, *step.look)]
+    # What is copied is not broken: commands, and addresses of pages.
+    steps = [command for step in found.plan for command in (*step.commands, *step.look)] + ["https://"]
     assert len(lines) <= SCREEN
     assert [line for line in lines if cell_len(line) > 80 and not any(step in line for step in steps)] == []
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from helpers.checks import ALL
 from helpers.judging import TODAY
 from helpers.kdoctor_recordings.corpus import corpus_snapshot, recorded
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Gpus, PciDevices
+from kdoctor.facts import Gpus
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
-from kdoctor_checks import checks
 
 pytestmark = pytest.mark.corpus
 
@@ -31,7 +31,7 @@ OF_LOGS = {
     "topology.nvswitch-errors",
     "topology.nvswitch-warnings",
 }
-PLAN = [PlannedCheck(check=check, severity=check.severity) for check in checks() if check.id in OF_LOGS]
+PLAN = [PlannedCheck(check=check, severity=check.severity) for check in ALL.values() if check.id in OF_LOGS]
 
 
 def results(*names: str) -> dict[str, Result]:
@@ -124,35 +124,3 @@ def test_table_of_query_gpu() -> None:
         (3, "000d:00:00.0", 0),
     ]
     assert {gpu.errors["remapped_rows_failure"] for gpu in gpus.devices} == {"N/A"}
-
-
-@pytest.mark.parametrize(
-    ("name", "gpus", "nodes"),
-    [
-        ("nccl/aws-p4d-topo.xml", 8, {0: 4, 1: 4}),
-        ("nccl/azure-ncv4-topo.xml", 4, {0: 1, 1: 1, 2: 1, 3: 1}),
-        ("nccl/azure-ndv5-topo.xml", 8, {0: 4, 1: 4}),
-    ],
-)
-def test_nccl_topology(name: str, gpus: int, nodes: dict[int, int]) -> None:
-    facts = corpus_snapshot(name)
-    found, pci = facts[Gpus], facts[PciDevices]
-    assert isinstance(found, Gpus)
-    assert isinstance(pci, PciDevices)
-    assert (len(found.devices), len(pci.gpus)) == (gpus, gpus)
-    near = [gpu.numa_node for gpu in pci.gpus]
-    assert {node: near.count(node) for node in near if node is not None} == nodes
-
-
-def test_copy_of_sys_of_power9() -> None:
-    pci = corpus_snapshot("pci/power9-v100-sysfs.tar.bz2")[PciDevices]
-    assert isinstance(pci, PciDevices)
-    assert [gpu.bus_id for gpu in pci.gpus] == [
-        "0004:05:00.0",
-        "0004:06:00.0",
-        "0006:00:00.0",
-        "0007:00:00.0",
-        "0035:04:00.0",
-        "0035:05:00.0",
-    ]
-    assert all(gpu.local_cpus for gpu in pci.gpus)

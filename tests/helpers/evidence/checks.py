@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 
+from helpers.checks import ALL
 from helpers.evidence.machines import MACHINE, STATED
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks import checks
 
-CHECKS = [check for check in checks() if check.scenario is None]
+CHECKS = [check for check in ALL.values() if check.scenario is None]
 
 LOG_CHECKS = {
     "driver.memory-regions",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from helpers.checks import ALL
 from helpers.evidence.mutations import Mutation
 from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
@@ -12,12 +13,11 @@ from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import shipped_matrix
 from kdoctor.model import Assumptions, Status
-from kdoctor_checks import checks
 
 Table = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 Results = Mapping[str, Result]
 
-CHECKS = tuple(checks())
+CHECKS = tuple(ALL.values())
 
 BETTER = {
     (Status.FAIL, Status.PASS),

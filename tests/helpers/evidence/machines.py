@@ -6,9 +6,9 @@ from functools import cache
 
 from helpers import machines
 from helpers.evidence.comparing import Table
+from helpers.extensions import facts_of_extensions
 from helpers.facts import (
     cpu_host,
-    environment,
     geforces,
     gpu,
     gpus,
@@ -17,14 +17,9 @@ from helpers.facts import (
     kernel,
     lost_gpu,
     pci,
-    sampled_gpu,
-    sampling,
     v100_workstation,
 )
-from helpers.facts.base import GIB, SITE
-from helpers.facts.watch import BUSY, watched
-from helpers.fleets import fleet
-from helpers.rdma import device, network, two_hosts
+from helpers.facts.base import GIB
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.testing import fact_table
@@ -42,18 +37,8 @@ STATED = Assumptions(
     image="job/train:*",
 )
 
-NETWORK = (
-    network(*(device(index) for index in range(8))),
-    two_hosts(),
-    environment(
-        LD_LIBRARY_PATH=f"{SITE}/nvidia/cusolver/lib", NCCL_IB_HCA="mlx5", NCCL_SOCKET_IFNAME="eth", TF_CONFIG="{}"
-    ),
-)
-"""The job of two machines, with an RDMA device next to each GPU."""
-WATCHED = (watched(8), sampling(8, *(sampled_gpu(index, series=BUSY) for index in range(8))))
-"""A job on all GPUs that `kdoctor.Watch` sees."""
 HOST = host(image="job/train:2", image_from="KDOCTOR_IMAGE")
-MACHINE = (*h100_node(8), HOST, *NETWORK, fleet(4), *WATCHED)
+MACHINE = (*h100_node(8), HOST, *facts_of_extensions("WHOLE"))
 
 _BAD = {
     "clock_event_reasons": (0x40, 0x40),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from helpers.extensions import facts_of_extensions
 from helpers.facts.base import SITE
 from helpers.facts.gpus import gpus, pair, v100
 from helpers.facts.host import host
@@ -14,7 +15,6 @@ from helpers.facts.pci import pci
 from helpers.facts.sampling import sampling
 from helpers.facts.smoke import smoke_case, smoke_run
 from kdoctor.facts import FactGroup, Gpus, GpuSampling, KernelDriver, PciDevices
-from kdoctor_fleet.facts import JobHosts, Network, NetworkInterface
 
 
 def no_driver() -> tuple[FactGroup, ...]:
@@ -23,13 +23,6 @@ def no_driver() -> tuple[FactGroup, ...]:
         PciDevices(devices=()),
         KernelDriver(loaded=False),
         Gpus(state="library-absent", error="libnvidia-ml.so.1: cannot open shared object file"),
-    )
-
-
-def no_rdma() -> Network:
-    """A machine with one Ethernet interface."""
-    return Network(
-        interfaces=(NetworkInterface(name="eth0", mtu=1500, up=True), NetworkInterface(name="lo", mtu=65536))
     )
 
 
@@ -48,8 +41,7 @@ def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
         environment(LD_LIBRARY_PATH=f"{SITE}/nvidia/cusolver/lib"),
         libraries(),
         host(),
-        no_rdma(),
-        JobHosts(),
+        *facts_of_extensions("PLAIN"),
         smoke_run(replicas=n),
         sampling(n),
     )
@@ -68,8 +60,7 @@ def cpu_host() -> tuple[FactGroup, ...]:
         environment(),
         libraries(missing("cuda")),
         host(),
-        no_rdma(),
-        JobHosts(),
+        *facts_of_extensions("PLAIN"),
         smoke_run("smoke.baseline", 2, smoke_case(replicas=2, kind="CPU"), devices_kind="cpu", gpus_seen=0),
         GpuSampling(state="not-started", error="the trainings ran on logical CPU devices"),
     )

@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from helpers import fleets
 from helpers.fuzzing.mutation import mutated_json
 from helpers.fuzzing.using import NOW, REPOSITORY, Reader, catalog
+from helpers.kdoctor_fleet import fleets
 from helpers.machine import context
 from helpers.smoke import session
 from kdoctor.errors import UsageError

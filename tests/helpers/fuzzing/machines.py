@@ -20,8 +20,8 @@ from random import Random
 from helpers.fuzzing.dumps import DUMPS
 from helpers.fuzzing.mutation import mutated, mutated_json
 from helpers.fuzzing.using import TODAY, Reader, shipped, use
+from helpers.kdoctor_fleet.rdma import write_device, write_interface
 from helpers.machine import context
-from helpers.rdma import write_device, write_interface
 from helpers.trees import Slot, Tree
 from kdoctor.facts import FactGroup, Unavailable
 from kdoctor.matrix import machine

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.checks import ALL
 from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
-from kdoctor_checks import checks
 from kdoctor_recordings.importer import import_files
 
 REASON = "KDOCTOR_CORPUS is not set"
@@ -34,7 +34,7 @@ def corpus_snapshot(*names: str) -> Mapping[type[FactGroup], FactGroup]:
 
 PLAN = [
     PlannedCheck(check=check, severity=check.severity)
-    for check in checks()
+    for check in ALL.values()
     if check.family in {"driver", "gpu", "topology", "host"}
 ]
 

@@ -12,7 +12,6 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
 from kdoctor.plugins.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor_fleet.facts import Fleet
-from kdoctor_recordings.facts import Diagnostics, ImportedLines
 from kdoctor_watch.facts import Watched
 
 WriteDistribution = Callable[..., None]
@@ -50,8 +49,6 @@ def test_catalog_contains_contributions() -> None:
         "gpus": Gpus,
         "smoke": SmokeRuns,
         "gpu_sampling": GpuSampling,
-        "diagnostics": Diagnostics,
-        "imported_lines": ImportedLines,
     }
 
 

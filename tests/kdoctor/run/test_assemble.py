@@ -70,7 +70,7 @@ def test_every_command_calls_the_same_function(module: ModuleType) -> None:
 
 
 def test_reports_are_created_and_changed_nowhere_else() -> None:
-    """Only these two call ``Report(...)`` or ``replace(report, ...)``: one for a machine, one for a fleet."""
+    """Only one module calls ``Report(...)`` or ``replace(report, ...)``."""
     folder = Path(kdoctor.__file__).parent
     places = set()
     for path in folder.rglob("*.py"):
@@ -79,7 +79,7 @@ def test_reports_are_created_and_changed_nowhere_else() -> None:
                 first = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else None
                 if node.func.id == "Report" or (node.func.id == "replace" and first == "report"):
                     places.add(str(path.relative_to(folder)))
-    assert places == {"run/assemble.py", "fleet/merge.py"}
+    assert places == {"run/assemble.py"}
 
 
 def test_check_and_record_print_the_same_report_of_a_failure(tmp_path: Path) -> None:

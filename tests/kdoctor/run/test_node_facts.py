@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from helpers.rdma import device, network
+from helpers.kdoctor_fleet.rdma import device, network
 from kdoctor.run.node_facts import shared_facts
 from kdoctor.testing import fact_table
 from kdoctor_fleet.facts import JobHosts, NetworkInterface

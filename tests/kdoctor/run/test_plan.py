@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.catalogs import scenario
 from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules
@@ -14,6 +15,7 @@ from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
 from kdoctor.run.plan import RunOptions, with_matrix
+from kdoctor.smoke.scenario import AskedTraining
 from kdoctor.testing import healthy
 
 
@@ -73,7 +75,7 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
         ({"gpus": 7, "smoke": False}, "--no-smoke --gpus 7"),
         ({"gpus": 0}, "--gpus 0"),
-        ({"model": "job:build"}, "--model job:build"),
+        ({"asked": [AskedTraining(scenario=scenario(), options="--model job:build")]}, "--model job:build"),
         ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
         ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),
     ],

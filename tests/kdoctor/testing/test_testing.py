@@ -12,9 +12,7 @@ from kdoctor_checks.host.shared_memory import shared_memory
 from kdoctor_checks.smoke.baseline import baseline
 
 CHECKS = [
-    check
-    for check in checks()
-    if check.scenario in {None, "smoke.baseline"} and check.id != "versions.keras-features"
+    check for check in checks() if check.scenario in {None, "smoke.baseline"} and check.id != "versions.keras-features"
 ]
 """The node has a run of smoke.baseline only, and Keras 3 with its known defects."""
 

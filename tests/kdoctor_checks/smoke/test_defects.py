@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.checks import BUILT_IN
+from helpers.checks import ALL, BUILT_IN, of_installed
 from helpers.facts import smoke_case, smoke_run
 from helpers.optimizer_states import STATE
 from kdoctor.defects import Defect, load_defects
@@ -18,7 +18,6 @@ from kdoctor.model import Finding, Severity, Status
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._trained import cases_of
-from kdoctor_lint.registry import RULES
 
 Changes = dict[str, Any]
 
@@ -112,8 +111,7 @@ def test_record_names_what_exists(defect: Defect) -> None:
     assert BUILT_IN[defect.check].failure_modes == (defect.failure,)
     assert {*failure.reproduce, *filter(None, [defect.reproduce])} <= load_reproductions().keys()
     assert failure.reproduce
-    assert set(failure.lint) <= set(RULES)
-    assert set(defect.explained_by) <= BUILT_IN.keys()
+    assert of_installed(defect.explained_by) <= ALL.keys()
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=named)

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from helpers.command import kdoctor
-from helpers.fleets import SNAPSHOT, fact, fleet_of, healthy, write
+from helpers.kdoctor_fleet.fleets import SNAPSHOT, fact, fleet_of, healthy, write
 from kdoctor.cli.schema import document_schema
 from kdoctor.errors import UsageError
 from kdoctor_fleet.commands.fleet import app

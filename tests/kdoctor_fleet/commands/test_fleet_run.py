@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.command import KDOCTOR, environ
-from helpers.faulty_nodes import write_nodes
+from helpers.kdoctor_fleet.faulty_nodes import write_nodes
 from kdoctor.errors import UsageError
 from kdoctor.run.log import style
 from kdoctor_fleet.commands.fleet import app

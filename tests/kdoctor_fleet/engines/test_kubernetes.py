@@ -18,10 +18,10 @@ import yaml
 from typer.testing import CliRunner
 
 from helpers.command import kdoctor
-from helpers.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
-from helpers.fleets import healthy
 from helpers.integrations import FOLDER, needs
-from helpers.kubernetes_api import CLIENTS, KubernetesApi, engine_options, pod
+from helpers.kdoctor_fleet.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
+from helpers.kdoctor_fleet.fleets import healthy
+from helpers.kdoctor_fleet.kubernetes_api import CLIENTS, KubernetesApi, engine_options, pod
 from kdoctor_fleet.commands.fleet import app
 
 os.environ["PATH"] += f":{Path(sys.executable).parent}"

@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from helpers.command import kdoctor
-from helpers.kubernetes_api import CLIENTS, engine_options
-from helpers.kubernetes_server import PROGRAMS, VARIABLE, ApiServer, installed
+from helpers.kdoctor_fleet.kubernetes_api import CLIENTS, engine_options
+from helpers.kdoctor_fleet.kubernetes_server import PROGRAMS, VARIABLE, ApiServer, installed
 from kdoctor_fleet.commands.fleet import app
 
 pytestmark = [

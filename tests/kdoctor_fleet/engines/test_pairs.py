@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from helpers.command import kdoctor
-from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import write_nodes
-from helpers.network_namespaces import NamespaceNodes, may_create
-from helpers.sshd import Sshd
+from helpers.kdoctor_fleet.connecting_nodes import write_connecting_nodes
+from helpers.kdoctor_fleet.faulty_nodes import write_nodes
+from helpers.kdoctor_fleet.network_namespaces import NamespaceNodes, may_create
+from helpers.kdoctor_fleet.sshd import Sshd
 
 pytestmark = [
     pytest.mark.fleet,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from helpers.command import kdoctor
-from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
+from helpers.kdoctor_fleet.connecting_nodes import write_connecting_nodes
+from helpers.kdoctor_fleet.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
 
 pytestmark = [pytest.mark.fleet, pytest.mark.skipif(find_spec("ray") is None, reason="not installed: ray")]
 

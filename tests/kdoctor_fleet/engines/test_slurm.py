@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from helpers.command import KDOCTOR, kdoctor
-from helpers.connecting_nodes import write_connecting_nodes
-from helpers.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
 from helpers.integrations import FOLDER, needs
-from helpers.slurm import PROGRAMS, Slurm, slurm_folder
+from helpers.kdoctor_fleet.connecting_nodes import write_connecting_nodes
+from helpers.kdoctor_fleet.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
+from helpers.kdoctor_fleet.slurm import PROGRAMS, Slurm, slurm_folder
 
 pytestmark = [pytest.mark.fleet, *needs(*PROGRAMS)]
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from helpers.command import KDOCTOR, kdoctor
-from helpers.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
 from helpers.integrations import needs
-from helpers.sshd import PROGRAMS, Sshd
+from helpers.kdoctor_fleet.faulty_nodes import NODES, assert_judged, assert_nothing_runs, interrupt, write_nodes
+from helpers.kdoctor_fleet.sshd import PROGRAMS, Sshd
 
 pytestmark = [pytest.mark.fleet, *needs(*PROGRAMS)]
 

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from helpers.fleets import healthy
+from helpers.kdoctor_fleet.fleets import healthy
 from kdoctor.output import OutputError
 from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.documents import MOST_BYTES

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.fleets import healthy, names_of
+from helpers.kdoctor_fleet.fleets import healthy, names_of
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.commands.pairs import passed_on

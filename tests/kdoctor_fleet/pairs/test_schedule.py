@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.fleets import names_of
+from helpers.kdoctor_fleet.fleets import names_of
 from kdoctor_fleet.pairs.schedule import (
     Conclusion,
     Group,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.kdoctor_fleet.rdma import BOARD, write_device, write_interface
 from helpers.machine import context
-from helpers.rdma import BOARD, write_device, write_interface
 from kdoctor.facts import Unavailable
 from kdoctor_fleet.facts import Network, NetworkInterface, RdmaPort
 from kdoctor_fleet.probes.network import collect

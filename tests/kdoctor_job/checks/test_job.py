@@ -748,3 +748,12 @@ def test_random_layers_of_a_job_that_was_not_trained_are_judged_by_their_keras()
 def test_rate_for_the_global_batch_is_proposed() -> None:
     (found,) = judge("job.learning-rate", run(model={"learning_rate": 0.001})).findings
     assert found.finding.remedy.summary == "If 0.001 suits one device, try 0.004 with a warm-up."
+
+
+def test_short_line_gives_the_measured_difference() -> None:
+    training = JobTraining(steps=8, own_losses=(1.0,), losses=(1.0,), reference_losses=(1.0,), deviation=2e-6)
+    case = smoke_case(name="own-model", replicas=8, job=JobRun(training=training))
+    result = compute_check(CHECKS["job.equals-one-device"], smoke_run("smoke.own-model", 8, case))
+    assert [item.brief for item in result.evidence if item.brief] == [
+        "your model on 8 replicas equals one device (within 2e-06)"
+    ]

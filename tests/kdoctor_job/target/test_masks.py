@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.job_runs import trials
+from helpers.kdoctor_job.job_runs import trials
 
 pytestmark = pytest.mark.tensorflow
 

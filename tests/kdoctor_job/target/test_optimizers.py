@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.job_runs import trials
+from helpers.kdoctor_job.job_runs import trials
 from kdoctor_job.target.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES, hides_scale
 
 EQUAL = 0.02

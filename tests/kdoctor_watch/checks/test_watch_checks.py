@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import bus_id
-from helpers.facts.watch import BUSY, watched
+from helpers.kdoctor_watch.facts import BUSY, watched
 from kdoctor.engine.report import Result
 from kdoctor.facts import EventTime, GpuSampling, GpuSeries, GpuUse, KernelLog, SampledGpu
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts.watch import watched
+from helpers.kdoctor_watch.facts import watched
 from helpers.saying import briefs, said
 from kdoctor.facts import GpuSampling, GpuSeries, GpuUse, SampledGpu
 from kdoctor.model import Status

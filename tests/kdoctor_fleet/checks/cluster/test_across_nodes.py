@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fleets import fleet, names_of
+from helpers.kdoctor_fleet.fleets import fleet, names_of
 from kdoctor.check import Check
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fleets import fleet
+from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster.clock import clock

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.fleets import fleet
+from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.check import Check
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

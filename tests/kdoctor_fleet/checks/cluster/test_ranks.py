@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fleets import fleet
+from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.facts import Node
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

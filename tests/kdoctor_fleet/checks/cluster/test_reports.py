@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from helpers.fleets import fleet, names_of
+from helpers.kdoctor_fleet.fleets import fleet, names_of
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster.reports import reports

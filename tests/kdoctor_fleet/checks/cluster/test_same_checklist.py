@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.fleets import fleet
+from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster.same_checklist import same_checklist

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fleets import fleet
+from helpers.kdoctor_fleet.fleets import fleet
 from helpers.saying import briefs, said
 from kdoctor.facts import Node
 from kdoctor.model import Action, Status

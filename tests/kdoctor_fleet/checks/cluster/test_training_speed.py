@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.fleets import fleet, names_of
+from helpers.kdoctor_fleet.fleets import fleet, names_of
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster.training_speed import training_speed

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.rdma import device, network
+from helpers.kdoctor_fleet.rdma import device, network
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.network.firmware_match import firmware_match

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from helpers.facts import environment, gpu, gpus
 from helpers.facts.pci import pci_gpu
-from helpers.rdma import device, network, port
+from helpers.kdoctor_fleet.rdma import device, network, port
 from kdoctor.facts import FactGroup, PciDevices
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

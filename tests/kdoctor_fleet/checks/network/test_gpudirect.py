@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import environment
-from helpers.rdma import device, network
+from helpers.kdoctor_fleet.rdma import device, network
 from kdoctor.facts import Host, Kernel, KernelDriver
 from kdoctor.model import Status
 from kdoctor.testing import compute_check

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import environment
-from helpers.rdma import device, network, port, two_hosts
+from helpers.kdoctor_fleet.rdma import device, network, port, two_hosts
 from kdoctor.model import Evidence, Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.network.mtu import mtu

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment
-from helpers.rdma import network
+from helpers.kdoctor_fleet.rdma import network
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.network.nccl_interfaces import nccl_interfaces

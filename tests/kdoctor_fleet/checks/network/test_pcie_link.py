@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.rdma import device, network
+from helpers.kdoctor_fleet.rdma import device, network
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.network.pcie_link import pcie_link

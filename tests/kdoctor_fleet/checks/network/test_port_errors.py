@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import environment
-from helpers.rdma import device, network, port
+from helpers.kdoctor_fleet.rdma import device, network, port
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.network.port_errors import port_errors

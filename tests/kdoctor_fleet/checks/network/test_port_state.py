@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment
-from helpers.rdma import device, network, port, two_hosts
+from helpers.kdoctor_fleet.rdma import device, network, port, two_hosts
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import environment, gpu, gpus, host, lost_gpu, pci_gpu
-from helpers.rdma import device, network, port, two_hosts
+from helpers.kdoctor_fleet.rdma import device, network, port, two_hosts
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
 from kdoctor.facts import Kernel, KernelDriver, PciDevices

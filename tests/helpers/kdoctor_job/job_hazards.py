@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from helpers import job_models
+from helpers.kdoctor_job import job_models
 
 layers = keras.layers
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from helpers.integrations import tool
-from helpers.sshd import PROGRAMS as OF_SSH
-from helpers.sshd import Sshd
+from helpers.kdoctor_fleet.sshd import PROGRAMS as OF_SSH
+from helpers.kdoctor_fleet.sshd import Sshd
 
 PROGRAMS = (*OF_SSH, "ip", "iptables")
 

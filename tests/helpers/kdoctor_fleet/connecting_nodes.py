@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from helpers.faulty_nodes import write_nodes
+from helpers.kdoctor_fleet.faulty_nodes import write_nodes
 
 CONNECTS = """
 import json, os, socket, sys, threading, time

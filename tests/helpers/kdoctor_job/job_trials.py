@@ -1,6 +1,6 @@
 """Run trials of ``kdoctor.preflight`` in this process, with TensorFlow, and print the results as JSON.
 
-``python -m helpers.job_trials matrix dense:none cnn:starved ...`` or ``... untouched`` or ``... forms``.
+``python -m helpers.kdoctor_job.job_trials matrix dense:none cnn:starved ...`` or ``... untouched`` or ``... forms``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
-from helpers import job_classes, job_fits, job_hazards, job_models
+from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
 

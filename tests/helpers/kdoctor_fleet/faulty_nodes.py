@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.command import KDOCTOR, environ
-from helpers.fleets import Document, fact, healthy
+from helpers.kdoctor_fleet.fleets import Document, fact, healthy
 
 NOW = "date -u +%Y-%m-%dT%H:%M:%SZ"
 _STARTED = "STARTED-AT"

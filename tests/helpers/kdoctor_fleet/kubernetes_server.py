@@ -12,7 +12,7 @@ from pathlib import Path
 from ssl import CERT_NONE, create_default_context
 from typing import Any
 
-from helpers.slurm import free_ports
+from helpers.kdoctor_fleet.slurm import free_ports
 
 VARIABLE = "KUBEBUILDER_ASSETS"
 PROGRAMS = ("etcd", "kube-apiserver")

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from helpers.job_models import CLASSES
+from helpers.kdoctor_job.job_models import CLASSES
 
 layers = keras.layers
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
-from helpers import job_models
+from helpers.kdoctor_job import job_models
 
 WEIGHTS = {0: 1.0, 1: 5.0, 2: 0.2}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from helpers.integrations import tool
-from helpers.slurm import free_ports
+from helpers.kdoctor_fleet.slurm import free_ports
 
 PROGRAMS = ("sshd", "ssh", "ssh-keygen")
 

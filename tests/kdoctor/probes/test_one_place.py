@@ -15,8 +15,6 @@ STARTERS = {
 }  # fmt: skip
 OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
-EXCEPTIONS = {"fleet/launch/ray.py"}
-"""A task of Ray starts kdoctor on another node."""
 
 
 def starts(tree: ast.AST) -> Iterator[str]:
@@ -34,7 +32,7 @@ def test_processes_are_started_in_one_module() -> None:
         str(path.relative_to(ROOT)): sorted(set(starts(ast.parse(path.read_text(encoding="utf-8")))))
         for path in ROOT.rglob("*.py")
     }
-    assert {path for path, names in found.items() if names} == {"probes/process/child.py"} | EXCEPTIONS
+    assert {path for path, names in found.items() if names} == {"probes/process/child.py"}
 
 
 def test_detector_finds_process_starts() -> None:

@@ -10,8 +10,8 @@ from kdoctor.check import Check
 from kdoctor.facts import Gpus, SmokeRun
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
+from kdoctor_backends.checks.smoke.compute_jax import compute_jax
 from kdoctor_checks.smoke.compute import compute
-from kdoctor_checks.smoke.compute_jax import compute_jax
 
 BOTH = pytest.mark.parametrize("check", [compute, compute_jax], ids=lambda check: check.id)
 

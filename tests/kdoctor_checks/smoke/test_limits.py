@@ -13,6 +13,7 @@ from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeWorker, Weights
 from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
+from kdoctor_backends.checks.smoke.torch_fit import torch_fit
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import Comparison, evidence
 from kdoctor_checks.smoke._optimizers import has_moved, judge_optimizer
@@ -26,7 +27,6 @@ from kdoctor_checks.smoke.no_such_device import no_such_device
 from kdoctor_checks.smoke.parameter_server import parameter_server
 from kdoctor_checks.smoke.persistence import persistence
 from kdoctor_checks.smoke.starved_replica import starved_replica
-from kdoctor_checks.smoke.torch_fit import torch_fit
 from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 
 HALF = 0.5

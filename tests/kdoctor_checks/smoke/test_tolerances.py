@@ -11,10 +11,10 @@ from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
+from kdoctor_backends.checks.smoke.data_parallel_batches import data_parallel_batches
+from kdoctor_backends.checks.smoke.layout_map import layout_map
 from kdoctor_checks.smoke.closed_form import closed_form
-from kdoctor_checks.smoke.data_parallel_batches import data_parallel_batches
 from kdoctor_checks.smoke.determinism import determinism
-from kdoctor_checks.smoke.layout_map import layout_map
 from kdoctor_checks.smoke.multi_worker_fit import multi_worker_fit
 from kdoctor_checks.smoke.outside_scope import outside_scope
 from kdoctor_checks.smoke.pairs import pairs

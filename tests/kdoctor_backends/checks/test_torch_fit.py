@@ -8,7 +8,7 @@ from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.torch_fit import torch_fit
+from kdoctor_backends.checks.smoke.torch_fit import torch_fit
 
 
 def _run(fit: dict[str, Any], distribution: dict[str, Any]) -> SmokeRun:

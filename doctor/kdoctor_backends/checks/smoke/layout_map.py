@@ -6,9 +6,9 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun, Weights
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
 _NOTHING, _PARTIAL, _OUTSIDE = "matches-nothing", "partial-path", "model-outside"
@@ -39,7 +39,7 @@ def layout_map(
             return unknown(case, "the placement or the values of its variables were not read")
         return _judge_trained(case, case.weights, case.weight_deviation, tolerance)
 
-    yield from judge_cases(run, cases_of("smoke.layout-map"), judge, refusals=refusals)
+    yield from judge_cases(run, CASES["smoke.layout-map"], judge, refusals=refusals)
 
 
 def _judge_trained(case: SmokeCase, weights: Weights, deviation: float, tolerance: float) -> Outcome:

@@ -9,7 +9,7 @@ from helpers.saying import said
 from kdoctor.facts import SmokeRun, SmokeWorker, Weights
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.torch_data_parallel import torch_data_parallel
+from kdoctor_backends.checks.smoke.torch_data_parallel import torch_data_parallel
 
 COMPARED = ("ddp", "adam", "nesterov", "clipping", "keras-adam", "keras-clipping", "accumulation", "layers")
 METRICS: dict[str, float | None] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ, kdoctor
-from helpers.torch import torch_python
+from helpers.kdoctor_backends.torch import torch_python
 from kdoctor.failures.known import load_reproductions
 
 pytestmark = pytest.mark.torch

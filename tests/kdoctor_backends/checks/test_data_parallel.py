@@ -6,7 +6,7 @@ from helpers.comparison_checks import ComparisonCheck
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.model import Action, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.data_parallel import data_parallel
+from kdoctor_backends.checks.smoke.data_parallel import data_parallel
 
 ON_JAX: dict[str, Any] = {"tensorflow": None, "jax": "0.10.2"}
 

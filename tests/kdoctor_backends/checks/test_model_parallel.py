@@ -8,7 +8,7 @@ from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.model_parallel import model_parallel
+from kdoctor_backends.checks.smoke.model_parallel import model_parallel
 
 CASES = ("model-axis", "data-and-model")
 MEASURED = {"to be sharded": 3.0, "optimizer variables": 4.0, "optimizer sharded": 3.0, "largest share": 0.505}

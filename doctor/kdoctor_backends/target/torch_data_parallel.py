@@ -17,11 +17,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
-from kdoctor_target.runner.case import Case
-from kdoctor_target.training.families import NORM
-from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, dense_model, make_batches
-from kdoctor_target.training.seeded import attending, sequences
-from kdoctor_target.training.torch import (
+from kdoctor_backends.target.torch import (
     Loop,
     add_up,
     compare,
@@ -32,6 +28,10 @@ from kdoctor_target.training.torch import (
     train_loop,
     train_reference,
 )
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.families import NORM
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, dense_model, make_batches
+from kdoctor_target.training.seeded import attending, sequences
 from kdoctor_target.training.workers import expect_all_trained
 
 PATIENCE_S = 25.0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from helpers.torch import torch_python
-from kdoctor.smoke.torch_scenarios import ON_TORCH
-from kdoctor_checks.smoke.torch_data_parallel import torch_data_parallel
+from helpers.kdoctor_backends.torch import torch_python
+from kdoctor_backends.checks.smoke.torch_data_parallel import torch_data_parallel
+from kdoctor_backends.torch_scenarios import ON_TORCH
 
 pytestmark = pytest.mark.torch
 

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._judging import Comparison
 from kdoctor_checks.smoke._trained import trained
 
 
-@trained("smoke.data-parallel", requires=())
+@trained("smoke.data-parallel", cases=CASES["smoke.data-parallel"], requires=())
 def data_parallel(compare: Comparison, case: SmokeCase) -> Outcome:
     """DataParallel on JAX matches one device.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     Comparison,
@@ -30,7 +31,13 @@ _INFERENCE_REMEDY = Remedy(
 )
 
 
-@trained("smoke.data-parallel-batches", severity=Severity.WARNING, requires=(), finished=False)
+@trained(
+    "smoke.data-parallel-batches",
+    cases=CASES["smoke.data-parallel-batches"],
+    severity=Severity.WARNING,
+    requires=(),
+    finished=False,
+)
 def data_parallel_batches(compare: Comparison, case: SmokeCase) -> Outcome:
     """DataParallel on JAX trains, evaluates and predicts on batches that do not divide evenly.
 

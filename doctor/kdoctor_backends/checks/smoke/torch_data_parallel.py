@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     Comparison,
@@ -24,7 +25,9 @@ _SEED_REMEDY = "Add the rank to the seed of random layers, and use another relea
 _LOST_REMEDY = "Set a deadline for the job, such as the timeout of init_process_group."
 
 
-@trained("smoke.torch-data-parallel", requires=(), explained_by=(), finished=False)
+@trained(
+    "smoke.torch-data-parallel", cases=CASES["smoke.torch-data-parallel"], requires=(), explained_by=(), finished=False
+)
 def torch_data_parallel(compare: Comparison, case: SmokeCase) -> Outcome:
     """Keras on torch in DistributedDataParallel matches one device.
 

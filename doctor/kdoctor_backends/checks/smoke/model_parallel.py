@@ -3,11 +3,12 @@ from __future__ import annotations
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Evidence, Outcome
 from kdoctor.text.lists import counted
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._judging import Comparison, evidence, finding, unknown
 from kdoctor_checks.smoke._trained import trained
 
 
-@trained("smoke.model-parallel", requires=(), mirrored=False)
+@trained("smoke.model-parallel", cases=CASES["smoke.model-parallel"], requires=(), mirrored=False)
 def model_parallel(compare: Comparison, case: SmokeCase) -> Outcome:
     """ModelParallel on JAX shards the model and matches one device.
 

@@ -6,8 +6,8 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._judging import TOLERANCE, did_not_finish, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
 
 _REMEDY = Remedy(
     summary="Train with a custom loop that calls the model in DistributedDataParallel, or train Keras on JAX.",
@@ -36,7 +36,7 @@ def torch_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator[Outcom
             return did_not_finish(run, case)
         return _ranks(case, tolerance) if case.name == "fit" else _devices(case)
 
-    yield from judge_cases(run, cases_of("smoke.torch-fit"), judge, trained=False)
+    yield from judge_cases(run, CASES["smoke.torch-fit"], judge, trained=False)
 
 
 def _ranks(case: SmokeCase, tolerance: float) -> Outcome:

@@ -1,6 +1,6 @@
 """Models, layers, callbacks and steps of real jobs with ``keras.distribution.DataParallel`` on JAX.
 
-Measures: see ``kdoctor_target.training.jax_compared``; also ``metric moved while frozen`` (0), ``metric saved
+Measures: see ``kdoctor_backends.target.jax_compared``; also ``metric moved while frozen`` (0), ``metric saved
 weights``, the largest difference between the saved and the restored weights (0), and ``metric predictions``, the number
 of predictions for one batch.
 """
@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 
+from kdoctor_backends.target.jax_compared import History, JaxJob, compare, fit, sgd
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.jax_compared import History, JaxJob, compare, fit, sgd
 from kdoctor_target.training.regression import FEATURES, Batches, dense_model
 from kdoctor_target.training.seeded import (
     OUTPUTS,

@@ -6,14 +6,14 @@ from dataclasses import replace
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor.smoke.jax_scenarios import JAX_OPTIMIZERS
+from kdoctor_backends.jax_scenarios import JAX_OPTIMIZERS
+from kdoctor_backends.scenarios import CASES
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases, unknown
 from kdoctor_checks.smoke._optimizers import MOVED_LITTLE, has_moved, judge_optimizer
 from kdoctor_checks.smoke._precision import judge_precision
 from kdoctor_checks.smoke._random_layers import judge_masks
-from kdoctor_checks.smoke._trained import cases_of
 from kdoctor_checks.smoke._values import judge_trained, with_remedy
 
 _CLIPPED = ("clipnorm", "global-clipnorm", "clipvalue")
@@ -74,4 +74,4 @@ def data_parallel_features(
             )
         return outcome
 
-    yield from judge_cases(run, cases_of("smoke.data-parallel-features"), judge)
+    yield from judge_cases(run, CASES["smoke.data-parallel-features"], judge)

@@ -1,6 +1,6 @@
 """Features of real jobs with ``keras.distribution.DataParallel`` on JAX, compared with one device.
 
-Measures: see ``kdoctor_target.training.jax_compared``; of clipped jobs ``reference_way`` and ``longest_way``, see
+Measures: see ``kdoctor_backends.target.jax_compared``; of clipped jobs ``reference_way`` and ``longest_way``, see
 ``kdoctor_target.training.clipping``; of random layers ``masks``, ``equal_masks`` and ``repeated_masks``, see
 ``kdoctor_target.training.random_numbers``; of mixed precision, see ``kdoctor_target.scenarios.mixed_precision``.
 """
@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 
+from kdoctor_backends.target.jax_compared import History, JaxJob, compare, compare_state, fit
+from kdoctor_backends.target.jax_models import MODELS
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.families import CLIPS, FAMILIES, LONGEST, OPTIMIZERS, optimizer
 from kdoctor_target.training.jax import data_parallel
-from kdoctor_target.training.jax_compared import History, JaxJob, compare, compare_state, fit
-from kdoctor_target.training.jax_models import MODELS
 from kdoctor_target.training.regression import (
     EPOCHS,
     FEATURES,

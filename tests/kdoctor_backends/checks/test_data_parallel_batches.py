@@ -8,7 +8,7 @@ from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.data_parallel_batches import data_parallel_batches
+from kdoctor_backends.checks.smoke.data_parallel_batches import data_parallel_batches
 
 FITTED = ("uneven-tail", "uneven-batch", "drop-remainder")
 INFERRED = ("evaluate", "predict", "validation", "padded")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kdoctor.smoke.definition import define
+from functools import partial
+from pathlib import Path
+
+from kdoctor.smoke.definition import define as define_anywhere
+
+define = partial(define_anywhere, folder=Path(__file__).parent / "target")
 
 ON_TORCH = (
     define(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from kdoctor.smoke.definition import define
+from functools import partial
+from pathlib import Path
+
+from kdoctor.smoke.definition import define as define_anywhere
 from kdoctor.smoke.feature_scenarios import OPTIMIZERS
+
+define = partial(define_anywhere, folder=Path(__file__).parent / "target")
 
 SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
 

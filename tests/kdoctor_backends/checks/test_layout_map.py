@@ -8,7 +8,7 @@ from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.layout_map import layout_map
+from kdoctor_backends.checks.smoke.layout_map import layout_map
 
 WHOLE = Weights(variables=4, mirrored=4, sharded=0, nonfinite=(), replicas_agree=True)
 SHARDED = Weights(variables=4, mirrored=3, sharded=1, nonfinite=(), replicas_agree=True)

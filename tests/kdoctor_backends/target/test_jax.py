@@ -15,13 +15,13 @@ from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.session import PRELOAD, SmokeSettings
 from kdoctor.testing import compute_check
+from kdoctor_backends.checks.smoke.data_parallel import data_parallel
+from kdoctor_backends.checks.smoke.model_parallel import model_parallel
+from kdoctor_backends.jax_scenarios import ON_JAX
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
-from kdoctor_checks.smoke.data_parallel import data_parallel
-from kdoctor_checks.smoke.model_parallel import model_parallel
 
 pytestmark = pytest.mark.tensorflow
 

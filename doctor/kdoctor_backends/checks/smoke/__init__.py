@@ -1,0 +1,1 @@
+"""Trainings on JAX and on torch."""

@@ -68,7 +68,7 @@ _DEFINED = re.compile(r"^\s*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES_OF_A_FUNCTION = 90
-MOST_LOOSE_MODULES = 7
+MOST_LOOSE_MODULES = 8
 WORDS_OF_A_MESSAGE = 13
 EXPORTING = {"cli", "facts", "kdoctor", "kdoctor_checks", "testing"}
 """Public packages, and those with code."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from kdoctor.smoke.definition import SPEED_EXPECTED
 from kdoctor.smoke.definition import define as define_anywhere
 from kdoctor.smoke.feature_scenarios import OPTIMIZERS
 
 define = partial(define_anywhere, folder=Path(__file__).parent / "target")
-
-SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
 
 JAX_OPTIMIZERS = (
     *(name for name in OPTIMIZERS if name != "sgd"),

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 from kdoctor.check import Check
@@ -18,6 +19,7 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
+from kdoctor.plugins.collected import collect
 from kdoctor.plugins.installed import offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario
@@ -56,8 +58,8 @@ class Contribution:
     origin: str
     """Distribution and entry point, or the option."""
     value: object
-    """A check, probe, scenario or type of facts, an iterable of them, or a callable that returns either. For
-    checklists, a package."""
+    """A check, probe, scenario or type of facts, an iterable of them, or a callable that returns either. For checks
+    also a package of the layout that ``collect`` describes; for checklists always a package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,8 +227,10 @@ def _collect(
 
 
 def _items(value: object, origin: str, problems: list[str]) -> list[Any]:
-    """One value, an iterable of values, or a callable that returns either, as a list."""
+    """One value, an iterable of values, a callable that returns either, or a package of checks, as a list."""
     try:
+        if isinstance(value, ModuleType):
+            value = collect(value)
         if callable(value) and not isinstance(value, type):
             value = value()
         items = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]

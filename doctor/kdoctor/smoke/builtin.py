@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdoctor.smoke.definition import SPEED_EXPECTED
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.model_scenarios import MODELS
@@ -271,7 +272,7 @@ SCENARIOS = (
         tier="full",
         strategy="one-device",
         title="Matrix products and copies on each device",
-        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        expect=SPEED_EXPECTED,
         cases=("each-device",),
         deadline_s=900.0,
         typical_s=3.0,

@@ -12,6 +12,8 @@ from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, 
 # A case takes one to three seconds on a CPU. On a GPU that is newer than TensorFlow's build, the driver
 # compiles every kernel first, which takes minutes.
 _DEADLINE_S = 240.0
+SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
+"""What trainings that measure each GPU expect, on every backend."""
 
 
 def define(  # noqa: PLR0913 - the fields of a scenario

@@ -26,9 +26,10 @@ from kdoctor_fleet.diff import compare_files
 from kdoctor_fleet.exclusion import ENGINES
 from kdoctor_fleet.history import read_history
 from kdoctor_fleet.merge import Expectation
+from kdoctor_fleet.plugin import FLEET
 
 app = typer.Typer(
-    help="Check many nodes, judge them by their reports, and compare two such runs.",
+    help=FLEET.help,
     epilog="Example: kdoctor fleet merge reports/ --expect node[001-064]",
     add_completion=False,
     no_args_is_help=True,
@@ -38,7 +39,7 @@ app = typer.Typer(
 
 @app.callback()
 def _fleet() -> None:
-    """Check many nodes, judge them by their reports, and compare two such runs."""
+    """Check many nodes."""
 
 
 app.command("run", epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke")(run)

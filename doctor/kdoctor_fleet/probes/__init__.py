@@ -1,9 +1,1 @@
 """What kdoctor reads of the network between the nodes of a job."""
-
-from __future__ import annotations
-
-from kdoctor.probes.probe import Probe
-from kdoctor_fleet.probes import network
-from kdoctor_fleet.probes.job_hosts import probe as job_hosts
-
-PROBES: tuple[Probe, ...] = (network.PROBE, job_hosts.PROBE)

@@ -1,13 +1,1 @@
-"""The checks about results of other tools, one per file: ``<family>/<slug>.py``."""
-
-from __future__ import annotations
-
-import sys
-
-from kdoctor.check import Check
-from kdoctor.plugins.collected import collect
-
-
-def checks() -> tuple[Check, ...]:
-    """All of them."""
-    return collect(sys.modules[__name__])
+"""Checks of what other tools found, one per file: ``<family>/<slug>.py``."""

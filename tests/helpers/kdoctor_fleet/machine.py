@@ -17,7 +17,7 @@ def no_rdma() -> Network:
 
 
 PLAIN = (no_rdma(), JobHosts())
-"""A machine of its own."""
+"""A machine that trains without others."""
 NETWORK = (
     network(*(device(index) for index in range(8))),
     two_hosts(),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.checks import ALL
 from helpers.facts import smoke_case, smoke_run
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
@@ -14,7 +15,6 @@ from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.matrix.keras import KnownFeature
 from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
-from kdoctor_job.checks import checks
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._reported import differences
 from kdoctor_job.facts import (
@@ -29,7 +29,7 @@ from kdoctor_job.facts import (
     JobTraining,
 )
 
-CHECKS = {check.id: check for check in checks()}
+CHECKS = {name: check for name, check in ALL.items() if check.family == "job"}
 
 MODEL = JobModel(
     name="Sequential",

@@ -126,7 +126,7 @@ def test_training_like_one_device_passes(defect: Defect) -> None:
 
 
 @pytest.mark.parametrize("defect", ERRORS, ids=named)
-def test_its_error_is_a_warning_with_the_remedy(defect: Defect) -> None:
+def test_error_of_the_defect_is_a_warning_with_the_remedy(defect: Defect) -> None:
     for case in spoiled_cases(defect):
         found = only_finding(judged(defect, case, **error_of(defect)), case)
         assert (found.remedy.summary, found.remedy.look) == (defect.fix, defect.look)

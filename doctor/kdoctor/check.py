@@ -155,7 +155,7 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
     explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
 ) -> Check:
-    """A check whose text is data, or that a special decorator makes. See ``check``.
+    """A check whose text is data, or that another decorator makes. See ``check``.
 
     Raises:
         CheckDefinitionError: the id or the signature is not as described for ``check``.

@@ -129,7 +129,7 @@ class TrainStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no type
         """One step of each replica."""
         inputs, targets = data
         with tf.GradientTape() as tape:
-            loss: Any = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+            loss: Any = self.compute_loss(x=inputs, y=targets, y_pred=self.outputs_of(inputs))
         gradients = tape.gradient(loss, self.trainable_variables)
         optimizer: Any = self.optimizer
         optimizer.apply_gradients(zip(gradients, self.trainable_variables))
@@ -137,6 +137,10 @@ class TrainStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no type
             for metric in self.metrics:  # the loss only: the model has no other metrics
                 metric.update_state(self.reported(loss))
         return {metric.name: metric.result() for metric in self.metrics}
+
+    def outputs_of(self, inputs: Any) -> Any:
+        """The outputs for a batch."""
+        return self(inputs, training=True)
 
     def reported(self, loss: Any) -> Any:
         """The loss that the model reports for a step."""
@@ -151,30 +155,16 @@ class SumsLoss(TrainStep):
         return tf.distribute.get_replica_context().all_reduce("sum", loss)
 
 
-class WithoutCall(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
+class WithoutCall(SumsLoss):
     """Trains its network, as a VAE or a GAN of keras.io trains its networks."""
 
     def __init__(self) -> None:
         super().__init__()
         self.network = make_model()
-        self.tracker = tf.keras.metrics.Mean(name="loss")
 
-    @property
-    def metrics(self) -> Any:
-        """What is reset at the start of an epoch."""
-        return [self.tracker]
-
-    def train_step(self, data: Any) -> Any:
-        """One step of each replica."""
-        inputs, targets = data
-        with tf.GradientTape() as tape:
-            losses = tf.reduce_mean(tf.square(self.network(inputs, training=True) - targets), axis=1)
-            loss = tf.nn.compute_average_loss(losses)
-        variables = self.network.trainable_variables
-        optimizer: Any = self.optimizer
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        self.tracker.update_state(losses)
-        return {"loss": self.tracker.result()}
+    def outputs_of(self, inputs: Any) -> Any:
+        """The outputs of the network; the model cannot be called."""
+        return self.network(inputs, training=True)
 
 
 def _tagger(*, masked: bool) -> Job:

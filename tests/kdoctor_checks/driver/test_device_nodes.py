@@ -4,7 +4,7 @@ import pytest
 
 from helpers.facts import gpu, gpus, kernel, lost_gpu, node
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, KernelDriver
+from kdoctor.facts import FactGroup
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.driver.device_nodes import device_nodes
@@ -63,8 +63,3 @@ def test_lost_gpu_is_unknown_and_explains_its_node() -> None:
     assert [item.finding.explained_by for item in broken.findings] == [("gpu.responding",)]
     in_use = judged(gpus(2, node_errors={"/dev/nvidia1": "EIO"}))
     assert [item.finding.explained_by for item in in_use.findings] == [()]
-
-
-@pytest.mark.parametrize("group", [Gpus, KernelDriver])
-def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
-    assert compute_check(device_nodes, kernel(2), gpus(2), missing={group: "hung"}).status is Status.UNKNOWN

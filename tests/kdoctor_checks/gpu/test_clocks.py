@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import gpu, gpus, lost_gpu
+from helpers.facts import gpu, gpus
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.clocks import clocks
@@ -49,10 +49,6 @@ def test_one_of_eight_is_slowed_while_parent_flag_is_clear() -> None:
     assert [item.finding.subject for item in result.findings] == ["GPU 5 (0000:60:00.0)"]
     assert "HW Thermal Slowdown" in result.findings[0].finding.observed
     assert len(result.evidence) == 7
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert compute_check(clocks, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 def test_gpus_with_one_cause_share_headline_and_fix() -> None:

@@ -284,8 +284,7 @@ def test_faulty_gpu_fails_and_its_commands_name_no_other(name: str, state: State
     assert (result.status, result.severity) == (Status.FAIL, QUESTIONS[name].severity)
     assert [item.finding.subject[:5] for item in result.findings] == ["GPU 1", "GPU 3"]
     assert [item.subject[:5] for item in result.evidence] == ["GPU 0", "GPU 2"]
-    for item in result.evidence:
-        assert item.observed.startswith(QUESTIONS[name].healthy)
+    assert all(item.observed.startswith(QUESTIONS[name].healthy) for item in result.evidence)
     named = set()
     for item in result.findings:
         assert re.search(stated, item.finding.observed), item.finding.observed

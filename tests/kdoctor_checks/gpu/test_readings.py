@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import NOT_SUPPORTED, geforce, gpu, gpus, lost_gpu
-from kdoctor.facts import Gpus
+from helpers.facts import NOT_SUPPORTED, geforce, gpu, gpus
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.readings import readings
@@ -48,14 +47,6 @@ def test_corrupted_inforom_fails(error: str) -> None:
     result = compute_check(readings, gpus(2, gpu(0), gpu(1, errors={"inforom": error})))
     assert result.status is Status.FAIL
     assert [item.finding.subject for item in result.findings] == [gpu(1).subject]
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert compute_check(readings, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
-
-
-def test_missing_evidence_is_unknown() -> None:
-    assert compute_check(readings, missing={Gpus: "hung"}).status is Status.UNKNOWN
 
 
 def test_line_that_was_not_understood_is_unknown() -> None:

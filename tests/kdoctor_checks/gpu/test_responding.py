@@ -6,7 +6,7 @@ import pytest
 
 from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci, pci_gpu
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpu, Gpus
+from kdoctor.facts import FactGroup, Gpu
 from kdoctor.model import Finding, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
@@ -109,10 +109,6 @@ def test_counted_but_unlisted_gpus_are_unknown() -> None:
 
 def test_gpu_without_identity_is_unknown() -> None:
     assert judged(gpus(1, gpu(0, name=None, uuid=None, bus_id=None))).status is Status.UNKNOWN
-
-
-def test_missing_evidence_is_unknown() -> None:
-    assert compute_check(responding, pci(4), missing={Gpus: "hung"}).status is Status.UNKNOWN
 
 
 def test_lost_gpu_is_the_only_cause() -> None:

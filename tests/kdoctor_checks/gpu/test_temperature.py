@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import NOT_SUPPORTED, gpu, gpus, lost_gpu, v100
+from helpers.facts import NOT_SUPPORTED, gpu, gpus, v100
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.temperature import temperature
@@ -55,10 +55,6 @@ def test_virtual_gpus_are_skipped() -> None:
     silent: dict[str, Any] = {**dict.fromkeys(names), "errors": dict.fromkeys(names, NOT_SUPPORTED)}
     assert compute_check(temperature, gpus(2, gpu(0, **silent), gpu(1, **silent))).status is Status.SKIP
     assert compute_check(temperature, gpus(2, gpu(0), gpu(1, **silent))).status is Status.UNKNOWN
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 def test_hot_gpus_share_the_headline_and_name_the_same_heat() -> None:

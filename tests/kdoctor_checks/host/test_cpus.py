@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, host, lost_gpu
-from kdoctor.facts import FactGroup, Gpus, Host
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.host.cpus import cpus
@@ -35,8 +34,3 @@ def test_checklist_sets_the_number_and_lost_gpus_need_none() -> None:
     observed = compute_check(cpus, host(cpu_limit=2.0), two).evidence[0].observed
     assert re.findall(r"\d+", observed) == ["2", "1", "224", "2"]
     assert compute_check(cpus, host(), gpus(1, lost_gpu(0))).status is Status.UNKNOWN
-
-
-@pytest.mark.parametrize("group", [Gpus, Host])
-def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
-    assert compute_check(cpus, host(), gpus(2), missing={group: "hung"}).status is Status.UNKNOWN

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import geforces, gpu, gpus, lost_gpu
+from helpers.facts import geforces, gpu, gpus
 from kdoctor.facts import NvLink
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
@@ -39,10 +39,6 @@ def test_gpus_without_fabric_are_skipped() -> None:
     assert compute_check(fabric, geforces(2)).status is Status.SKIP
     off = (gpu(index, fabric_state="not-supported", fabric_status=None) for index in range(2))
     assert compute_check(fabric, gpus(2, *off)).status is Status.SKIP
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 def test_failed_registration_is_explained_by_inactive_links() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import gpu, gpus, kernel_settings, lost_gpu, pair, pci, pci_gpu
+from helpers.facts import gpu, gpus, kernel_settings, pair, pci, pci_gpu
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Kernel, PciDevices
 from kdoctor.model import Severity, Status
@@ -61,12 +61,6 @@ def test_virtual_machine_and_confidential_computing_are_skipped() -> None:
     assert judged({"iommu_type": "DMA"}, virtual).status is Status.SKIP
     assert judged({"iommu_type": "DMA"}, gpus(2, conf_compute=True)).status is Status.SKIP
     assert compute_check(iommu, pci(1), IN_USE, gpus(1)).status is Status.SKIP
-
-
-def test_lost_gpu_is_unknown() -> None:
-    result = judged({"iommu_type": "identity"}, gpus(2, gpu(0), lost_gpu(1)))
-    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
-    assert [item.explained_by for item in result.unjudged] == [("gpu.responding",)]
 
 
 @pytest.mark.parametrize("group", [PciDevices, Kernel, Gpus])

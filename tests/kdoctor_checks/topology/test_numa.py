@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from helpers.facts import gpu, gpus, host, lost_gpu, near, pci, pci_gpu
+from helpers.facts import gpu, gpus, host, near, pci, pci_gpu
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, Host, NumaNode
+from kdoctor.facts import FactGroup, NumaNode
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.numa import numa
@@ -71,12 +69,3 @@ def test_single_numa_node_is_skipped_and_gpu_memory_nodes_are_ignored() -> None:
 
 def test_unread_affinity_is_unknown() -> None:
     assert judged(host(cpu_affinity=None)).status is Status.UNKNOWN
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
-
-
-@pytest.mark.parametrize("group", [Gpus, Host])
-def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
-    assert compute_check(numa, gpus(2), host(), pci(2), missing={group: "hung"}).status is Status.UNKNOWN

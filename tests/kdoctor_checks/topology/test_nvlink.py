@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, nvlinks, pci, v100_workstation
+from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, nvlinks, pci, v100_workstation
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, NvLink, PciDevices
 from kdoctor.model import Severity, Status
@@ -78,10 +78,6 @@ def test_unread_links_are_unknown_and_cards_without_nvlink_ignored() -> None:
 
 def test_direct_links_are_skipped() -> None:
     assert compute_check(nvlink, *v100_workstation()).status is Status.SKIP
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert judged(gpu(0), lost_gpu(1)).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import bridge, geforce, geforces, gpu, gpus, lost_gpu, pci, pci_gpu
+from helpers.facts import bridge, geforce, geforces, gpu, gpus, pci, pci_gpu
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_generation import pcie_generation
@@ -49,10 +49,6 @@ def test_slower_slot_than_those_of_most_gpus_of_the_model_warns(change: dict[str
     result = compute_check(pcie_generation, gpus(3, gpu(0), odd, gpu(2)))
     assert result.status is status
     assert [item.finding.subject for item in result.findings] == ([odd.subject] if status is Status.FAIL else [])
-
-
-def test_lost_gpu_is_unknown() -> None:
-    assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(("width", "explained_by"), [(16, ()), (1, ("topology.pcie-width",))])

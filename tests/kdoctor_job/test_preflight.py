@@ -183,7 +183,7 @@ def test_model_that_cannot_be_copied_is_unknown_with_the_missing_line(classes: d
 @pytest.mark.tensorflow
 def test_model_whose_call_raises_fails_with_the_users_line(classes: dict[str, Any]) -> None:
     (observed,) = classes["raising"]["findings"]["job.trains"]
-    path = Path(__file__).parents[2] / "helpers" / "job_classes.py"
+    path = Path(__file__).parents[1] / "helpers" / "kdoctor_job" / "job_classes.py"
     lines = path.read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if "np.ones(3)[7]" in text)
     assert observed.startswith("IndexError: ")

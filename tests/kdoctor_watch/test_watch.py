@@ -20,7 +20,7 @@ from helpers.locks import lock
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import write_lock
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 QUICK = ("healthy", "planted", "single")
 OTHERS = ("stall", "starved", "stop", "loop", "broken")
 NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.kernel-log": "skip"}

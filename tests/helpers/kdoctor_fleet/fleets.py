@@ -24,7 +24,7 @@ from kdoctor_fleet.record import Shared
 from kdoctor_fleet.report import FleetReport
 from kdoctor_fleet.testing import healthy_fleet
 
-SNAPSHOT = Path(__file__).parents[2] / "doctor/kdoctor/testing/h100-node.json"
+SNAPSHOT = Path(__file__).parents[3] / "doctor/kdoctor/testing/h100-node.json"
 MERGED_AT = "2025-01-02T04:00:00+00:00"
 STARTED_AT = "2025-01-02T03:04:05+00:00"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers.command import environ
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def trials(kind: str, *names: str) -> dict[str, Any]:

@@ -118,7 +118,7 @@ bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on th
 	@$(BIN)/python -m benchmarks.lint_labelled
 	@$(BIN)/python -m benchmarks.lint_generated 10000
 
-docs: $(DEV_STAMP) ## Regenerate the generated pages
+docs: $(DEV_STAMP) ## Rewrite the screens in README.md
 	@$(BIN)/python -m docs.generator
 
 site: $(DOCS_STAMP) ## Build the documentation site into build/site
@@ -128,7 +128,7 @@ site: $(DOCS_STAMP) ## Build the documentation site into build/site
 RELEASE_STAMP := $(VENV)-release/.kdoctor-release
 RELEASE := $(abspath $(VENV)-release/bin)
 
-dist: $(RELEASE_STAMP) ## Build sdist and wheel of the last commit into dist, twice, and check them
+dist: $(DEV_STAMP) $(RELEASE_STAMP) ## Build sdist and wheel of the last commit into dist, twice, and check them
 	@rm -rf dist
 	@$(RELEASE)/python .github/release/dist.py --twice dist
 	@$(RELEASE)/twine check --strict dist/*

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 SUFFIXES = {".py", ".md", ".yaml", ".yml", ".j2", ".sh", ".service", ".timer"}
 FOLDERS = ("doctor", "checks", "checklists", "benchmarks", "docs", "tests")
 PAGES = (
-    "README.md", "CONTRIBUTING.md", "Makefile", "action.yml", "pyproject.toml", ".pre-commit-hooks.yaml",
+    "README.md", "CONTRIBUTING.md", "Makefile", "measure.mk", "action.yml", "pyproject.toml", ".pre-commit-hooks.yaml",
     ".github/update_comment.py", ".github/workflows/kdoctor.yml",
 )  # fmt: skip
 

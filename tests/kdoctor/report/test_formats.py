@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pkgutil
 import re
 from pathlib import Path
@@ -54,14 +55,14 @@ def install(folder: Path, name: str) -> dict[str, str]:
         "def render(report, canvas):\n    return ''.join(f'{one.id} {one.status.value}\\n' for one in report.results)\n"
     )
     (folder / "site_formats.py").write_text(code)
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
 
 
 def test_format_of_a_plugin_is_offered_and_written(tmp_path: Path) -> None:
-    variables = install(tmp_path, "tsv")
+    variables = install(tmp_path, "site")
     shown = kdoctor("check", "--help", variables={"COLUMNS": "300", **variables}).stdout
-    assert f" {'|'.join([*FORMATS, 'tsv'])} " in shown
-    output = ("--format", "tsv", "--output", f"tsv={tmp_path / 'report'}")
+    assert f" {'|'.join([*FORMATS, 'site'])} " in shown
+    output = ("--format", "site", "--output", f"site={tmp_path / 'report'}")
     done = kdoctor("check", "-c", "cpu-smoke", "--no-smoke", "--select", "host.memory", *output, variables=variables)
     assert "host.memory pass\n" in done.stdout
     assert (tmp_path / "report").read_text() == done.stdout

@@ -45,7 +45,7 @@ def on_files(files: Files, config: Any) -> None:
         LOCATIONS[name] = location
         if found := files.get_file_from_path(name):
             files.remove(found)
-        given = {"content": content} if isinstance(content, str) else {"abs_src_path": str(content)}
+        given: dict[str, Any] = {"content": content} if isinstance(content, str) else {"abs_src_path": str(content)}
         files.append(File.generated(config, name, **given))
 
 

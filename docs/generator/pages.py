@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from docs.generator.checks import checks_page
@@ -18,10 +18,10 @@ from docs.generator.hardware import measured_hardware_page
 from docs.generator.matrix import matrix_page
 from docs.generator.truth import truth_page
 
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.plugins.catalog import Catalog, load_catalog
 
 ROOT = Path(__file__).parents[2]
-PAGES = {
+PAGES: Mapping[str, Callable[[Catalog], str]] = {
     "docs/checks.md": checks_page,
     "docs/keras-truth.md": truth_page,
     "docs/measured-hardware.md": measured_hardware_page,

@@ -4,12 +4,6 @@ PYTHON ?= python3
 CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
-TRUTH_OPTIONS ?=
-# How many inputs `make fuzz` gives each reader.
-INPUTS ?= 2000
-# How many mutants `make mutants` tries; 0 for all.
-SAMPLE ?= 2000
-MUTANTS_OPTIONS ?=
 # Minimum branch coverage in percent; code that only runs in subprocesses is not measured.
 COVERAGE ?= 85
 
@@ -23,15 +17,18 @@ DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
 # Every target with a help text is a command, not a file.
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile measure.mk)
 
-help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+SHOW_TARGETS := awk -F ':.*\#\# ' '/^[a-z-]+:.*\#\# /{printf "  make %-13s %s\n", $$1, $$2}'
+help: ## Show this help; `make help-measure` shows measurements and rare tests
+	@$(SHOW_TARGETS) Makefile
 
 smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHECKLIST)
 	@$(BIN)/kdoctor check --checklist $(CHECKLIST) $(CHECK_OPTIONS)
 
+STARTED := $(shell date +%s)
 test: lint types contracts site pytest ## Run everything that CI tests
+	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 
 lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tests/style.py
 	@$(BIN)/ruff check .
@@ -45,66 +42,8 @@ contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
 
 pytest: $(DEV_STAMP) ## Run the tests, including real trainings, with the coverage gate
-	@$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
-
-test-wheels: $(DEV_STAMP) ## Read the real wheels again: rows of the matrix, lookup of libraries (downloads 15 GB)
-	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)
-
-test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)
-	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
-
-# It needs no network and not this environment: the interpreter is PYTHON, if given, and WHEELS names a folder with
-# wheels of what it lacks (tests/gpu/wheels.txt).
-test-gpu: ## Test on a real NVIDIA GPU, offline: PYTHON=python3.12 WHEELS=folder (8 minutes)
-	@$(if $(filter file,$(origin PYTHON)),$(or $(wildcard $(BIN)/python),$(PYTHON)),$(PYTHON)) tests/gpu/run.py \
-	  $(if $(WHEELS),--wheels '$(WHEELS)') $(PYTEST_OPTIONS)
-
-test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus, pre-commit and linters
-	@$(BIN)/pytest -m services $(PYTEST_OPTIONS)
-
-# The packages of Debian need root; kubectl and a Kubernetes are in neither registry, and their tests are skipped.
-FLEET_PACKAGES := slurm-wlm munge openssh-server openssh-client iproute2 iptables procps
-fleet-tools: $(DEV_STAMP) ## Install what test-fleet uses: packages of Debian or Ubuntu (root), Ray, Kubernetes' client
-	@apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes $(FLEET_PACKAGES)
-	@$(PIP) install -qq --constraint constraints.txt --group fleet
-
-test-fleet: $(DEV_STAMP) ## Test with the installed sshd, Slurm, Ray and Kubernetes' client: faulty nodes, pairs (15 minutes)
-	@$(BIN)/pytest -m fleet tests/kdoctor_fleet/engines $(PYTEST_OPTIONS)
-
-test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)
-	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)
-
-# torch installs gigabytes of CUDA libraries, so it gets a separate environment.
-TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
-
-fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: INPUTS=2000 (prints inputs by reader)
-	@KDOCTOR_FUZZ=$(INPUTS) $(BIN)/pytest --numprocesses auto tests/fuzz/test_readers.py -k changed_document $(PYTEST_OPTIONS)
-
-mutants: $(DEV_STAMP) ## Change the code in small ways: SAMPLE=2000 (prints kills by package, and survivors)
-	@$(BIN)/python tests/mutants/run.py --sample $(SAMPLE) $(MUTANTS_OPTIONS)
-
-faults: $(DEV_STAMP) ## Break everything around a running kdoctor, one thing at a time (5 minutes)
-	@$(BIN)/pytest -m 'faults or not faults' tests/faults tests/load tests/fuzz/test_special_files.py $(PYTEST_OPTIONS)
-
-evidence: $(DEV_STAMP) ## Take every fact away from many machines, one and two at a time: no status may get better
-	@$(BIN)/pytest -m evidence $(PYTEST_OPTIONS)
-
-test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several processes (downloads 3 GB)
-	@KDOCTOR_TORCH_PYTHON=$(abspath $(VENV)-torch/bin/python) $(BIN)/pytest -m torch $(PYTEST_OPTIONS)
-
-$(TORCH_STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -m venv $(VENV)-torch
-	@$(VENV)-torch/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt keras torch
-	@touch $@
-
-test-matrix: $(DEV_STAMP) ## Test TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
-	@$(BIN)/pytest -m matrix -s $(PYTEST_OPTIONS)
-
-test-oracle: $(DEV_STAMP) ## Compare verdicts with the tests that Keras' wheels ship (downloads 6 GB)
-	@$(BIN)/pytest -m oracle $(PYTEST_OPTIONS)
-
-truth: $(DEV_STAMP) ## Measure what each release of Keras does on several replicas (downloads 6 GB, an hour)
-	@$(BIN)/python -m benchmarks.truth $(TRUTH_OPTIONS)
+	@$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 1 \
+	  --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
 
 snapshots: $(DEV_STAMP) ## Rewrite the snapshot files of whole screens; review the diff
 	@$(BIN)/pytest --snapshot-update $(PYTEST_OPTIONS)
@@ -114,13 +53,6 @@ bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 	@$(BIN)/python benchmarks/watched_hooks.py
 	@$(BIN)/python benchmarks/watched_fit.py
 
-bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set
-	@$(BIN)/python -m benchmarks.lint_labelled
-	@$(BIN)/python -m benchmarks.lint_generated 10000
-
-docs: $(DEV_STAMP) ## Regenerate the generated pages
-	@$(BIN)/python -m docs.generator
-
 site: $(DOCS_STAMP) ## Build the documentation site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
@@ -128,40 +60,11 @@ site: $(DOCS_STAMP) ## Build the documentation site into build/site
 RELEASE_STAMP := $(VENV)-release/.kdoctor-release
 RELEASE := $(abspath $(VENV)-release/bin)
 
-dist: $(RELEASE_STAMP) ## Build sdist and wheel of the last commit into dist, twice, and check them
+dist: $(DEV_STAMP) $(RELEASE_STAMP) ## Build sdist and wheel of the last commit into dist, twice, and check them
 	@rm -rf dist
 	@$(RELEASE)/python .github/release/dist.py --twice dist
 	@$(RELEASE)/twine check --strict dist/*
 	@$(RELEASE)/check-wheel-contents dist/*.whl
-
-sbom: $(RELEASE_STAMP) ## List what the wheel in dist installs, as CycloneDX, into build/sbom.cdx.json
-	@rm -rf build/sbom && mkdir -p build
-	@$(PYTHON) -m venv build/sbom
-	@build/sbom/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt dist/*.whl
-	@$(RELEASE)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --output-format JSON \
-	  --output-file build/sbom.cdx.json build/sbom/bin/python
-
-test-dist: $(DEV_STAMP) $(RELEASE_STAMP) ## Build, install with every extra on each Python of this machine, and run
-	@$(BIN)/pytest -m dist tests/release $(PYTEST_OPTIONS)
-
-# The oldest Python that is supported, with the oldest versions of the dependencies and the tests' tools.
-OLDEST_STAMP := $(VENV)-oldest/.kdoctor-oldest
-OLDEST_TESTS := tests/kdoctor tests/kdoctor_checks tests/kdoctor_lint
-
-test-oldest: $(OLDEST_STAMP) ## Test with the oldest versions of the dependencies (OLDEST=python3.10), without trainings
-	@$(VENV)-oldest/bin/python -m pytest --numprocesses auto --dist loadscope $(OLDEST_TESTS) $(PYTEST_OPTIONS) \
-	  -m 'not tensorflow and not browser and not compiler and not corpus and $(NOT_OLDEST)'
-
-# What `make test` leaves out, too: the expression in pyproject.toml.
-NOT_OLDEST := $(shell sed -n 's/^addopts = .*"-m", "\(.*\)"\]$$/\1/p' pyproject.toml)
-OLDEST ?= python3.10
-
-$(OLDEST_STAMP): pyproject.toml constraints-oldest.txt
-	@$(OLDEST) -m venv $(VENV)-oldest
-	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints-oldest.txt \
-	  --editable '.[fleet,mcp]' coverage hypothesis jsonschema junitparser markdown-it-py nbformat prometheus-client \
-	  pytest pytest-cov pytest-randomly pytest-xdist syrupy
-	@touch $@
 
 $(RELEASE_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)-release
@@ -169,18 +72,10 @@ $(RELEASE_STAMP): pyproject.toml constraints.txt
 	@$(VENV)-release/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt --group release
 	@touch $@
 
-constraints: ## Resolve constraints.txt again (needs uv)
-	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
-	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --extra torch \
-	  --extra mcp --group dev --group docs --group release --group fleet pyproject.toml -; } > constraints.new
-	@mv constraints.new constraints.txt
-	@{ sed -n '/^#/p' constraints-oldest.txt; uv pip compile --quiet --resolution lowest-direct --python-version 3.10 \
-	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet --extra mcp \
-	  pyproject.toml; } > constraints.new
-	@mv constraints.new constraints-oldest.txt
+include measure.mk
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-release build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-release $(VENV)-torch build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 10) else \

@@ -46,6 +46,8 @@ class Pair:
     """Prepares the input of both; not timed."""
     may_find: bool = False
     """Whether our command may end with exit status 1, because the installed Keras has defects."""
+    of_start: bool = False
+    """Whether it measures the start of a command: ``make bench-start``."""
     of_processor: bool = False
     """Whether processor time is compared instead of elapsed time: of two programs that only compute."""
 
@@ -133,6 +135,7 @@ READING = (
     ("matrix", "--driver", "535.161.08", "--gpu", "A100", "--python", "3.11"),
 )
 """Commands that read files and print."""
+STARTING = READING[0], READING[3], READING[4]
 
 PAIRS = (
     Pair(
@@ -141,6 +144,15 @@ PAIRS = (
         yardstick=(sys.executable, str(HERE / "two_commands.py"), "--help"),
         limit=1.5,
         rounds=15,
+        of_start=True,
+    ),
+    Pair(
+        name="kdoctor --version / --help of that program",
+        ours=(KDOCTOR, "--version"),
+        yardstick=(sys.executable, str(HERE / "two_commands.py"), "--help"),
+        limit=1.5,
+        rounds=15,
+        of_start=True,
     ),
     *(
         Pair(
@@ -149,6 +161,7 @@ PAIRS = (
             yardstick=(KDOCTOR, "--help"),
             limit=3.0,
             rounds=15,
+            of_start=command in STARTING,
         )
         for command in READING
     ),
@@ -158,6 +171,7 @@ PAIRS = (
         yardstick=(sys.executable, "-c", "import tensorflow"),
         limit=0.25,
         rounds=5,
+        of_start=True,
     ),
     Pair(
         name="check --no-smoke --select versions / import tensorflow",
@@ -296,7 +310,7 @@ def _processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def compare(pair: Pair) -> float:
+def compare(pair: Pair, most_rounds: int = 15) -> float:
     """Run a pair, print the ratio of the medians, and return it."""
     if pair.prepare is not None:
         pair.prepare()
@@ -304,7 +318,7 @@ def compare(pair: Pair) -> float:
     ours_of = functools.partial(measured, pair.ours, may_find=pair.may_find)
     ours_of()
     measured(pair.yardstick)
-    rounds = [(ours_of(), measured(pair.yardstick)) for _ in range(pair.rounds)]
+    rounds = [(ours_of(), measured(pair.yardstick)) for _ in range(min(pair.rounds, most_rounds))]
     ours, yardstick = (statistics.median(times) for times in zip(*rounds, strict=True))
     ratio: float = ours / yardstick
     mark = "ok  " if ratio <= pair.limit else "OVER"
@@ -341,7 +355,16 @@ def main() -> None:
     """Run the pairs whose name contains the given word, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("word", nargs="?", default="", help="only pairs with this in their name")
-    word = parser.parse_args().word
+    parser.add_argument(
+        "--start", action="store_true", help="only the start of commands, briefly; always exit status 0"
+    )
+    options = parser.parse_args()
+    if options.start:
+        for pair in PAIRS:
+            if pair.of_start:
+                compare(pair, most_rounds=2)
+        return
+    word = options.word
     over = [pair.name for pair in PAIRS if word in pair.name and compare(pair) > pair.limit]
     if word in "memory of a merge for each node" and memory_of_fleet() > MOST_KB_A_NODE:
         over.append("memory")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import multiprocessing
 import re
 import sys
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 SUFFIXES = {".py", ".md", ".yaml", ".yml", ".j2", ".sh", ".service", ".timer"}
 FOLDERS = ("doctor", "checks", "checklists", "benchmarks", "docs", "tests")
 PAGES = (
-    "README.md", "CONTRIBUTING.md", "Makefile", "action.yml", "pyproject.toml", ".pre-commit-hooks.yaml",
+    "README.md", "CONTRIBUTING.md", "Makefile", "measure.mk", "action.yml", "pyproject.toml", ".pre-commit-hooks.yaml",
     ".github/update_comment.py", ".github/workflows/kdoctor.yml",
 )  # fmt: skip
 
@@ -66,6 +67,11 @@ NAMES = re.compile(r"untold|_told|mended|anew|rubbish|otherwise|green|in_words|n
 """Not allowed in the names of functions, classes and modules."""
 _DEFINED = re.compile(r"^\s*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 
+BUDGET = ROOT / "tests/budget.json"
+"""The lines of Python that each package may have: a number goes down freely, and up in a commit that says why."""
+SLACK, LEAST_SLACK = 0.02, 20
+"""How far below its budget a package may be, as a share and in lines."""
+MOST_TARGETS = 12
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES_OF_A_FUNCTION = 90
 MOST_LOOSE_MODULES = 8
@@ -246,13 +252,49 @@ def all_files() -> list[str]:
     return sorted([*PAGES, *(name for name in kept if not name.startswith("tests/") or name.endswith(".py"))])
 
 
+def lines_of_packages() -> dict[str, int]:
+    """The lines of Python in each package, and in each folder that is not one."""
+    folders = [*sorted((ROOT / "doctor").glob("kdoctor*")), *(ROOT / name for name in FOLDERS if name != "doctor")]
+    return {
+        folder.relative_to(ROOT).as_posix(): sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
+        for folder in folders
+        if any(folder.rglob("*.py"))
+    }
+
+
+def over_budget(lines: Mapping[str, int], budget: Mapping[str, int]) -> Iterator[str]:
+    """Packages that are larger than their budget, or so much smaller that it should go down."""
+    for name, count in lines.items():
+        most = budget.get(name, 0)
+        if count > most:
+            yield (
+                f"{name}: package {name} has {count} lines, the budget is {most}: take lines away, or raise the number in "
+                "a commit whose message says what the lines buy (python tests/style.py --budget)"
+            )
+        elif count < most - max(most * SLACK, LEAST_SLACK):
+            yield f"{name}: package {name} has {count} lines, the budget is {most}: lower it (python tests/style.py --budget)"
+
+
+def too_many_targets(makefile: str) -> Iterator[str]:
+    """More targets than the front page of ``make help`` has room for."""
+    targets = re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)
+    if len(targets) > MOST_TARGETS:
+        yield f"Makefile:1: {len(targets)} targets with a help text, at most {MOST_TARGETS}; put rare ones into measure.mk"
+
+
 def main(names: Sequence[str]) -> int:
-    """Check these files, or all; 1 if there are faults."""
+    """Check these files, or all; 1 if there are faults. ``--budget`` writes today's lines of each package instead."""
+    if list(names) == ["--budget"]:
+        BUDGET.write_text(json.dumps(lines_of_packages(), indent=2) + "\n", encoding="utf-8")
+        return 0
     chosen = list(names) or all_files()
     with multiprocessing.get_context("fork").Pool() as pool:
         found = pool.map(_read, chosen, chunksize=16)
     wrong = [line for lines, _ in found for line in lines]
     wrong += repeated(zip(chosen, (texts for _, texts in found), strict=True))
+    if not names:
+        wrong += over_budget(lines_of_packages(), json.loads(BUDGET.read_text(encoding="utf-8")))
+        wrong += too_many_targets((ROOT / "Makefile").read_text(encoding="utf-8"))
     loose = [path.stem for path in (ROOT / "doctor/kdoctor").glob("*.py") if not path.stem.startswith("__")]
     if len(loose) > MOST_LOOSE_MODULES:
         wrong.append(f"doctor/kdoctor:1: {len(loose)} modules in no package, at most {MOST_LOOSE_MODULES}: {loose}")

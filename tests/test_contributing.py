@@ -53,6 +53,7 @@ def follow(recipes: str, folder: Path) -> Iterator[str]:
         path = folder / step["path"]
         if step["where"] is None:
             assert not path.exists(), path
+            path.parent.mkdir(exist_ok=True)
             path.write_text(step["text"], encoding="utf-8")
             yield step["path"]
             continue
@@ -74,9 +75,11 @@ class Copy:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, folder / name)
         self.new_files = list(follow(TEXT, folder))
+        (folder / "doctor/kdoctor_reboot/__init__.py").touch()
 
-    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        sources = os.pathsep.join(str(self.folder / name) for name in ("doctor", "checks", "checklists"))
+    def run(self, *argv: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+        folders = [self.folder / name for name in ("doctor", "checks", "checklists")]
+        sources = os.pathsep.join(map(str, [*folders, path] if path else folders))
         return subprocess.run(
             [sys.executable, *argv], cwd=self.folder, env=environ(PYTHONPATH=sources), capture_output=True, text=True,
             check=False, timeout=240,
@@ -93,7 +96,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return Copy(tmp_path_factory.mktemp("contributor"))
 
 
-def test_recipes_cover_the_five_kinds(copy: Copy) -> None:
+def test_recipes_cover_each_kind(copy: Copy) -> None:
     folders = {Path(path).parent.as_posix() for path in copy.new_files}
     assert folders >= {
         "checks/kdoctor_checks/host",
@@ -101,7 +104,32 @@ def test_recipes_cover_the_five_kinds(copy: Copy) -> None:
         "doctor/kdoctor_target/scenarios",
         "doctor/kdoctor/report",
         "doctor/kdoctor_lint/rules",
+        "doctor/kdoctor_reboot",
     }
+
+
+def test_new_extension_brings_a_command_a_fact_and_a_check(copy: Copy, tmp_path: Path) -> None:
+    """Only what the recipe adds to pyproject.toml is installed: a distribution with those entry points."""
+    project = copy.folder / "pyproject.toml"
+    lines, group = ["[metadata]"], ""
+    for line in project.read_text(encoding="utf-8").splitlines():
+        group = matched[1] if (matched := re.fullmatch(r'\[project\.entry-points\."(.+)"\]', line)) else group
+        if "kdoctor_reboot" in line and "=" in line:
+            lines += [f"[{group}]", line.replace('"', "")]
+    info = tmp_path / "kdoctor_reboot-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kdoctor-reboot\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(lines[1:]))
+    assert len(lines) == 1 + 2 * 3
+    done = copy.run("-m", "kdoctor", "reboot", path=tmp_path)
+    assert done.stdout.endswith("needed\n"), done.stderr
+    assert "reboot" in copy.run("-m", "kdoctor", "--help", path=tmp_path).stdout
+    assert "reboot" not in copy.run("-m", "kdoctor", "--help").stdout
+    (copy.folder / "reboot.yaml").write_text(JOB.replace("host.swap-unused", "reboot.not-pending"))
+    command = ("-m", "kdoctor", "check", "-c", "reboot.yaml", "--select", "reboot", "--no-smoke", "-f", "json")
+    done = copy.run(*command, path=tmp_path)
+    report = json.loads(done.stdout)
+    assert {result["id"]: result["status"] for result in report["results"]}["reboot.not-pending"] in {"pass", "fail"}
 
 
 def test_new_tests_pass(copy: Copy) -> None:
@@ -114,7 +142,7 @@ def test_existing_tests_and_tools_accept_the_new_files(copy: Copy) -> None:
     assert copy.run("-m", "docs.generator").returncode == 0
     tests = [
         "tests/docs/test_pages.py",
-        "tests/kdoctor/engine/test_catalog.py",
+        "tests/kdoctor/plugins/test_catalog.py",
         "tests/kdoctor/report/test_formats.py",
         "tests/kdoctor_checks/test_collection.py",
         "tests/kdoctor_checks/test_ids.py",

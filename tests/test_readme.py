@@ -12,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from docs.generator.handwritten import with_screens
 
 from helpers.command import environ, make_target
 from helpers.machines import collecting
@@ -96,13 +97,18 @@ def test_every_command_is_run_or_has_a_reason() -> None:
 
 def test_ci_runs_its_two_commands() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert {line for line in script.splitlines() if line.startswith("make ")} == BY_CI
+    assert {line for line in script.splitlines() if line.startswith("make ")} == {*BY_CI, "make bench-start || true"}
+
+
+def test_screens_are_up_to_date() -> None:
+    assert with_screens(README) == README, "run: make docs"
 
 
 def test_linked_pages_exist() -> None:
     pages = re.findall(r"\]\(([\w./-]+)\)", README)
     assert pages
-    assert [page for page in pages if not (ROOT / page).is_file()] == []
+    installed = [page for page in pages if "/docs/" not in page or (ROOT / page).parents[1].is_dir()]
+    assert [page for page in installed if not (ROOT / page).is_file()] == []
 
 
 def test_separate_installation_examines_another_environment(tmp_path: Path) -> None:
@@ -142,7 +148,7 @@ def _copy(folder: Path) -> Path:
     """Copy the sources without build products, so that the build does not write to the checkout."""
     source = folder / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists", "docs"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists"):
         subprocess.run(["/bin/cp", "-r", ROOT / name, source / name], check=True)
     for built in source.glob("*/*.egg-info"):
         subprocess.run(["/bin/rm", "-r", built], check=True)

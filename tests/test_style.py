@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from style import File, faults, messages, repeated
+from style import File, faults, messages, over_budget, repeated, too_many_targets
 
 
 def found(name: str, text: str) -> list[str]:
@@ -58,3 +58,23 @@ def test_message_in_two_modules_is_found() -> None:
     given = [(name, messages(File(name, f"X = {text!r}\n"))) for name in ("a.py", "b.py")]
     assert [line.partition(":")[0] for line in repeated(given)] == ["b.py"]
     assert list(repeated([("a.py", messages(File("a.py", f'"""{text}"""\n'))), given[1]])) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "word"),
+    [(1001, "take lines away"), (1000, None), (980, None), (979, "lower it")],
+)
+def test_package_has_a_budget_that_goes_down(lines: int, word: str | None) -> None:
+    assert [word in line for line in over_budget({"doctor/x": lines}, {"doctor/x": 1000}) if word] == [True] * bool(
+        word
+    )
+    assert bool(list(over_budget({"doctor/x": lines}, {"doctor/x": 1000, "doctor/gone": 5}))) is bool(word)
+
+
+def test_package_without_a_budget_is_over_it() -> None:
+    assert len(list(over_budget({"doctor/x": 1}, {}))) == 1
+
+
+def test_help_has_room_for_twelve_targets() -> None:
+    assert list(too_many_targets("x: ## Do it\n" * 12)) == []
+    assert len(list(too_many_targets("x: y ## Do it\n" * 13))) == 1

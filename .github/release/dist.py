@@ -18,6 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+DEVELOPMENT = ROOT / ".venv/bin/python"
+"""It has what kdoctor depends on, which the manual page is written with."""
 
 
 def main() -> None:
@@ -46,6 +48,9 @@ def build(commit: str, folder: Path) -> dict[str, bytes]:
         sources, made = Path(temporary, "sources"), Path(temporary, "made")
         with tarfile.open(fileobj=io.BytesIO(_output("git", "archive", commit))) as archive:
             archive.extractall(sources)  # noqa: S202 - our own files
+        program = (str(DEVELOPMENT), "-m", "docs.generator", "--man", "build/man/kdoctor.1")
+        paths = os.pathsep.join(("doctor", "checks", "checklists"))
+        subprocess.run(program, check=True, cwd=sources, env={**os.environ, "PYTHONPATH": paths})
         environ = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PIP_CONSTRAINT": str(sources / "constraints.txt")}
         command = (sys.executable, "-m", "build", "--outdir", str(made), str(sources))
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ)

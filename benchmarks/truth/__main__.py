@@ -2,7 +2,7 @@
 
 For each release it creates an environment, runs the smoke scenarios of features over two CPU replicas, and stores the
 facts below the folder. A second call continues where the first one ended. Features with a defect are measured twice.
-At the end it writes the table (``keras-truth.yaml``); ``make docs`` then writes its page. Rows of the table that were
+At the end it writes the table (``keras-truth.yaml``); ``make site`` shows it. Rows of the table that were
 not measured again stay, unless their scenario has changed. With ``--missing`` only what the table lacks is measured,
 with ``--defects`` only its defects.
 """

@@ -1,26 +1,26 @@
-"""Writes the pages that are generated from the code: ``make docs``. A test fails if one is out of date."""
+"""Writes what is generated from the code: the screens of the README, or with ``--man FILE`` the manual page."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
-from docs.generator.failures import failure_pages
-from docs.generator.pages import PAGES
+from docs.generator.commands import man_page
+from docs.generator.handwritten import with_screens
 
-from kdoctor.plugins.catalog import load_catalog
-
-DOCS = Path(__file__).parents[1]
+README = Path(__file__).parents[2] / "README.md"
 
 
 def main() -> None:
-    """Write every page."""
-    catalog = load_catalog()
-    failures = failure_pages(catalog)
-    for stale in set((DOCS / "failure-modes").glob("*.md")) - {DOCS / name for name in failures}:
-        stale.unlink()
-    for name, text in {**{name: write(catalog) for name, write in PAGES.items()}, **failures}.items():
-        (DOCS / name).parent.mkdir(exist_ok=True)
-        (DOCS / name).write_text(text, encoding="utf-8")
+    """Write the file."""
+    parser = argparse.ArgumentParser(prog="python -m docs.generator", description=__doc__)
+    parser.add_argument("--man", type=Path, metavar="FILE", help="write the manual page instead")
+    options = parser.parse_args()
+    if options.man:
+        options.man.parent.mkdir(parents=True, exist_ok=True)
+        options.man.write_text(man_page(), encoding="utf-8")
+    else:
+        README.write_text(with_screens(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

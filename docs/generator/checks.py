@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from docs.generator.markdown import NOTICE
-
 from kdoctor.check import Check
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks
-from kdoctor.model import FAMILIES
+from kdoctor.model import family_order
 from kdoctor.plugins.catalog import Catalog
 from kdoctor.report.phrases import family_title
 
 
 def checks_page(catalog: Catalog) -> str:
     """The reference of all checks."""
-    lines = ["# Checks", "", NOTICE, ""]
+    lines = ["# Checks", ""]
     lines += ["Severity: *error* prevents a job from starting, *warning* does not. A checklist can change it.", ""]
     matrix = load_matrix(environ={})
-    for family in FAMILIES:
-        checks = [check for check in catalog.checks.values() if check.family == family]
-        if checks:
-            lines += [f"## {family_title(family)}", ""]
-            lines += [line for check in checks for line in _check(check, matrix)]
+    for family in sorted({check.family for check in catalog.checks.values()}, key=family_order):
+        lines += [f"## {family_title(family)}", ""]
+        lines += [line for check in catalog.checks.values() if check.family == family for line in _check(check, matrix)]
     return "\n".join(lines).rstrip() + "\n"
 
 

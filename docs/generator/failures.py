@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from docs.generator.markdown import NOTICE, cell, escaped
+from collections.abc import Iterable, Mapping
+
+from docs.generator.markdown import cell, escaped
 
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import KnownFailure, load_failures
@@ -11,8 +13,6 @@ from kdoctor.plugins.catalog import Catalog
 
 _FAILURES = """\
 # Known failures
-
-{notice}
 
 What goes wrong in multi-GPU Keras jobs, by the message that people meet. Each page has the cause, what to do, and the
 checks that detect it. `kdoctor diagnose train.log` recognises these failures in logs, and orders them into causes and
@@ -28,26 +28,34 @@ _KINDS = {
 }
 
 
-def failure_modes_page(catalog: Catalog) -> str:
+def failure_pages(catalog: Catalog, others: Mapping[str, str]) -> dict[str, str]:
+    """The list of the known failures, and a page for each, by path on the site.
+
+    Args:
+        catalog: the checks and scenarios that detect them.
+        others: the pages of extensions, path on the site to location. The rules of the linter have some.
+    """
+    known = load_failures().failure_modes
+    pages = {f"failure-modes/{mode.id}.md": _failure_page(mode, catalog, others) for mode in known}
+    return {"failure-modes.md": _list(known, catalog, others), **pages}
+
+
+def _list(known: Iterable[KnownFailure], catalog: Catalog, others: Mapping[str, str]) -> str:
     """All known failures by kind, each with a link to its page."""
-    lines = [_FAILURES.format(notice=NOTICE.replace("from the checks; edit the checks", "from the lists; edit them"))]
+    lines = [_FAILURES]
     for kind, title in _KINDS.items():
         lines += [f"## {title}", "", "| Message | Failure | Detected by |", "| --- | --- | --- |"]
         lines += [
-            f"| [{cell(mode.symptom)}](failure-modes/{mode.id}.md) | `{mode.id}` | {_detected_by(mode, catalog, '')} |"
-            for mode in load_failures().failure_modes
+            f"| [{cell(mode.symptom)}](failure-modes/{mode.id}.md) | `{mode.id}` "
+            f"| {_detected_by(mode, catalog, others)} |"
+            for mode in known
             if mode.kind == kind
         ]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def failure_pages(catalog: Catalog) -> dict[str, str]:
-    """The page of each known failure, titled by its message."""
-    return {f"failure-modes/{mode.id}.md": _failure_page(mode, catalog) for mode in load_failures().failure_modes}
-
-
-def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
+def _failure_page(mode: KnownFailure, catalog: Catalog, others: Mapping[str, str]) -> str:
     advice = advise(mode, catalog.checks, catalog.scenarios)
     lines = [f"# {escaped(mode.symptom)}", "", f"{_KINDS[mode.kind]} (`{mode.id}`).", "", mode.cause, ""]
     if mode.messages:
@@ -64,7 +72,7 @@ def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
         lines += [escaped(advice.remedy[:1].upper() + advice.remedy[1:]), ""]
     if mode.needs:
         lines += [f"Only with {', '.join(f'{name} `{which}`' for name, which in mode.needs.items())}.", ""]
-    lines += [f"Detected by: {_detected_by(mode, catalog, '../')}.", ""]
+    lines += [f"Detected by: {_detected_by(mode, catalog, others, '../')}.", ""]
     lines += ["```sh", *advice.commands, "```", ""] if advice.commands else []
     if mode.not_before_the_job:
         lines += [f"Why not before the job: {mode.not_before_the_job}", ""]
@@ -74,11 +82,13 @@ def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
     return "\n".join([*lines, f"Sources: {', '.join(map(_linked, mode.source))}"]) + "\n"
 
 
-def _detected_by(mode: KnownFailure, catalog: Catalog, up: str) -> str:
+def _detected_by(mode: KnownFailure, catalog: Catalog, others: Mapping[str, str], up: str = "") -> str:
     checks = advise(mode, catalog.checks, catalog.scenarios).checks
-    _linked = [f"[`{name}`]({up}checks.md#{name.replace('.', '')})" for name in checks]
-    _linked += [f"[`{name}`]({up}lint/{name.partition('.')[2]}.md)" for name in mode.lint]
-    return ", ".join(_linked) or "no check before the job"
+    shown = [f"[`{name}`]({up}checks.md#{name.replace('.', '')})" for name in checks]
+    for name in mode.lint:
+        page = others.get(f"{name.replace('.', '/')}.md")
+        shown.append(f"[`{name}`]({up}../{page})" if page else f"`{name}`")
+    return ", ".join(shown) or "no check before the job"
 
 
 def _linked(source: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import re
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from docs.generator.pages import pages_by_location
 
 from helpers.command import environ
 from helpers.kdoctor_fleet.fleets import fleet_of, write
@@ -77,23 +79,39 @@ TRAINED: set[str] = set()
 """Trainings that ran already: pages repeat some, and one run of each is enough."""
 
 
-def commands_of(page: Path) -> list[str]:
+BY_EXTENSIONS = {
+    "kdoctor diagnose": "kdoctor_diagnose",
+    "kdoctor fleet": "kdoctor_fleet",
+    "kdoctor lint": "kdoctor_lint",
+    "kdoctor mcp": "kdoctor_mcp",
+    "--import": "kdoctor_recordings",
+    "--model": "kdoctor_job",
+}
+"""What an extension adds to the command line. Pages of the core use it, too."""
+
+
+def commands_of(text: str) -> list[str]:
     """The commands of the page's shell blocks, in order."""
-    blocks = re.findall(r"^```\s*sh\b[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```\s*sh\b[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return [line for block in blocks for line in block.replace("\\\n", "").splitlines() if line.strip()]
+
+
+def is_installed(command: str) -> bool:
+    return all(importlib.util.find_spec(package) for part, package in BY_EXTENSIONS.items() if part in command)
 
 
 def reason_not_run(command: str) -> str | None:
     return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), None)
 
 
-FAILURES = {page.relative_to(DOCS).as_posix(): commands_of(page) for page in DOCS.glob("failure-modes/*.md")}
+SITE = {re.sub(r"^(doctor/\w+/)?docs/", "", location): text for location, text in pages_by_location().items()}
+FAILURES = {name: commands_of(text) for name, text in SITE.items() if name.startswith("failure-modes/")}
 """Generated pages. Their commands look for a failure that this machine does not have, so only the ids are tested."""
 
 PAGES = {
-    name: commands_of(page)
-    for page in sorted(DOCS.rglob("*.md"))
-    if commands_of(page) and (name := page.relative_to(DOCS).as_posix()) not in FAILURES
+    name: [command for command in commands_of(SITE[name]) if is_installed(command)]
+    for name in sorted(SITE.keys() - FAILURES.keys())
+    if commands_of(SITE[name])
 }
 
 
@@ -230,17 +248,18 @@ def test_commands_for_a_failure_name_checks_and_scenarios_that_exist(name: str) 
 
 def test_every_reason_is_of_a_command() -> None:
     commands = [command for page in PAGES.values() for command in page]
-    assert [start for start in NOT_RUN if not any(command.startswith(start) for command in commands)] == []
-    assert set(EXIT_CODES) <= set(commands)
+    reasons = filter(is_installed, NOT_RUN)
+    assert [start for start in reasons if not any(command.startswith(start) for command in commands)] == []
+    assert set(filter(is_installed, EXIT_CODES)) <= set(commands)
 
 
 def test_commands_are_in_shell_blocks() -> None:
     """A command in a block of another kind is not collected, and so not tested."""
     strays = [
-        f"{page.relative_to(DOCS)}: {line.strip()}"
-        for page in DOCS.rglob("*.md")
-        if page.relative_to(DOCS).as_posix() != "reference/cli.md"
-        for line in page.read_text(encoding="utf-8").splitlines()
+        f"{name}: {line.strip()}"
+        for name, text in SITE.items()
+        if name != "reference/cli.md"
+        for line in text.splitlines()
         if re.match(r"    kdoctor \w", line)
     ]
     assert strays == []

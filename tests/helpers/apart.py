@@ -20,7 +20,7 @@ def build_wheel(folder: Path) -> Path:
     """The wheel of keras-doctor, built from a copy of the sources."""
     copy = folder / "sources"
     copy.mkdir()
-    for name in ("doctor", "checks", "checklists", "docs/reference"):
+    for name in ("doctor", "checks", "checklists"):
         shutil.copytree(ROOT / name, copy / name, ignore=_LEFT_OUT)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, copy)

@@ -15,7 +15,7 @@ from typing import Any
 
 from helpers.command import environ
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "preflight.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "doctor/kdoctor_job/docs/preflight.ipynb"
 _SHOWN_PYTHON = "/opt/job/bin/python"
 
 

@@ -64,7 +64,7 @@ def test_new_file_is_the_whole_rule(tmp_path: Path) -> None:
     assert "lint.no-plaid" in [rule["id"] for rule in run["tool"]["driver"]["rules"]]
 
     assert python(tmp_path, "-m", "kdoctor", "lint", "--explain", "no-plaid").stdout.startswith("KD499 lint.no-plaid")
-    page = python(tmp_path, "-c", "from kdoctor_lint.reference import rule_pages; print(*rule_pages().values())").stdout
+    page = python(tmp_path, "-c", "from kdoctor_lint.docs.pages import pages; print(*pages().values())").stdout
     assert "# lint.no-plaid\n" in page
 
 

@@ -9,9 +9,9 @@ from kdoctor.errors import UsageError
 
 Group = Literal[
     "api", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
-    "formats", "importers", "matrices", "options", "probes", "scenarios", "tools",
+    "formats", "matrices", "options", "probes", "scenarios", "tools",
 ]  # fmt: skip
-"""Names of the groups without their prefix. docs/plugins.md says what each of them takes."""
+"""Names of the groups without their prefix. docs/writing-plugins.md says what each of them takes."""
 GROUPS: tuple[Group, ...] = get_args(Group)
 PREFIX = "kdoctor."
 """The groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kdoctor.engine.report import Report
+from kdoctor.errors import UsageError
+from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.sanitize import cleaned
 
@@ -33,8 +35,13 @@ _RENDERERS: Mapping[str, str] = {
 }
 """Name of a format to its :class:`Renderer`. A new format is one module and one line here."""
 
-FORMATS: tuple[str, ...] = tuple(_RENDERERS)
-"""Names of the formats."""
+_INSTALLED = named("formats")
+for _name, _entry in _INSTALLED.items():
+    if _name in _RENDERERS:
+        raise UsageError(f"{origin_of(_entry)}: kdoctor has a format {_name}", hint="Rename or remove that plugin.")
+
+FORMATS: tuple[str, ...] = (*_RENDERERS, *_INSTALLED)
+"""Names of the formats, those of plugins last."""
 
 
 def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
@@ -42,8 +49,10 @@ def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa:
 
     Raises:
         KeyError: the format does not exist.
+        UsageError: the plugin of the format cannot be imported.
     """
-    renderer: Renderer = pkgutil.resolve_name(_RENDERERS[format])
+    renderer: Renderer
+    renderer = load(_INSTALLED[format]) if format in _INSTALLED else pkgutil.resolve_name(_RENDERERS[format])
     return renderer(cleaned(report), canvas)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import forked_scripts
 from helpers.command import environ, kdoctor
 from kdoctor.failures.known import load_failures, load_reproductions
 
@@ -83,12 +85,40 @@ def _status(tmp_path: Path, name: str, **env: str) -> int:
     return done.returncode
 
 
+OWN_PROCESS = [
+    name for name, text in load_reproductions().items() if re.search(r"^import .*\bos\b", text, re.MULTILINE)
+]
+"""Scripts that set variables before an import, or start themselves again."""
+FORKED = [name for name in load_reproductions() if name not in OWN_PROCESS]
+
+
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", load_reproductions())
+@pytest.mark.parametrize("name", OWN_PROCESS)
 def test_exit_status_shows_the_defect(tmp_path: Path, name: str) -> None:
     if not find_spec(module(name)):
         pytest.skip(f"{module(name)} is not installed")
     assert _status(tmp_path, name, TF_USE_LEGACY_KERAS="0") == KERAS_3[name]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """The exit status and the output of each other script, after one import of TensorFlow."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name in FORKED:
+        (folder / f"{name}.py").write_text(load_reproductions()[name], encoding="utf-8")
+    paths = [str(folder / f"{name}.py") for name in FORKED]
+    command = [sys.executable, forked_scripts.__file__, *paths]
+    environment = environ(TF_USE_LEGACY_KERAS="0")
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return {Path(path).stem: end for path, end in json.loads(done.stdout).items()}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", FORKED)
+def test_exit_status_shows_the_defect_after_a_shared_import(ended: dict[str, tuple[int, str]], name: str) -> None:
+    status, output = ended[name]
+    assert output
+    assert status == KERAS_3[name], output
 
 
 @pytest.mark.smoke_full

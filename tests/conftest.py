@@ -11,6 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from helpers.extensions import missing_extensions
+
 pytest.register_assert_rewrite("helpers.comparison_checks")
 
 # Processes that a shell starts in the background ignore SIGINT, and so do their children. Tests of interrupted runs
@@ -43,6 +45,12 @@ class _Screen(SingleFileSnapshotExtension):
 
     _write_mode = WriteMode.TEXT
     file_extension = "txt"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of the core that use an extension which is not installed."""
+    file = collection_path / "conftest.py" if collection_path.is_dir() else collection_path
+    return True if file.suffix == ".py" and file.is_file() and missing_extensions(file) else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -6,7 +6,6 @@ from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typi
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
 from kdoctor.plugins.catalog import Catalog, load_catalog
-from kdoctor_job.own_model import OWN_MODEL
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
 
@@ -27,12 +26,7 @@ def test_default_is_the_quick_tier(catalog: Catalog) -> None:
 def test_each_tier_includes_the_smaller_ones(catalog: Catalog) -> None:
     quick, standard, full = (set(ids(catalog, tier=tier)) for tier in ("quick", "standard", "full"))
     assert quick < standard < full == {name for name, one in catalog.scenarios.items() if one.tier != "job"}
-    assert OWN_MODEL not in full
-
-
-def test_trainings_over_several_nodes_run_only_if_they_are_named(catalog: Catalog) -> None:
-    assert ids(catalog, "across-nodes") == ("smoke.across-nodes",)
-    assert "smoke.across-nodes" not in ids(catalog, strategy="multi-worker")
+    assert not any(catalog.scenarios[name].asked_by for name in full)
 
 
 def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:

@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
-from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
-from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import ASSUMPTIONS, Assumptions
+from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
+from kdoctor.model import ASSUMPTIONS
 from kdoctor.plugins.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor_fleet.facts import Fleet
-from kdoctor_watch.facts import Watched
 
 WriteDistribution = Callable[..., None]
 
@@ -179,13 +176,6 @@ def test_installed_catalog_is_valid() -> None:
         "smoke.model-outside-scope",
         "smoke.silent-features",
     }
-
-
-def test_built_in_checks_ask_for_available_facts() -> None:
-    catalog = load_catalog()
-    askable = {*catalog.fact_groups.values(), Fleet, Watched, SmokeRun, Assumptions, VersionMatrix}
-    for check in catalog.checks.values():
-        assert set(check.facts.values()) <= askable, check.id
 
 
 def test_broken_probe_is_reported_by_catalog_and_probes(write_distribution: WriteDistribution) -> None:

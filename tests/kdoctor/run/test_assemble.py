@@ -30,7 +30,6 @@ from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
-from kdoctor_job import preflight
 
 STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
 JOB = """\
@@ -64,7 +63,7 @@ def plan(tmp_path: Path) -> Plan:
     return RunOptions(checklist=str(tmp_path / "job.yaml")).plan(load_catalog())
 
 
-@pytest.mark.parametrize("module", [check, smoke, record, rollback, preflight], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [check, smoke, record, rollback], ids=lambda module: module.__name__)
 def test_every_command_calls_the_same_function(module: ModuleType) -> None:
     assert module.build_report is assemble.build_report
 

@@ -1,0 +1,73 @@
+"""The removal test: without any one extension, everything else works."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from helpers.removal import EXTENSIONS, copy_without, install
+
+TODAY = dt.datetime.now(dt.timezone.utc).toordinal()
+DRAWN = [EXTENSIONS[(2 * TODAY + offset) % len(EXTENSIONS)] for offset in range(2)]
+"""The two of today, so that each is tried every few days."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The project without one extension, and an environment with it."""
+
+    extension: str
+    project: Path
+    python: Path
+
+    def run(self, *arguments: str) -> str:
+        """The output of its interpreter, which must succeed."""
+        command = [self.python, *arguments]
+        done = subprocess.run(command, cwd=self.project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.stdout[-4000:]}{done.stderr[-4000:]}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module", params=EXTENSIONS)
+def rest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rest:
+    name: str = request.param
+    if name not in DRAWN and not os.environ.get("KDOCTOR_REMOVAL"):
+        pytest.skip("drawn on another day; make test-removal tries all")
+    folder = tmp_path_factory.mktemp(name)
+    project = copy_without(name, folder / "project")
+    return Rest(name, project, install(project, folder / "environment"))
+
+
+def test_commands_do_not_name_it(rest: Rest) -> None:
+    helped = rest.run("-m", "kdoctor", "--help").splitlines()
+    commands = [line.split()[1] for line in helped if line.startswith("│ ") and len(line.split()) > 1]
+    assert "check" in commands
+    assert rest.extension not in commands
+    listed = json.loads(rest.run("-m", "kdoctor", "list", "--format", "json"))
+    assert listed["checks"]
+    rest.run("-m", "kdoctor", "checklist", "validate", "multi-gpu-keras", "cpu-smoke", "single-gpu-keras")
+
+
+def test_contracts_hold(rest: Rest) -> None:
+    rest.run("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
+
+
+def test_every_other_test_can_be_imported(rest: Rest) -> None:
+    places = ["tests"] if os.environ.get("KDOCTOR_REMOVAL") else ["tests/kdoctor", "tests/docs", "tests/integrations"]
+    rest.run("-m", "pytest", "--collect-only", "-q", *places)
+
+
+@pytest.mark.skipif(os.environ.get("KDOCTOR_REMOVAL") != "whole", reason="make test-removal: an hour")
+def test_everything_else_passes(rest: Rest) -> None:
+    rest.run("-m", "pytest", "-q", "-p", "no:randomly", "--numprocesses", "auto", "tests")
+
+
+@pytest.mark.skipif(os.environ.get("KDOCTOR_REMOVAL") != "whole", reason="make test-removal: an hour")
+def test_site_has_no_dead_link(rest: Rest) -> None:
+    rest.run("-m", "mkdocs", "build", "--strict", "--quiet")

@@ -31,7 +31,7 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "diff": ("doctor/kdoctor/diff", "tests/kdoctor/diff", "tests/kdoctor/lock", "tests/kdoctor/checklist"),
     "lock": ("doctor/kdoctor/lock", "tests/kdoctor/lock", "tests/kdoctor/rollback", "tests/kdoctor/diff"),
     "rollback": ("doctor/kdoctor/rollback", "tests/kdoctor/rollback", "tests/fuzz"),
-    "importers": ("doctor/kdoctor_recordings/formats", "tests/kdoctor/snapshot", "tests/kdoctor_checks"),
+    "importers": ("doctor/kdoctor_recordings/formats", "tests/kdoctor_recordings", "tests/kdoctor_checks"),
 }
 """The code of each package, and folders with its tests; the room that mirrors a module comes first."""
 KILLED = ("own tests", "other tests")

@@ -17,7 +17,7 @@ PARTS = {
     "kdoctor/lock/drift.py": "tests/kdoctor/lock/test_drift.py",
     "kdoctor/matrix/view.py": "tests/kdoctor/matrix/test_view.py",
     "kdoctor/rollback/settings.py": "tests/kdoctor/rollback/test_settings.py",
-    "kdoctor/snapshot/imports/smi_nvlink.py": "tests/kdoctor_recordings/formats/test_smi_nvlink.py",
+    "kdoctor_recordings/formats/smi_nvlink.py": "tests/kdoctor_recordings/formats/test_smi_nvlink.py",
 }
 ROW = re.compile(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +[\d.]+%$", re.MULTILINE)
 

@@ -72,7 +72,22 @@ def test_changed_document_is_read_or_refused(
     record_property("inputs read", (name, tried))
 
 
+_PLUGINS = "it imports what installed plugins offer"
+_SHIPPED = "it reads what is shipped with it"
+_WRITTEN = "they read files that they wrote"
 NOT_FUZZED = {
+    "doctor/kdoctor/__init__.py": _PLUGINS,
+    "doctor/kdoctor/cli/added.py": _PLUGINS,
+    "doctor/kdoctor/cli/lazy.py": _PLUGINS,
+    "doctor/kdoctor/cli/schema.py": _PLUGINS,
+    "doctor/kdoctor/plugins/": _PLUGINS,
+    "doctor/kdoctor/report/formats.py": _PLUGINS,
+    "doctor/kdoctor_mcp/": _PLUGINS,
+    "doctor/kdoctor/defects.py": _SHIPPED,
+    "doctor/kdoctor_job/docs/": _SHIPPED,
+    "doctor/kdoctor_lint/docs/": _SHIPPED,
+    "doctor/kdoctor_backends/target/": _WRITTEN,
+    "doctor/kdoctor_fleet/target/": _WRITTEN,
     "doctor/kdoctor/cli/checklist.py": "it compares a file with what it would write",
     "doctor/kdoctor_fleet/commands/common.py": "it passes snapshots to their reader",
     "doctor/kdoctor/cli/record.py": "it passes bytes to the reader of locks",
@@ -86,8 +101,8 @@ NOT_FUZZED = {
     "doctor/kdoctor_lint/fixes/apply.py": "it changes a script that was read before",
     "doctor/kdoctor_target/inspect/library_versions.py": "it reads what its fork sends, and drops what is not a record",
     "doctor/kdoctor_target/runner/": "they read what kdoctor's own processes write; its reader is events of trainings",
-    "doctor/kdoctor_target/scenarios/": "they read files that they wrote",
-    "doctor/kdoctor_target/training/": "they read files that they wrote",
+    "doctor/kdoctor_target/scenarios/": _WRITTEN,
+    "doctor/kdoctor_target/training/": _WRITTEN,
 }
 """Modules, and folders of modules, that open or parse something and that no target reaches, with the reason."""
 PARSES = frozenset(

@@ -35,7 +35,7 @@ lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tes
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python tests/style.py
 
-types: $(DEV_STAMP) ## Check types with mypy (strict)
+types: $(DOCS_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy
 
 contracts: $(DEV_STAMP) ## Check the import contracts

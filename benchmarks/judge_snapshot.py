@@ -6,11 +6,11 @@ import datetime as dt
 import sys
 from pathlib import Path
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan
 from kdoctor.engine.judge import judge
 from kdoctor.model import Status
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.document import load
 
 

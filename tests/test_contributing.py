@@ -142,7 +142,7 @@ def test_existing_tests_and_tools_accept_the_new_files(copy: Copy) -> None:
     assert copy.run("-m", "docs.generator").returncode == 0
     tests = [
         "tests/docs/test_pages.py",
-        "tests/kdoctor/plugins/test_catalog.py",
+        "tests/kdoctor/catalog/test_load.py",
         "tests/kdoctor/report/test_formats.py",
         "tests/kdoctor_checks/test_collection.py",
         "tests/kdoctor_checks/test_ids.py",

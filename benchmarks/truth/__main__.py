@@ -25,7 +25,7 @@ from benchmarks.truth.judge import Cell, feature_name, judge_run, runs_of
 from benchmarks.truth.measure import DEADLINE_S, feature_scenarios, features
 from benchmarks.truth.table import Measured, combine, read_table, write_table
 
-from kdoctor.plugins.catalog import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.snapshot.document import load
 from kdoctor.text.lists import counted
 

@@ -9,10 +9,10 @@ from itertools import groupby
 
 from packaging.version import Version
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.facts import Facts, Packages, SmokeCase, SmokeRun, SmokeRuns, Target
 from kdoctor.matrix.keras import HARMLESS, FeatureResult
 from kdoctor.model import Finding
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._cases import describe_end, in_phase
 

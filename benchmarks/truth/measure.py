@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks.truth.judge import feature_name
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.model import Severity
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.plan import smoke_plan
 from kdoctor.run.session import examination
 from kdoctor.smoke.scenario import Scenario

@@ -12,7 +12,7 @@ from benchmarks.truth.environments import Package
 from benchmarks.truth.judge import Cell, rows
 from packaging.version import Version
 
-from kdoctor.plugins.catalog import Catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.smoke.scenario import Scenario
 
 _SOURCE = "make-truth"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
-from kdoctor.plugins.collected import collect
 
 __all__ = ["checks"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks
 from kdoctor.model import family_order
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.report.phrases import family_title
 
 

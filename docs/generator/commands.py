@@ -9,8 +9,8 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.cli import app
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.version import __version__
 
 

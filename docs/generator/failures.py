@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from docs.generator.markdown import cell, escaped
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import KnownFailure, load_failures
 from kdoctor.failures.pattern import readable
-from kdoctor.plugins.catalog import Catalog
 
 _FAILURES = """\
 # Known failures

@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.generator.markdown import table
 
-from kdoctor.plugins.catalog import Catalog
+from kdoctor.catalog.load import Catalog
 
 RECORDS = Path(__file__).parents[1] / "measured-hardware"
 _HARDWARE = """\

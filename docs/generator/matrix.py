@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
-from kdoctor.plugins.catalog import Catalog
 
 _MATRIX = """\
 # The version matrix

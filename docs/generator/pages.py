@@ -18,7 +18,7 @@ from docs.generator.hardware import measured_hardware_page
 from docs.generator.matrix import matrix_page
 from docs.generator.truth import truth_page
 
-from kdoctor.plugins.catalog import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog, load_catalog
 
 ROOT = Path(__file__).parents[2]
 PAGES: Mapping[str, Callable[[Catalog], str]] = {

@@ -10,11 +10,11 @@ from typing import Any
 from docs.generator.markdown import escaped
 from packaging.version import Version
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.matrix.keras import HARMLESS, measured_result
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import spans
-from kdoctor.plugins.catalog import Catalog
 
 ORACLE = Path(__file__).parents[1] / "keras-oracle.json"
 _TRUTH = """\

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import metadata, resources
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from kdoctor.errors import UsageError
+from kdoctor.plugins.installed import shipped_files
 
-ENTRY_POINTS = "kdoctor.failures"
-"""The group of entry points for packages with lists of failures."""
 _FILES = "-defects.yaml"
 
 Comparison = Literal["weights", "counted", "optimizer", "clipping", "values", "predictions", "masks", "finite"]
@@ -98,13 +96,11 @@ def defect(check: str) -> Defect:
 
 def _records() -> Iterator[Defect]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
-        for file in sorted(resources.files(entry.load()).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(_FILES):
-                try:
-                    content: dict[str, Any] = yaml.load(file.read_bytes(), Loader=loader)  # noqa: S506 - a safe loader
-                    for failure in content["failure_modes"]:
-                        for record in failure.get("defects", ()):
-                            yield Defect.model_validate({**record, "failure": failure["id"]})
-                except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise UsageError(f"{file.name}: not a list of known failures: {error}") from error
+    for file in shipped_files("failures", _FILES):
+        try:
+            content: dict[str, Any] = yaml.load(file.read_bytes(), Loader=loader)  # noqa: S506 - a safe loader
+            for failure in content["failure_modes"]:
+                for record in failure.get("defects", ()):
+                    yield Defect.model_validate({**record, "failure": failure["id"]})
+        except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{file.name}: not a list of known failures: {error}") from error

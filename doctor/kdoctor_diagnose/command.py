@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.load import load_catalog, load_probes
 from kdoctor.cli.options import (
     OUTPUT,
     OutputOption,
@@ -23,7 +24,6 @@ from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
 from kdoctor.history.diagnoses import keep_diagnosis
 from kdoctor.output import parse_outputs, write_atomically
-from kdoctor.plugins.catalog import load_catalog, load_probes
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor_diagnose.confirm import confirm

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Result
 from kdoctor.model import Assumptions, Severity
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.probes.probe import Probe
 from kdoctor.report.phrases import describe_reason
 from kdoctor.run.assemble import build_report

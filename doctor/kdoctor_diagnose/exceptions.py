@@ -6,7 +6,7 @@ import importlib.metadata
 import traceback
 from collections.abc import Iterator
 
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.report.formats import render
 

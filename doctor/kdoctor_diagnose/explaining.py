@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kdoctor.catalog.explanations import Explanations
 from kdoctor.check import Check
-from kdoctor.plugins.explanations import Explanations
 from kdoctor.smoke.scenario import Scenario
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.exceptions import describe_exception

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from kdoctor.catalog.explanations import explain_exception
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Report, Result
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, Finding, Severity, Status
-from kdoctor.plugins.catalog import load_catalog
-from kdoctor.plugins.explanations import explain_exception
 from kdoctor.probes.process.records import build
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook

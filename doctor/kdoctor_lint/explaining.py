@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdoctor.plugins.explanations import Explanations
+from kdoctor.catalog.explanations import Explanations
 from kdoctor_lint.registry import RULES, RULES_BY_NAME
 from kdoctor_lint.report.explain import render_rule
 

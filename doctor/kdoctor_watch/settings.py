@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist, parameter_value
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.model import Assumptions, Severity
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.plan import Plan, today
 from kdoctor_watch.publish import WatchFinding
 

@@ -18,7 +18,7 @@ from docs.generator.pages import pages_by_location
 from helpers.command import environ
 from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -12,7 +12,7 @@ import pytest
 from docs.generator.commands import man_page
 from docs.generator.hardware import measured_hardware_page
 
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 
 @pytest.fixture(scope="module")

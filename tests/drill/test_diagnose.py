@@ -10,7 +10,7 @@ import pytest
 
 from drill.conftest import copy
 from helpers.command import environ
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 from kdoctor_diagnose.diagnose import diagnose_text
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]

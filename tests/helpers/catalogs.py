@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from kdoctor.catalog.load import Catalog, Contribution, assemble
 from kdoctor.check import Check, check
 from kdoctor.facts import Gpus, Host, SmokeRun
 from kdoctor.model import Assumptions, Evidence, Outcome, Severity
-from kdoctor.plugins.catalog import Catalog, Contribution, assemble
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario, ScenarioKind
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.plugins.catalog import Catalog
 
 HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
 CHECKS = "checks:\n  - id: host.memory\n"

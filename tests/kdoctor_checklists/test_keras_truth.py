@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import load_failures
 from kdoctor.matrix.load import load_matrix
-from kdoctor.plugins.catalog import load_catalog
 
 MATRIX = load_matrix(environ={})
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.judging import TODAY
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
@@ -14,7 +15,6 @@ from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Environment, FactGroup, Gpus, PciDevices
 from kdoctor.model import Severity, Status
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.plan import with_matrix
 from kdoctor.testing import fact_table, healthy
 from kdoctor_recordings.facts import Diagnostics, ImportedLines

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
+from kdoctor.catalog.collect import collect
 from kdoctor.check import CheckDefinitionError
 from kdoctor.model import family_order
-from kdoctor.plugins.collected import collect
 from kdoctor_checks import checks
 
 CHECK = '''

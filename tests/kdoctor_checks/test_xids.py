@@ -9,6 +9,7 @@ import pytest
 
 from helpers.facts import bus_id, gpu, gpus, logged, pci
 from helpers.judging import TODAY
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
@@ -16,7 +17,6 @@ from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Facts, Gpus, Kernel, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.model import Severity, Status
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.testing import compute_check, fact_table, healthy
 from kdoctor_checks import _catalog
 from kdoctor_checks._xids import NVLINK_5, OF_REPAIRS, XID_RECOVERY, meaning

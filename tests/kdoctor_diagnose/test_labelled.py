@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.failures.known import KnownFailure, load_failures
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.model import Diagnosis
 

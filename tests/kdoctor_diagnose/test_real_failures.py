@@ -11,8 +11,8 @@ import pytest
 
 from helpers.command import environ
 from helpers.defects import DROPPED_REPLICA, NAN, SKIPPED_UPDATE, WRONG_SHARDS
+from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import load_failures, load_reproductions
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.model import Diagnosis
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import choose_scenarios
-from kdoctor.plugins.catalog import load_catalog
 
 
 def test_trainings_over_several_nodes_run_only_if_they_are_named() -> None:

@@ -10,9 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from helpers.kdoctor_recordings.corpus import REASON
+from kdoctor.catalog.load import load_catalog
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.formats import render
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions

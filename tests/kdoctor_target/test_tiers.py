@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.defects import load_defects
 from kdoctor.facts import SmokeRun, SmokeRuns
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.smoke.scenario import Framework
 from kdoctor.smoke.session import SmokeSettings
 from kdoctor.testing import compute_check

@@ -24,10 +24,10 @@ from helpers.faults.interpreters import ENVIRONMENT, end_at_once, slow_import
 from helpers.faults.private_memory import PrivateMemory, private_memory
 from helpers.faults.running import MARK, QUICK, marked
 from helpers.large import Shape, machine, report
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import Gpus
 from kdoctor.facts.plausible import LARGEST_MACHINE, plausible
 from kdoctor.model import Status
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.formats import FORMATS, render
 from kdoctor.snapshot.document import Snapshot, dumps, loads
 from kdoctor.text.canvas import PLAIN

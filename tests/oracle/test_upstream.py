@@ -26,9 +26,9 @@ from benchmarks.truth.judge import Cell, judge_run, runs_of
 from benchmarks.truth.measure import features
 
 from helpers.upstream import CORRECTNESS, SUITES, Upstream, run_correctness, run_suite
+from kdoctor.catalog.load import load_catalog
 from kdoctor.matrix.keras import HARMLESS, measured_result
 from kdoctor.matrix.load import load_matrix
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.document import load
 
 pytestmark = [pytest.mark.oracle]

@@ -13,10 +13,10 @@ from benchmarks.truth.judge import Cell, judge_run, rows, runs_of
 from benchmarks.truth.measure import feature_scenarios, features, without_late
 from benchmarks.truth.table import Measured, combine, read_table, title, write_table
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns, Weights
 from kdoctor.matrix.keras import FeatureResult
 from kdoctor.matrix.load import load_matrix
-from kdoctor.plugins.catalog import load_catalog
 
 CATALOG = load_catalog()
 WEIGHTS = Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.errors import UsageError, did_you_mean, one_of
 from kdoctor.model import Assumptions, GpuAssumption
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Tier
 
 IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5, "torch": 4.0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.model import GpuAssumption
-from kdoctor.plugins.catalog import Catalog
 
 CPU_REPLICAS = 2
 """Logical CPU devices of a training that no GPU is expected for: the fewest with communication between replicas."""

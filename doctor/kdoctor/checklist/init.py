@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from packaging.version import Version
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
@@ -15,7 +16,6 @@ from kdoctor.commands.script import comment
 from kdoctor.commands.system import is_version
 from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.text.secrets import is_identifying
 from kdoctor.text.wrap import wrap
 

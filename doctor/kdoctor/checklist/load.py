@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.extends import Override, lay_over, missing_keys
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.validate import NOUN, validate_checklist
 from kdoctor.errors import did_you_mean
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 from kdoctor.yamldoc.source import read_file as read_document_file
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.errors import UsageError, did_you_mean
-from kdoctor.plugins.catalog import Catalog
 
 
 class SelectionError(UsageError):

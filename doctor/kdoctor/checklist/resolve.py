@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.extends import Override
 from kdoctor.checklist.schema import AssumptionsPart, ChecklistDocument
 from kdoctor.engine.judge import Rules
 from kdoctor.engine.report import ChecklistName, ScenarioNote, Waiver
 from kdoctor.model import Assumptions, GpuAssumption, Severity
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import Scenario, Strategy
 from kdoctor.yamldoc.validation import StrictPart
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.extends import KINDS, Override
 from kdoctor.checklist.problems import Problem
@@ -17,7 +18,6 @@ from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.model import ASSUMPTIONS
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import STRATEGIES
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.source import Source

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from kdoctor.catalog.load import load_catalog, load_probes
 from kdoctor.cli import options
 from kdoctor.cli.added import added
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, is_named, refuse_with
@@ -14,7 +15,6 @@ from kdoctor.cli.stderr import answer_as_service
 from kdoctor.lock.record import own_lock
 from kdoctor.model import Severity
 from kdoctor.output import check_writable, parse_outputs
-from kdoctor.plugins.catalog import load_catalog, load_probes
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt

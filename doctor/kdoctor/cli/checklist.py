@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.checklist.problems import ChecklistError
@@ -21,7 +22,6 @@ from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor.output import check_writable, write_atomically
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.log import warn
 from kdoctor.run.session import collect
 from kdoctor.text.lists import counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 
 def complete_checklist(incomplete: str) -> list[str]:

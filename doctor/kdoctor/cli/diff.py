@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.diff.compare import all_new, compare
@@ -16,7 +17,6 @@ from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.render import render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
 from kdoctor.errors import UsageError
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.probes.process.child import ChildEnd, Children
 from kdoctor.run.log import warn
 

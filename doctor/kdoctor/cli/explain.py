@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.explanations import explanations
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
@@ -20,8 +22,6 @@ from kdoctor.failures.tables import described_in, spelled_out
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import features_of_checks, spans
-from kdoctor.plugins.catalog import Catalog, load_catalog
-from kdoctor.plugins.explanations import explanations
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted

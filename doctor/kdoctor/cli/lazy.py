@@ -94,5 +94,4 @@ class LazyGroup(TyperGroup):
         """The commands of plugins. Finding them takes longer than running some of kdoctor's own."""
         if not self.extensible:
             return {}
-        offered = {name: entry for name, entry in sorted(named("commands").items()) if name not in self.lazy_commands}
-        return {name: load(entry) for name, entry in offered.items()}
+        return {name: load(entry) for name, entry in sorted(named("commands", self.lazy_commands).items())}

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.engine.listing import Kind, make_listing
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.smoke.scenario import TIERS
 from kdoctor.text.wrap import wrap
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
@@ -20,7 +21,6 @@ from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions

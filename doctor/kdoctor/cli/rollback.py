@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan as plan_checks
 from kdoctor.checklist.resolve import Checklist
@@ -27,7 +28,6 @@ from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.probes.target import choose_target

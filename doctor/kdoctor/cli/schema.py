@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.errors import one_of
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.plugins.installed import load, named
 
 DOCUMENTS: Mapping[str, str] = {
@@ -32,7 +32,7 @@ DOCUMENTS: Mapping[str, str] = {
 
 def documents() -> tuple[str, ...]:
     """The names of all documents, those of plugins last (entry point ``kdoctor.documents``)."""
-    return (*DOCUMENTS, *sorted(named("documents").keys() - DOCUMENTS.keys()))
+    return (*DOCUMENTS, *sorted(named("documents", DOCUMENTS)))
 
 
 def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, Any]:

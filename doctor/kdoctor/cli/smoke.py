@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
@@ -18,7 +19,6 @@ from kdoctor.history.read import passing_durations
 from kdoctor.history.store import opened
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt

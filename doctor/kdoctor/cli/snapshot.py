@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.cli import options
 from kdoctor.cli.added import Recording, added
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.deliver import save
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.output import check_writable
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import examination
 

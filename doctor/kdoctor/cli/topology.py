@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.options import PluginOption, SnapshotOption
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.diff.compare import compare, compare_locks
 from kdoctor.diff.model import Comparison
 from kdoctor.diff.sources import from_files
 from kdoctor.inputs import read_bounded
 from kdoctor.lock.store import read_lock
-from kdoctor.plugins.catalog import Catalog
 
 _NONE = Path("/dev/null")
 _LOCK = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)

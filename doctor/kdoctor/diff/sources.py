@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist
@@ -14,7 +15,6 @@ from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock, loads
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.probes.process.child import ChildEnd
 
 Git = Callable[[Sequence[str]], "ChildEnd"]

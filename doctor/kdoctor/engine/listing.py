@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.documents import Document, Part
 from kdoctor.model import Severity
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.version import __version__
 

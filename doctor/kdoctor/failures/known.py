@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import metadata, resources
 from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kdoctor.defects import ENTRY_POINTS, Defect
+from kdoctor.defects import Defect
 from kdoctor.errors import UsageError
+from kdoctor.plugins.installed import shipped_files
 
 _SCRIPT = ".py.txt"
 
@@ -116,13 +116,11 @@ def load_failures() -> KnownFailures:
         UsageError: a file is invalid, two have the same failure, or there is none, so the installation is incomplete.
     """
     failures: dict[str, KnownFailure] = {}
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
-        for file in sorted(resources.files(entry.load()).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".yaml"):
-                for failure in parse_failures(file.name, file.read_bytes()):
-                    if failure.id in failures:
-                        raise UsageError(f"{file.name}: the failure {failure.id} is defined twice")
-                    failures[failure.id] = failure
+    for file in shipped_files("failures", ".yaml"):
+        for failure in parse_failures(file.name, file.read_bytes()):
+            if failure.id in failures:
+                raise UsageError(f"{file.name}: the failure {failure.id} is defined twice")
+            failures[failure.id] = failure
     if not failures:
         raise UsageError("the list of known failures was not found", hint="Reinstall keras-doctor")
     return KnownFailures(failure_modes=list(failures.values()))
@@ -143,13 +141,8 @@ def parse_failures(name: str, content: bytes) -> list[KnownFailure]:
 
 def load_reproductions() -> dict[str, str]:
     """Standalone scripts that show a failure by their exit status, by name."""
-    files = [
-        file
-        for entry in metadata.entry_points(group=ENTRY_POINTS)
-        for file in resources.files(entry.load()).iterdir()
-        if file.name.endswith(_SCRIPT)
-    ]
-    return {file.name.removesuffix(_SCRIPT): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
+    files = shipped_files("failures", _SCRIPT)
+    return {file.name.removesuffix(_SCRIPT): file.read_text(encoding="utf-8") for file in files}
 
 
 def source_link(source: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib import metadata, resources
 from itertools import pairwise
 from typing import Any
 
@@ -18,13 +17,11 @@ from kdoctor.inputs import expanded
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.schema import KEYS, NOT_INHERITED, OPTIONAL, MatrixDocument
 from kdoctor.matrix.values import numbers, parse_requirement, python_minors
+from kdoctor.plugins.installed import shipped_files
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import DocumentError, Problem
 from kdoctor.yamldoc.source import YamlSourceError, read_file, read_yaml
 from kdoctor.yamldoc.validation import validate
-
-ENTRY_POINTS = "kdoctor.matrices"
-"""The group of entry points for packages with matrices."""
 
 VARIABLE = "KDOCTOR_MATRIX"
 """The environment variable that names a matrix file if no option does."""
@@ -97,10 +94,8 @@ def shipped_text(shown: str = _SHIPPED) -> bytes:
     Raises:
         MatrixError: it is missing, so the installation is incomplete.
     """
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
-        for file in resources.files(entry.load()).iterdir():
-            if file.name == _FILES[shown]:
-                return file.read_bytes()
+    for file in shipped_files("matrices", _FILES[shown]):
+        return file.read_bytes()
     missing = Problem(line=None, column=None, message="not found")
     raise MatrixError(shown, [missing], hint="Reinstall keras-doctor")
 

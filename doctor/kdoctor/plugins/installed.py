@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Any, Literal, get_args
+import sys
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from importlib import metadata, resources
+from typing import Any, Literal
 
 from kdoctor.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    from importlib.resources.abc import Traversable
+else:
+    from importlib.abc import Traversable
 
 Group = Literal[
     "api", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
     "formats", "matrices", "options", "probes", "scenarios", "tools",
 ]  # fmt: skip
 """Names of the groups without their prefix. docs/writing-plugins.md says what each of them takes."""
-GROUPS: tuple[Group, ...] = get_args(Group)
 PREFIX = "kdoctor."
 """The groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""
 
 
 def offers(group: Group) -> list[metadata.EntryPoint]:
     """The entry points of a group, none of them imported, in an order that does not depend on the installation."""
-    return sorted(metadata.entry_points(group=PREFIX + group), key=lambda entry: entry.value)
+    found: metadata.EntryPoints = _on_path(tuple(sys.path)).select(group=PREFIX + group)
+    return sorted(found, key=lambda entry: entry.value)
+
+
+@lru_cache(maxsize=1)
+def _on_path(path: tuple[str, ...]) -> Any:  # noqa: ARG001 - what the result depends on
+    """All entry points, which are in a file of each installed distribution. Their type depends on Python's version."""
+    return metadata.entry_points()
 
 
 def origin_of(entry: metadata.EntryPoint) -> str:
@@ -43,15 +57,32 @@ def load(entry: metadata.EntryPoint) -> Any:
         ) from error
 
 
-def named(group: Group) -> dict[str, metadata.EntryPoint]:
+def named(group: Group, taken: Collection[str] = ()) -> dict[str, metadata.EntryPoint]:
     """The entry points of a group by name.
 
+    Args:
+        group: the group.
+        taken: names of kdoctor's own.
+
     Raises:
-        UsageError: two distributions offer the same name.
+        UsageError: two distributions offer the same name, or one offers a name of kdoctor's.
     """
     found: dict[str, metadata.EntryPoint] = {}
     for entry in offers(group):
-        if entry.name in found:
-            raise UsageError(f"{entry.name} is offered by both {origin_of(found[entry.name])} and {origin_of(entry)}")
+        if entry.name in found or entry.name in taken:
+            other = origin_of(found[entry.name]) if entry.name in found else "kdoctor"
+            message = f"{entry.name} is offered by both {other} and {origin_of(entry)}"
+            raise UsageError(message, hint="Rename or remove that plugin.")
         found[entry.name] = entry
     return found
+
+
+def shipped_files(group: Group, ending: str) -> Iterator[Traversable]:
+    """The files with that ending in the packages of a group, in order of name within each.
+
+    Raises:
+        UsageError: a package cannot be imported.
+    """
+    for entry in offers(group):
+        files = (file for file in resources.files(load(entry)).iterdir() if file.name.endswith(ending))
+        yield from sorted(files, key=lambda file: file.name)

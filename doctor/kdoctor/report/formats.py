@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kdoctor.engine.report import Report
-from kdoctor.errors import UsageError
-from kdoctor.plugins.installed import load, named, origin_of
+from kdoctor.plugins.installed import load, named
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.sanitize import cleaned
 
@@ -35,10 +34,7 @@ _RENDERERS: Mapping[str, str] = {
 }
 """Name of a format to its :class:`Renderer`. A new format is one module and one line here."""
 
-_INSTALLED = named("formats")
-for _name, _entry in _INSTALLED.items():
-    if _name in _RENDERERS:
-        raise UsageError(f"{origin_of(_entry)}: kdoctor has a format {_name}", hint="Rename or remove that plugin.")
+_INSTALLED = named("formats", _RENDERERS)
 
 FORMATS: tuple[str, ...] = (*_RENDERERS, *_INSTALLED)
 """Names of the formats, those of plugins last."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from dataclasses import replace
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import OF_ONE_JOB, WITHHELD
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.probes.environment import allowed
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_scenario
 from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
@@ -21,7 +22,6 @@ from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Severity
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.scenario import AskedTraining, Scenario, Strategy, Tier
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdoctor.catalog.load import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.plugins.catalog import Catalog
 from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded

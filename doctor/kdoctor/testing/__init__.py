@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
@@ -20,7 +21,6 @@ from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns, Unavailab
 from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.document import loads
 
 __all__ = ["compute_check", "fact_table", "healthy", "healthy_node", "with_gpu"]

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.completion import complete_checklist
 from kdoctor.cli.deliver import asked_command, wrote
 from kdoctor.cli.options import format_option
@@ -21,7 +22,6 @@ from kdoctor.engine.verdict import exit_code_for
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts
 from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import style, warn

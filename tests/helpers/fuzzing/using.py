@@ -12,13 +12,13 @@ from random import Random
 
 from helpers.fuzzing.mutation import mutated
 from helpers.locks import lock
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan
 from kdoctor.engine.report import Result
 from kdoctor.facts import Facts, Gpus, Host, PciDevices
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.matrix.load import load_matrix
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.report.formats import FORMATS, render
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import Facts, Node
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions

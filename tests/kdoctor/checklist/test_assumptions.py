@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from helpers.catalogs import host_check, small_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.model import Assumptions, Severity
-from kdoctor.plugins.catalog import Catalog
 
 STATED = """\
   framework: {tensorflow: "~=2.21.0", keras: ">=3.15", flavour: keras, backend: tensorflow}

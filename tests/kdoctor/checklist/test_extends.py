@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from helpers.catalogs import gpu_check, host_check, small_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.model import GpuAssumption, Severity
-from kdoctor.plugins.catalog import Catalog
 
 BASE = """\
 schema: kdoctor/checklist/v1

@@ -8,9 +8,9 @@ import pytest
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, problems_of
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
-from kdoctor.plugins.catalog import Catalog
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
-from kdoctor.plugins.catalog import Catalog, load_catalog
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.gpus import CPU_REPLICAS, with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.model import GpuAssumption
-from kdoctor.plugins.catalog import Catalog, load_catalog
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,12 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import libraries
 from helpers.locks import node_facts
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.facts import FactGroup
 from kdoctor.model import GpuAssumption
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.testing import fact_table
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, HEAD, NO_SCENARIOS, read
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.engine.report import Waiver
 from kdoctor.model import GpuAssumption, Severity
-from kdoctor.plugins.catalog import Catalog
 
 
 @pytest.fixture

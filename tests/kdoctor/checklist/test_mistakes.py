@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import CHECKS, HEAD, NO_SCENARIOS, problems_of, read
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.problems import ChecklistError
-from kdoctor.plugins.catalog import Catalog
 
 
 @pytest.fixture

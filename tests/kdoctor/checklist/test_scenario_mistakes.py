@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
 from helpers.checklist_texts import CHECKS, FULL, HEAD, NO_SCENARIOS, ONLY_BASELINE, REASON, problems_of, read
-from kdoctor.plugins.catalog import Catalog
+from kdoctor.catalog.load import Catalog
 
 
 @pytest.fixture

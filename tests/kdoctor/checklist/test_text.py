@@ -7,9 +7,9 @@ import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.catalogs import small_catalog
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.text import plain_text, resolved_text, scalar
-from kdoctor.plugins.catalog import load_catalog
 
 TEAM = """\
 schema: kdoctor/checklist/v1

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from helpers.command import KDOCTOR, environ, kdoctor
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import read_lock
 from kdoctor.matrix.load import load_matrix
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.snapshot.document import load
 from kdoctor_recordings.importer import import_files
 

@@ -146,9 +146,9 @@ def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
 
 def test_internal_error_exits_with_4(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import kdoctor.plugins.catalog\n"
+        "import kdoctor.catalog.load\n"
         "def broken(*_):\n    raise RuntimeError('a defect')\n"
-        "kdoctor.plugins.catalog.load_catalog = broken\n"
+        "kdoctor.catalog.load.load_catalog = broken\n"
     )
     done = kdoctor("list", PYTHONPATH=str(tmp_path))
     assert done.returncode == 4

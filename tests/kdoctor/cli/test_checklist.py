@@ -8,9 +8,9 @@ import pytest
 
 from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, keras, package, packages
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import FactGroup
 from kdoctor.lock.store import read_lock
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table

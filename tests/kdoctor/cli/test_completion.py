@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 

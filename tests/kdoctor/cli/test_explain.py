@@ -6,8 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import KDOCTOR, environ, kdoctor
+from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import load_failures
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor_lint.registry import RULES
 
 LOG = (

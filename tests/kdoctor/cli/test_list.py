@@ -8,11 +8,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import kdoctor
+from kdoctor.catalog.load import load_catalog
 from kdoctor.check import check
 from kdoctor.cli.explain import explain_check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
-from kdoctor.plugins.catalog import load_catalog
 
 
 def test_explain_lists_detected_failures() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from helpers.command import kdoctor, make_target
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import choose_scenarios
-from kdoctor.plugins.catalog import load_catalog
 
 BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
 

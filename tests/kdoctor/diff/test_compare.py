@@ -14,6 +14,7 @@ from packaging.specifiers import Specifier
 
 from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
+from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check, check
 from kdoctor.checklist.text import scalar
 from kdoctor.diff.compare import (
@@ -32,7 +33,6 @@ from kdoctor.facts import Host
 from kdoctor.lock.document import Accepted, Lock, text_of
 from kdoctor.lock.store import write_lock
 from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor.plugins.catalog import Catalog
 
 
 def limits_check() -> Check:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import KDOCTOR, environ, kdoctor
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 

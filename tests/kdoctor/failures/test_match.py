@@ -9,9 +9,9 @@ from functools import cache
 
 import pytest
 
+from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import KnownFailures, load_failures
 from kdoctor.failures.match import Match, find_matches, near_misses
-from kdoctor.plugins.catalog import load_catalog
 
 
 @cache

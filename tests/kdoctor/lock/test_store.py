@@ -12,13 +12,13 @@ import pytest
 
 from helpers.catalogs import small_catalog
 from helpers.locks import lock
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.lock.document import LockError, text_of
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
 from kdoctor.output import OutputError
-from kdoctor.plugins.catalog import load_catalog
 
 TEXT = """\
 schema: kdoctor/checklist/v1

@@ -107,7 +107,7 @@ def test_file_can_replace_the_shipped_matrix(tmp_path: Path) -> None:
 
 
 def test_missing_shipped_file_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kdoctor.matrix.load.metadata.entry_points", lambda **_: ())
+    monkeypatch.setattr("kdoctor.matrix.load.shipped_files", lambda *_: iter(()))
     with pytest.raises(MatrixError, match="not found") as caught:
         shipped_text()
     assert "keras-doctor" in str(caught.value.hint)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from helpers.command import environ, kdoctor
-from kdoctor.plugins.catalog import load_catalog
+from kdoctor.catalog.load import load_catalog
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 

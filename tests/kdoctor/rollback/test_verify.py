@@ -10,10 +10,10 @@ import pytest
 from helpers.command import kdoctor
 from helpers.locks import lock
 from helpers.wheels import wheel
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.lock.document import Lock, text_of
 from kdoctor.lock.record import expectations_of
-from kdoctor.plugins.catalog import load_catalog
 
 HERE = ".".join(map(str, sys.version_info[:3]))
 

@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import environment
 from helpers.locks import lock
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.lock.facts import WITHHELD
 from kdoctor.model import Assumptions
-from kdoctor.plugins.catalog import Catalog, load_catalog
 from kdoctor.rollback.verify import for_environment, restore_variables
 
 

@@ -15,6 +15,7 @@ import kdoctor
 from helpers.command import kdoctor as run_kdoctor
 from helpers.facts import cpu_host, packages
 from helpers.judging import TODAY
+from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import check, record, rollback, smoke
 from kdoctor.facts import FactGroup, SmokeRuns
@@ -22,7 +23,6 @@ from kdoctor.history.record import keep
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock
 from kdoctor.model import Assumptions
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.run import assemble
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions

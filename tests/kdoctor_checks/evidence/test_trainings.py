@@ -8,10 +8,10 @@ import pytest
 
 from helpers.evidence.machines import MACHINE
 from helpers.facts import smoke_case, smoke_run
+from kdoctor.catalog.load import load_catalog
 from kdoctor.check import Check
 from kdoctor.facts import SmokeCase, Weights
 from kdoctor.model import Status
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.testing import compute_check
 
 CATALOG = load_catalog()

@@ -14,10 +14,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from helpers.facts import environment, gpu, gpus, h100_node, logged, lost_gpu, pair
 from helpers.machines import MACHINES, facts
+from kdoctor.catalog.load import load_catalog
 from kdoctor.engine.report import Conclusion, Report
 from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE
-from kdoctor.plugins.catalog import load_catalog
 from kdoctor.report.formats import render
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import RunOptions

@@ -14,12 +14,12 @@ from importlib import resources
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
+from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
-from kdoctor.plugins.collected import collect
 from kdoctor.plugins.installed import offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
+from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
 from kdoctor.model import ASSUMPTIONS
-from kdoctor.plugins.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 
 WriteDistribution = Callable[..., None]
 

@@ -28,7 +28,7 @@ class Rest:
 
     def run(self, *arguments: str) -> str:
         """The output of its interpreter, which must succeed."""
-        command = [self.python, *arguments]
+        command: list[str | Path] = [self.python, *arguments]
         done = subprocess.run(command, cwd=self.project, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{arguments}: {done.stdout[-4000:]}{done.stderr[-4000:]}"
         return done.stdout

@@ -59,7 +59,7 @@ def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
     if scenario is None:
         return True
     known = catalog.scenarios.get(scenario)
-    return known is not None and known.tier == _TIER and not known.asked_by
+    return known is not None and known.tier == _TIER and not known.needs_options
 
 
 def _observed(result: Result) -> str:

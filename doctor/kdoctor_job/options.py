@@ -9,7 +9,7 @@ import typer
 from kdoctor.cli.added import AddedOptions
 from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit
 from kdoctor.errors import UsageError
-from kdoctor.smoke.scenario import AskedTraining
+from kdoctor.smoke.scenario import AddedTraining
 from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel
 
 ModelOption = Annotated[
@@ -84,7 +84,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     steps_per_epoch: StepsPerEpochOption = None,
     fit_arguments: FitArgumentsOption = None,
     model_timeout: ModelTimeoutOption = None,
-) -> AskedTraining | None:
+) -> AddedTraining | None:
     """The training of the user's model, if the options name it (entry point ``kdoctor.options``).
 
     Raises:

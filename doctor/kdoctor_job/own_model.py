@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdoctor.errors import UsageError
 from kdoctor.smoke.definition import define
-from kdoctor.smoke.scenario import AskedTraining
+from kdoctor.smoke.scenario import AddedTraining
 
 OWN_MODEL = "smoke.own-model"
 """The scenario's id. It runs only if a model is given."""
@@ -28,7 +28,7 @@ SCENARIO = define(
     deadline_s=OWN_DEADLINE_S,
     typical_s=10.0,
     folder=Path(__file__).parent / "target",
-    asked_by="kdoctor check --model package.module:function --data ...",
+    needs_options="kdoctor check --model package.module:function --data ...",
 )
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -58,7 +58,7 @@ class UserModel:
                 hint = "Example: jobs.train:build_model, imported from the working directory"
                 raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
 
-    def training(self) -> AskedTraining:
+    def training(self) -> AddedTraining:
         """The scenario with this model and data."""
         settings = (
             ("model", self.model),
@@ -69,4 +69,4 @@ class UserModel:
             ("budget_s", int(_BUDGET * self.deadline_s)),
         )
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s)
-        return AskedTraining(scenario=scenario, options=f"--model {self.model}")
+        return AddedTraining(scenario=scenario, options=f"--model {self.model}")

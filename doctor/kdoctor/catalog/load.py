@@ -20,7 +20,7 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
-from kdoctor.plugins.installed import offers, origin_of
+from kdoctor.plugins.installed import load, offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario
 
@@ -169,11 +169,10 @@ def _contributions(kinds: Iterable[Kind], plugins: Sequence[str], problems: list
     found: list[Contribution] = []
     for kind in kinds:
         for entry in offers(kind):
-            origin = origin_of(entry)
             try:
-                found.append(Contribution(kind=kind, origin=origin, value=entry.load()))
-            except Exception as error:  # noqa: BLE001 - importing a plugin may raise anything
-                problems.append(f"{origin} cannot be imported from {entry.value}: {_describe(error)}")
+                found.append(Contribution(kind=kind, origin=origin_of(entry), value=load(entry)))
+            except UsageError as error:
+                problems.append(error.message)
     return [*found, *_from_options(plugins, problems)]
 
 

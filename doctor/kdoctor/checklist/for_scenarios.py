@@ -31,9 +31,9 @@ def choose_scenarios(
         UsageError: unknown scenario, strategy or tier, or no scenario matches.
     """
     wanted = [_named(catalog, name) for name in names] or list(catalog.scenarios.values())
-    needing = next((scenario for scenario in wanted if names and scenario.asked_by), None)
+    needing = next((scenario for scenario in wanted if names and scenario.needs_options), None)
     if needing:
-        raise UsageError(f"{needing.id} needs options that say what to train", hint=f"See: {needing.asked_by}")
+        raise UsageError(f"{needing.id} needs options that say what to train", hint=f"See: {needing.needs_options}")
     if strategy is not None:
         one_of("--strategy", strategy, STRATEGIES)
     default: Tier = "full" if names or strategy else "quick"

@@ -92,7 +92,7 @@ def _left_out(entry: ChecklistEntry, catalog: Catalog, skip: Sequence[str], *, s
     if pattern:
         return f"skipped (--skip {pattern})"
     scenario = catalog.scenarios.get(entry.check.scenario or "")
-    if entry.check.judges_trainings and not smoke and not (scenario and scenario.asked_by):
+    if entry.check.judges_trainings and not smoke and not (scenario and scenario.needs_options):
         return "smoke trainings are skipped (--no-smoke)"
     return None
 

@@ -26,7 +26,7 @@ class AddedOptions:
     """``check`` or ``snapshot``."""
     function: Callable[..., object]
     """Its parameters are the options, with typer's annotations. It returns what they ask for, or None without them: an
-    ``AskedTraining`` for ``check``, a :class:`Recording` for ``snapshot``."""
+    ``AddedTraining`` for ``check``, a :class:`Recording` for ``snapshot``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import style
-from kdoctor.run.plan import RunOptions, recorded_on_request
+from kdoctor.run.plan import RunOptions, recorded_with_options
 from kdoctor.run.session import examination, read_snapshot
-from kdoctor.smoke.scenario import AskedTraining
+from kdoctor.smoke.scenario import AddedTraining
 
 
 def check(
@@ -59,7 +59,7 @@ def check(
     """
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
-    asked = added(context, AskedTraining)
+    trainings = added(context, AddedTraining)
     refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")
@@ -73,7 +73,7 @@ def check(
         smoke=not no_smoke,
         gpus=gpus,
         replicas=replicas,
-        asked=asked,
+        added=trainings,
         snapshot=snapshot,
         fail_on=Severity(fail_on),
         allow_unknown=allow_unknown,
@@ -87,12 +87,12 @@ def check(
         collected = read_snapshot(snapshot, catalog)
         if not is_named(context, "checklist"):
             wanted = wanted.for_recording(collected.facts)
-        plan = wanted.plan(catalog, recorded_on_request(collected.facts, catalog))
+        plan = wanted.plan(catalog, recorded_with_options(collected.facts, catalog))
     else:
         with examination(load_probes(plugin or ()), python, timeout) as examined:
             # The probes are running while the checks are imported and the checklist is read.
             plan = wanted.plan(load_catalog(plugin or ()))
-            examined.run(plan.trainings(replicas, asked))
+            examined.run(plan.trainings(replicas, trainings))
         collected = examined.collected
     with delayed_interrupt():
         if save_snapshot:

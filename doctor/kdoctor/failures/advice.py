@@ -44,7 +44,7 @@ def _commands(checks: Iterable[Check], scenarios: Mapping[str, Scenario]) -> Ite
         scenario = scenarios.get(check.scenario or "")
         if scenario is None or scenario.tier == "quick":
             selected.append(check)
-        elif not scenario.asked_by:
+        elif not scenario.needs_options:
             slower.append(scenario.id.removeprefix("smoke."))
     if selected:
         trains = any(check.scenario for check in selected)

@@ -23,7 +23,7 @@ from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Severity
 from kdoctor.run.session import RequestedTraining
-from kdoctor.smoke.scenario import AskedTraining, Scenario, Strategy, Tier
+from kdoctor.smoke.scenario import AddedTraining, Scenario, Strategy, Tier
 
 _ONE_GPU = "single-gpu-keras"
 
@@ -43,21 +43,21 @@ class Plan:
     command: str = ""
     """The command that runs the same checks again; empty if no command did."""
 
-    def trainings(self, replicas: int | None = None, asked: Sequence[AskedTraining] = ()) -> list[RequestedTraining]:
+    def trainings(self, replicas: int | None = None, added: Sequence[AddedTraining] = ()) -> list[RequestedTraining]:
         """The trainings that the checks wait for.
 
         Args:
             replicas: number of logical CPU devices for every training; None follows the checklist.
-            asked: what options ask for. Other scenarios that need such options are left out.
+            added: what options of plugins ask for. Other scenarios that need such options are left out.
         """
-        by_id = {training.scenario.id: training.scenario for training in asked}
+        by_id = {training.scenario.id: training.scenario for training in added}
         return [
             RequestedTraining(
                 scenario=by_id.get(entry.scenario.id, entry.scenario),
                 replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
             )
             for entry in scenarios_to_run(self.checklist, self.checks)
-            if entry.scenario.id in by_id or not entry.scenario.asked_by
+            if entry.scenario.id in by_id or not entry.scenario.needs_options
         ]
 
 
@@ -72,7 +72,7 @@ class RunOptions:
     gpus: int | None = None
     """The number of usable GPUs to expect, instead of what the checklist says."""
     replicas: int | None = None
-    asked: Sequence[AskedTraining] = ()
+    added: Sequence[AddedTraining] = ()
     """What options of plugins ask for."""
     snapshot: Path | None = None
     fail_on: Severity = Severity.ERROR
@@ -105,7 +105,7 @@ class RunOptions:
             for name, value in (("gpus", self.gpus), ("replicas", self.replicas))
             if value is not None
         ]
-        parts += [training.options for training in self.asked]
+        parts += [training.options for training in self.added]
         return " ".join(parts + ([f"--snapshot {self.snapshot}"] if self.snapshot else []))
 
     def plan(self, catalog: Catalog, recorded: Sequence[Scenario] = ()) -> Plan:
@@ -123,10 +123,10 @@ class RunOptions:
             raise UsageError("--lock cannot be used with --no-lock")
         if self.replicas and self.snapshot:
             raise UsageError("--replicas cannot be used with --snapshot", hint="A snapshot is judged without training.")
-        if self.asked and self.snapshot:
-            raise UsageError(f"{self.asked[0].options.split()[0]} cannot be used with --snapshot")
+        if self.added and self.snapshot:
+            raise UsageError(f"{self.added[0].options.split()[0]} cannot be used with --snapshot")
         checklist = load_checklist(self.checklist, catalog)
-        for scenario in (*(training.scenario for training in self.asked), *recorded):
+        for scenario in (*(training.scenario for training in self.added), *recorded):
             checklist = with_scenario(checklist, catalog, scenario)
         if self.gpus is not None:
             checklist = with_gpus(checklist, catalog, self.gpus)
@@ -203,9 +203,9 @@ def with_matrix(rules: Rules, checks: Sequence[PlannedCheck], file: str | None =
     return replace(rules, matrix=load_matrix(file, os.environ))
 
 
-def recorded_on_request(facts: Facts, catalog: Catalog) -> tuple[Scenario, ...]:
+def recorded_with_options(facts: Facts, catalog: Catalog) -> tuple[Scenario, ...]:
     """The scenarios in these facts that run only if options ask for them."""
     runs = facts.get(SmokeRuns)
     names = runs.runs if isinstance(runs, SmokeRuns) else ()
     known = (catalog.scenarios[name] for name in names if name in catalog.scenarios)
-    return tuple(scenario for scenario in known if scenario.asked_by)
+    return tuple(scenario for scenario in known if scenario.needs_options)

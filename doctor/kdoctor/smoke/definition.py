@@ -31,7 +31,7 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     deadline_s: float = _DEADLINE_S,
     pair_s: float = 0.0,
     folder: Path | None = None,
-    asked_by: str = "",
+    needs_options: str = "",
 ) -> Scenario:
     """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin.
 
@@ -58,5 +58,5 @@ def define(  # noqa: PLR0913 - the fields of a scenario
         framework=framework,
         typical_s=typical_s,
         pair_s=pair_s,
-        asked_by=asked_by,
+        needs_options=needs_options,
     )

@@ -70,12 +70,12 @@ class Scenario:
     """Additional seconds for each pair of three replicas or more, measured on CPU replicas."""
     settings: tuple[tuple[str, str | int | None], ...] = ()
     """Additional settings for the cases, by name."""
-    asked_by: str = ""
-    """The command whose options ask for it and say what to train; empty if a checklist or its name may."""
+    needs_options: str = ""
+    """The command whose options say what it trains. Without them it is left out; empty if it needs none."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTraining:
+class AddedTraining:
     """A scenario that the options of a plugin ask for (entry point ``kdoctor.options``)."""
 
     scenario: Scenario

@@ -26,7 +26,7 @@ def test_default_is_the_quick_tier(catalog: Catalog) -> None:
 def test_each_tier_includes_the_smaller_ones(catalog: Catalog) -> None:
     quick, standard, full = (set(ids(catalog, tier=tier)) for tier in ("quick", "standard", "full"))
     assert quick < standard < full == {name for name, one in catalog.scenarios.items() if one.tier != "job"}
-    assert not any(catalog.scenarios[name].asked_by for name in full)
+    assert not any(catalog.scenarios[name].needs_options for name in full)
 
 
 def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:

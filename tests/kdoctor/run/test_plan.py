@@ -15,7 +15,7 @@ from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
 from kdoctor.run.plan import RunOptions, with_matrix
-from kdoctor.smoke.scenario import AskedTraining
+from kdoctor.smoke.scenario import AddedTraining
 from kdoctor.testing import healthy
 
 
@@ -75,7 +75,7 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
         ({"gpus": 7, "smoke": False}, "--no-smoke --gpus 7"),
         ({"gpus": 0}, "--gpus 0"),
-        ({"asked": [AskedTraining(scenario=scenario(), options="--model job:build")]}, "--model job:build"),
+        ({"added": [AddedTraining(scenario=scenario(), options="--model job:build")]}, "--model job:build"),
         ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
         ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),
     ],

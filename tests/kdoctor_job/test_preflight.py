@@ -228,7 +228,7 @@ def test_import_kdoctor_is_light() -> None:
     program = "import sys; before = set(sys.modules); import kdoctor; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     loaded = done.stdout.split()
-    assert [name for name in loaded if name.startswith("kdoctor")] == ["kdoctor"]
+    assert [name for name in loaded if name.startswith("kdoctor")] == ["kdoctor", "kdoctor.version"]
     assert {"tensorflow", "keras", "numpy", "pydantic", "typer", "rich", "yaml"}.isdisjoint(loaded)
 
 

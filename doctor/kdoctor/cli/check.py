@@ -60,7 +60,9 @@ def check(
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
     trainings = added(context, AddedTraining)
-    refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
+    of_this_machine = {"--python": python, "--save-snapshot": save_snapshot}
+    of_plugins = {training.options.partition(" ")[0]: training for training in trainings}
+    refuse_with("--snapshot", snapshot, {**of_this_machine, **of_plugins}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")
     answer_as_service(outputs.stdout == "nagios")

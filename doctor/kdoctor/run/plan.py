@@ -123,8 +123,6 @@ class RunOptions:
             raise UsageError("--lock cannot be used with --no-lock")
         if self.replicas and self.snapshot:
             raise UsageError("--replicas cannot be used with --snapshot", hint="A snapshot is judged without training.")
-        if self.added and self.snapshot:
-            raise UsageError(f"{self.added[0].options.split()[0]} cannot be used with --snapshot")
         checklist = load_checklist(self.checklist, catalog)
         for scenario in (*(training.scenario for training in self.added), *recorded):
             checklist = with_scenario(checklist, catalog, scenario)

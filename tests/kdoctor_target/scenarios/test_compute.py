@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from helpers import smoke
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import SmokeRun
-from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.session import SmokeSettings
+
+SCENARIOS = load_catalog().scenarios
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("scenario", ["smoke.compute", "smoke.compute-jax"])
+@pytest.mark.parametrize("scenario", sorted(SCENARIOS.keys() & {"smoke.compute", "smoke.compute-jax"}))
 def test_each_device_is_measured(scenario: str) -> None:
-    wanted = [one for one in SCENARIOS if one.id == scenario]
+    wanted = [SCENARIOS[scenario]]
     result = smoke.run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2), smoke.context()).runs[scenario]
     assert isinstance(result, SmokeRun), result
     (case,) = result.cases

@@ -40,8 +40,8 @@ fleet-tools: $(DEV_STAMP) ## Install what test-fleet uses: packages of Debian or
 test-fleet: $(DEV_STAMP) ## Test with the installed sshd, Slurm, Ray and Kubernetes' client: faulty nodes, pairs (15 minutes)
 	@$(BIN)/pytest -m fleet tests/kdoctor_fleet/engines $(PYTEST_OPTIONS)
 
-test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)
-	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)
+test-smoke: $(DEV_STAMP) ## Run the trainings that `make test` leaves out: every scenario, job and reproduction
+	@$(BIN)/pytest --numprocesses auto --dist loadscope -m smoke_full --durations 25 $(PYTEST_OPTIONS)
 
 # torch installs gigabytes of CUDA libraries, so it gets a separate environment.
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch

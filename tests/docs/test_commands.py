@@ -75,10 +75,6 @@ TRAINS = re.compile(
 """Commands that train. Under other checklists, trainings need GPUs and are skipped."""
 
 
-TRAINED: set[str] = set()
-"""Trainings that ran already: pages repeat some, and one run of each is enough."""
-
-
 BY_EXTENSIONS = {
     "kdoctor diagnose": "kdoctor_diagnose",
     "kdoctor fleet": "kdoctor_fleet",
@@ -119,7 +115,7 @@ def _pages() -> Iterator[object]:
     for name, commands in PAGES.items():
         run = [command for command in commands if reason_not_run(command) is None]
         trains = any(TRAINS.search(command) for command in run)
-        yield pytest.param(name, marks=[pytest.mark.tensorflow] if trains else [], id=name)
+        yield pytest.param(name, marks=[pytest.mark.smoke_full] if trains else [], id=name)
 
 
 TRAIN_SCRIPT = """\
@@ -220,7 +216,7 @@ def test_commands_of_the_page_work(name: str, folder: Path, tmp_path_factory: py
     if name == "rollback.md":
         _prepare("kdoctor checklist record ci/gpu-node.yaml", folder)
     for command in PAGES[name]:
-        if reason_not_run(command) is not None or command in TRAINED:
+        if reason_not_run(command) is not None:
             continue
         variables = {}
         if command.startswith(ON_GPUS):
@@ -228,8 +224,6 @@ def test_commands_of_the_page_work(name: str, folder: Path, tmp_path_factory: py
         done = _run(command, folder, **variables)
         assert "Traceback" not in done.stderr, command
         assert done.returncode == EXIT_CODES.get(command, 0), (command, done.stdout, done.stderr)
-        if TRAINS.search(command) and " ci/" not in command:
-            TRAINED.add(command)
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES))

@@ -21,14 +21,14 @@ def problems(cell: dict[str, Any]) -> str:
     return shown(cell, "text/html").split("<details")[0]
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_first_preflight_finds_exactly_two_errors(cells: list[dict[str, Any]]) -> None:
     assert problems(cells[2]).count("FAIL</b>") == 2
     for check in ("job.model-in-scope", "job.final-batch"):
         assert check in problems(cells[2])
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_result_is_displayed_once_with_plain_text(cells: list[dict[str, Any]]) -> None:
     for cell in cells[2:4]:
         kinds = [output["output_type"] for output in cell["outputs"]]
@@ -36,7 +36,7 @@ def test_result_is_displayed_once_with_plain_text(cells: list[dict[str, Any]]) -
         assert shown(cell, "text/plain").startswith("kdoctor ")
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_corrected_job_is_ready_in_one_line_and_trains(cells: list[dict[str, Any]]) -> None:
     assert "<table" not in problems(cells[3])
     (printed,) = (output["text"] for output in cells[3]["outputs"] if output["output_type"] == "stream")
@@ -44,7 +44,7 @@ def test_corrected_job_is_ready_in_one_line_and_trains(cells: list[dict[str, Any
     assert cells[4]["outputs"][-1]["text"] == "trained 1 epoch\n"
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_stored_outputs_are_current(cells: list[dict[str, Any]]) -> None:
     """All but numbers. Whether the input pipeline is fast enough depends on the machine, and is folded."""
     for old, new in zip(code_cells(stored()), cells, strict=True):

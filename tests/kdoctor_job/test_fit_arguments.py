@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.kdoctor_job.job_runs import trials
+from helpers.tiers import asked_for, tiered
 
 FINE = ("class weights and validation", "weights and split of arrays", "forgets weights, without any")
 WRONG = {"forgets weights": {"job.equals-one-device"}, "adds up validation": {"job.metrics", "job.evaluate"}}
@@ -29,17 +30,17 @@ pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
-    """All jobs, in one child process."""
-    return trials("fits")
+def found(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The jobs, in one child process."""
+    return trials("fits", *asked_for(request))
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", tiered(FINE, {"class weights and validation"}))
 def test_correct_job_passes(found: dict[str, Any], name: str) -> None:
     assert (found[name]["findings"].keys() - TIMED, found[name]["unknown"]) == (set(), {})
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", tiered(WRONG, ()))
 def test_defect_that_shows_with_an_argument_is_found(found: dict[str, Any], name: str) -> None:
     assert found[name]["findings"].keys() - TIMED == WRONG[name]
     if name == "adds up validation":

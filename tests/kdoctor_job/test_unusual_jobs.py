@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.kdoctor_job.job_runs import trials
+from helpers.tiers import asked_for, tiered
 
 UNKNOWN = {
     "optimizer without its argument": "get_config() of the optimizer Forgetful does not return factor",
@@ -46,22 +47,26 @@ ALSO = {"sampling", "sums gradients"}
 """Jobs that draw random numbers where the comparison with one device cannot turn them off."""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
+QUICK = {
+    *("optimizer without its argument", "attribute set later", "compiled step with side effect", "loss over the model"),
+    *("clipping", "clipping fixed", "weighted data"),
+}
 
 pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All jobs, in one child process."""
-    return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *UNKNOWN, *FOUND, *FINE, *ALSO)
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The jobs, in one child process."""
+    return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *asked_for(request))
 
 
-@pytest.mark.parametrize("name", [*UNKNOWN, *FOUND, *FINE, *sorted(ALSO)])
+@pytest.mark.parametrize("name", tiered([*UNKNOWN, *FOUND, *FINE, *sorted(ALSO)], QUICK))
 def test_preflight_changes_nothing_of_the_job(jobs: dict[str, Any], name: str) -> None:
     assert jobs[name]["changed"] == []
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("name", tiered(UNKNOWN, QUICK))
 def test_job_that_cannot_be_compared_is_unknown_with_the_reason(jobs: dict[str, Any], name: str) -> None:
     found = jobs[name]
     assert found["findings"].keys() - TIMED == set()
@@ -69,7 +74,7 @@ def test_job_that_cannot_be_compared_is_unknown_with_the_reason(jobs: dict[str, 
     assert UNKNOWN[name] in found["unknown"]["job.equals-one-device"]
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", tiered(FOUND, QUICK))
 def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any], name: str) -> None:
     check, start = FOUND[name]
     also = {"job.evaluate"} if name == "metric of a maximum" else set()
@@ -79,23 +84,25 @@ def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any],
     assert jobs[name]["unknown"] == {}
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", tiered(FINE, QUICK))
 def test_corrected_and_unusual_jobs_pass(jobs: dict[str, Any], name: str) -> None:
     assert (jobs[name]["findings"].keys() - TIMED, jobs[name]["unknown"]) == (set(), {})
     assert jobs[name]["verdict"] == "pass"
 
 
-def test_sampling_is_not_reported_as_a_wrong_reduction(jobs: dict[str, Any]) -> None:
-    assert jobs["sampling"]["findings"].keys() - TIMED == {"job.random-layers"}
-    assert jobs["sampling"]["unknown"].keys() - {"job.metrics", "job.evaluate"} <= {
+@pytest.mark.parametrize("name", tiered(["sampling"], QUICK))
+def test_sampling_is_not_reported_as_a_wrong_reduction(jobs: dict[str, Any], name: str) -> None:
+    assert jobs[name]["findings"].keys() - TIMED == {"job.random-layers"}
+    assert jobs[name]["unknown"].keys() - {"job.metrics", "job.evaluate"} <= {
         "job.equals-one-device",
         "job.reported-loss",
     }
-    assert "random numbers" in jobs["sampling"]["unknown"]["job.equals-one-device"]
+    assert "random numbers" in jobs[name]["unknown"]["job.equals-one-device"]
 
 
-def test_summed_gradients_are_found_among_random_numbers(jobs: dict[str, Any]) -> None:
-    (observed,) = jobs["sums gradients"]["findings"]["job.equals-one-device"]
+@pytest.mark.parametrize("name", tiered(["sums gradients"], QUICK))
+def test_summed_gradients_are_found_among_random_numbers(jobs: dict[str, Any], name: str) -> None:
+    (observed,) = jobs[name]["findings"]["job.equals-one-device"]
     found = re.search(r"([\d.]+) times as far as on one device", observed)
     assert found is not None
     assert float(found[1]) == pytest.approx(2, abs=0.3)  # two replicas

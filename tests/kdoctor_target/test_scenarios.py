@@ -66,6 +66,7 @@ def test_baseline_matches_one_device(runs: dict[str, SmokeRun]) -> None:
     assert compute_check(baseline, runs["smoke.baseline"]).status is Status.PASS
 
 
+@pytest.mark.smoke_full
 def test_one_replica_matches_numpy() -> None:
     settings = SmokeSettings(devices_kind="cpu", replicas=1)
     run = smoke.run_scenarios(QUICK[:1], settings, smoke.context(TF_USE_LEGACY_KERAS="0")).runs["smoke.baseline"]

@@ -67,8 +67,7 @@ def measured(tier: str, flavour: str) -> dict[str, str]:
     return {check: status for (check, which), (of, status) in MEASURED.items() if (which, of) == (flavour, tier)}
 
 
-@pytest.mark.tensorflow
-@pytest.mark.smoke_full  # takes minutes; other tests try its cases
+@pytest.mark.smoke_full
 def test_standard_tier_matches_docs() -> None:
     assert outcomes("standard", legacy=False) == measured("standard", "keras")
 

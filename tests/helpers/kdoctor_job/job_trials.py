@@ -1,17 +1,19 @@
-"""Run trials of ``kdoctor.preflight`` in this process, with TensorFlow, and print the results as JSON.
+"""Runs trials of ``kdoctor.preflight`` in this process, with TensorFlow.
 
-``python -m helpers.kdoctor_job.job_trials matrix dense:none cnn:starved ...`` or ``... untouched`` or ``... forms``.
+It reads a JSON list a line from standard input, the kind of trial and the names, and answers with a line of JSON.
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import json
 import logging
 import os
 import random
 import sys
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -24,10 +26,11 @@ from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
 
 STEPS = 3
+DEADLINE_S = 1500
 
 
-def main(kind: str, *names: str) -> None:
-    """Run the trials of a kind."""
+def main() -> None:
+    """Run trials until standard input ends."""
     strategy = job_models.devices()
     trials: dict[str, Any] = {
         "matrix": _matrix,
@@ -40,7 +43,15 @@ def main(kind: str, *names: str) -> None:
         "draws": _draws,
         "fits": _fits,
     }
-    sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
+    here = Path.cwd()
+    for line in sys.stdin:
+        kind, *names = json.loads(line)
+        faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
+        found = trials[kind](strategy, *names)
+        faulthandler.cancel_dump_traceback_later()
+        os.chdir(here)
+        sys.stdout.write(f"\n{json.dumps(found)}\n")
+        sys.stdout.flush()
 
 
 def _matrix(strategy: Any, *names: str) -> dict[str, Any]:
@@ -116,8 +127,8 @@ class Items(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types
         return self.batches[index % len(self.batches)]
 
 
-def _forms(strategy: Any) -> dict[str, Any]:
-    """A correct model with every kind of data, valid and invalid, and every form of model."""
+def _forms(strategy: Any, *names: str) -> dict[str, Any]:
+    """A correct model with kinds of data, valid and invalid, and forms of model."""
     inputs, targets = job_models.examples("dense")
     batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
     generator = iter(batches)
@@ -146,7 +157,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
     with strategy.scope():
         model = job_models.compiled("dense", job_models.dense())
     found: dict[str, Any] = {
-        name: _found(kdoctor.preflight(model, one, strategy, steps=2)) for name, one in data.items()
+        name: _found(kdoctor.preflight(model, one, strategy, steps=2)) for name, one in data.items() if name in names
     }
     found["generator left alone"] = next(generator) is batches[0]
     models: dict[str, Any] = {
@@ -156,20 +167,24 @@ def _forms(strategy: Any) -> dict[str, Any]:
         "not compiled": job_models.dense,
     }
     ready = data["tf.data"]
-    found.update({name: _found(kdoctor.preflight(one, ready, strategy, steps=2)) for name, one in models.items()})
-    with strategy.scope():
-        found["inside the scope"] = _found(kdoctor.preflight(model, ready, steps=2))
-    found["no strategy"] = _found(kdoctor.preflight(models["function of a model"], ready, steps=2))
+    for name in names:
+        if name in models:
+            found[name] = _found(kdoctor.preflight(models[name], ready, strategy, steps=2))
+    if "inside the scope" in names:
+        with strategy.scope():
+            found["inside the scope"] = _found(kdoctor.preflight(model, ready, steps=2))
+    if "no strategy" in names:
+        found["no strategy"] = _found(kdoctor.preflight(models["function of a model"], ready, steps=2))
     return found
 
 
-def _classes(strategy: Any) -> dict[str, Any]:
+def _classes(strategy: Any, *names: str) -> dict[str, Any]:
     """Models of the user's own classes, with constructor arguments, and losses that raise."""
     data = job_models.dataset("dense")
     found = {}
-    for name, make in job_classes.MAKERS.items():
+    for name in names:
         with strategy.scope():
-            model = job_models.compiled("dense", make())
+            model = job_models.compiled("dense", job_classes.MAKERS[name]())
         before = [weight.tobytes() for weight in model.get_weights()]
         found[name] = _found(kdoctor.preflight(model, data, strategy, steps=2))
         found[name]["untouched"] = before == [weight.tobytes() for weight in model.get_weights()]
@@ -208,10 +223,11 @@ def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
     return found
 
 
-def _fits(strategy: Any) -> dict[str, Any]:
+def _fits(strategy: Any, *names: str) -> dict[str, Any]:
     """Jobs with other arguments of ``fit``."""
     keras.utils.set_random_seed(3)
-    return {name: _found(job_fits.examine(strategy, job)) for name, job in job_fits.fits().items()}
+    jobs = job_fits.fits()
+    return {name: _found(job_fits.examine(strategy, jobs[name])) for name in names}
 
 
 def _scales(_: Any) -> dict[str, list[float]]:
@@ -298,4 +314,4 @@ def _guard(strategy: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

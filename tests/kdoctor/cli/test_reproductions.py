@@ -13,6 +13,7 @@ import pytest
 
 from helpers import forked_scripts
 from helpers.command import environ, kdoctor
+from helpers.tiers import asked_for, tiered
 from kdoctor.failures.known import load_failures, load_reproductions
 
 MOST_LINES = 40
@@ -90,9 +91,10 @@ OWN_PROCESS = [
 ]
 """Scripts that set variables before an import, or start themselves again."""
 FORKED = [name for name in load_reproductions() if name not in OWN_PROCESS]
+QUICK = {"clipping", "mirrored-fit", "moving-statistics", "starved-replica"}
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 @pytest.mark.parametrize("name", OWN_PROCESS)
 def test_exit_status_shows_the_defect(tmp_path: Path, name: str) -> None:
     if not find_spec(module(name)):
@@ -101,12 +103,13 @@ def test_exit_status_shows_the_defect(tmp_path: Path, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+def ended(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
     """The exit status and the output of each other script, after one import of TensorFlow."""
     folder = tmp_path_factory.mktemp("scripts")
-    for name in FORKED:
+    names = asked_for(request, "forked")
+    for name in names:
         (folder / f"{name}.py").write_text(load_reproductions()[name], encoding="utf-8")
-    paths = [str(folder / f"{name}.py") for name in FORKED]
+    paths = [str(folder / f"{name}.py") for name in names]
     command = [sys.executable, forked_scripts.__file__, *paths]
     environment = environ(TF_USE_LEGACY_KERAS="0")
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
@@ -114,11 +117,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", FORKED)
-def test_exit_status_shows_the_defect_after_a_shared_import(ended: dict[str, tuple[int, str]], name: str) -> None:
-    status, output = ended[name]
+@pytest.mark.parametrize("forked", tiered(FORKED, QUICK))
+def test_exit_status_shows_the_defect_after_a_shared_import(ended: dict[str, tuple[int, str]], forked: str) -> None:
+    status, output = ended[forked]
     assert output
-    assert status == KERAS_3[name], output
+    assert status == KERAS_3[forked], output
 
 
 @pytest.mark.smoke_full

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,12 +74,8 @@ optimizers.SGD.add_variable_from_reference = whole
 """
 
 
-FEATURES = ("clipnorm", "steps-per-execution", "accumulation", "dropout", "train-step", "best-epoch", "bfloat16")
-"""Cases of the features that are trained here. ``make test-smoke`` trains all."""
-CHOSEN = [
-    replace(scenario, cases=FEATURES) if scenario.id == "smoke.data-parallel-features" else scenario
-    for scenario in ON_JAX
-]
+CHOSEN = [scenario for scenario in ON_JAX if scenario.id != "smoke.data-parallel-features"]
+"""``make test-smoke`` trains the features, too."""
 
 
 def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:
@@ -186,12 +181,14 @@ def test_summed_gradients_are_detected(tmp_path: Path) -> None:
     assert min(deviation(run) for run in runs.values()) > 1e-3
 
 
+@pytest.mark.smoke_full
 def test_dropped_batch_share_is_detected(tmp_path: Path) -> None:
     results, runs = planted(tmp_path, _WRONG_SHARDS)
     assert results["smoke.data-parallel"].status is Status.FAIL
     assert deviation(runs["smoke.data-parallel"]) > 1e-3
 
 
+@pytest.mark.smoke_full
 def test_unapplied_layout_is_detected(tmp_path: Path) -> None:
     results, runs = planted(tmp_path, _IGNORED_LAYOUT)
     assert results["smoke.model-parallel"].status is Status.FAIL
@@ -199,6 +196,7 @@ def test_unapplied_layout_is_detected(tmp_path: Path) -> None:
     assert results["smoke.data-parallel"].status is Status.PASS
 
 
+@pytest.mark.smoke_full
 def test_unsharded_optimizer_is_detected(tmp_path: Path) -> None:
     results, runs = planted(tmp_path, _WHOLE_OPTIMIZER)
     assert results["smoke.model-parallel"].status is Status.FAIL
@@ -208,7 +206,11 @@ def test_unsharded_optimizer_is_detected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("absent", "reason"),
-    [(("jax",), "JAX"), (("jax", "numpy"), "JAX"), (("keras",), "Keras 3")],
+    [
+        (("jax",), "JAX"),
+        pytest.param(("jax", "numpy"), "JAX", marks=pytest.mark.smoke_full),
+        pytest.param(("keras",), "Keras 3", marks=pytest.mark.smoke_full),
+    ],
 )
 def test_cases_are_skipped_without_jax_or_keras(tmp_path: Path, absent: tuple[str, ...], reason: str) -> None:
     blocker = "import sys, importlib.machinery\nplain = importlib.machinery.PathFinder.find_spec\n"
@@ -280,18 +282,20 @@ def hung(folder: Path, *, in_trace: bool) -> SmokeCase:
     return case
 
 
+@pytest.mark.smoke_full
 def test_hang_in_trace_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, in_trace=True)
     assert (case.phase, case.finished) == ("trace", "data")
     assert "in call" in (case.stacks or "")
 
 
+@pytest.mark.smoke_full
 def test_hang_in_step_is_located_despite_async_dispatch(tmp_path: Path) -> None:
     case = hung(tmp_path, in_trace=False)
     assert (case.phase, case.finished, case.steps) == ("step 3", "step 2", 2)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.smoke_full
 def test_fresh_interpreter_for_each_case_gives_same_results() -> None:
     wanted = [scenario for scenario in ON_JAX if scenario.id == "smoke.model-parallel"]
     settings = SmokeSettings(devices_kind="cpu", replicas=2, isolation="fresh")

@@ -55,6 +55,7 @@ def hung(folder: Path, *, in_trace: bool = False, call: int = 0) -> SmokeCase:
     return case
 
 
+@pytest.mark.smoke_full
 def test_error_in_trace_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, in_trace=True)
     assert (case.phase, case.finished, case.steps) == ("trace", "data", 0)
@@ -67,6 +68,7 @@ def test_error_in_third_step_is_located(tmp_path: Path) -> None:
     assert all(phase in describe_end(case) for phase in ("step 3", "step 2"))
 
 
+@pytest.mark.smoke_full
 def test_error_while_saving_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path)
     assert (case.phase, case.finished, case.steps) == ("save", "step 8", 8)

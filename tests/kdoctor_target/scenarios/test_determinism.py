@@ -15,7 +15,7 @@ from kdoctor.smoke.session import SmokeSettings
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.determinism import determinism
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = pytest.mark.smoke_full
 
 _CHANCE = """
 import os

@@ -88,7 +88,7 @@ def test_every_pair_of_three_matches_one_cpu() -> None:
     assert compute_check(pairs, result).status is Status.PASS
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_device_with_wrong_sums_is_named(tmp_path: Path) -> None:
     result = compute_check(pairs, run(4, tmp_path, _SPOILT_DEVICE))
     assert result.status is Status.FAIL
@@ -97,7 +97,7 @@ def test_device_with_wrong_sums_is_named(tmp_path: Path) -> None:
     assert "3" in finding.observed
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_hanging_pair_is_ended_with_stacks_and_others_continue(tmp_path: Path) -> None:
     result = run(3, tmp_path, _HANGING_PAIR, least_s=5)
     hung = next(pair for pair in only(result).pairs if (pair.first, pair.second) == (0, 1))
@@ -107,7 +107,7 @@ def test_hanging_pair_is_ended_with_stacks_and_others_continue(tmp_path: Path) -
     assert finding.subject == "CPU:0 - CPU:1"
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_unreached_pairs_are_not_tested() -> None:
     result = run(3, patience_s=0)
     assert {pair.outcome for pair in only(result).pairs} == {"not-tested"}

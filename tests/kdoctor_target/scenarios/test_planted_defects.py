@@ -42,6 +42,7 @@ def assert_both_deviate(results: dict[str, tuple[Status, SmokeCase]]) -> None:
         assert (case.weight_deviation or 0.0) > 1e-3
 
 
+@pytest.mark.smoke_full
 def test_nan_weights_are_detected(tmp_path: Path) -> None:
     for status, case in judged(tmp_path, NAN).values():
         assert status is Status.FAIL
@@ -49,6 +50,7 @@ def test_nan_weights_are_detected(tmp_path: Path) -> None:
         assert case.weights.nonfinite
 
 
+@pytest.mark.smoke_full
 def test_ignored_replica_is_detected(tmp_path: Path) -> None:
     assert_both_deviate(judged(tmp_path, DROPPED_REPLICA))
 
@@ -61,5 +63,6 @@ def test_missing_update_is_detected_only_by_closed_form(tmp_path: Path) -> None:
     assert (case.measures["one_device"] or 0.0) > 1e-3
 
 
+@pytest.mark.smoke_full
 def test_identical_examples_on_all_replicas_are_detected(tmp_path: Path) -> None:
     assert_both_deviate(judged(tmp_path, WRONG_SHARDS))

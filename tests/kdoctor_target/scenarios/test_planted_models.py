@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from helpers import smoke
+from helpers.tiers import asked_for, tiered
 from kdoctor.check import Check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
@@ -148,12 +149,15 @@ DEFECTS = (
 )
 
 
+QUICK = DEFECTS[3:4]
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     program = tmp_path_factory.mktemp("planted") / "program.py"
     names = tuple(
         f"{planted.defect}--{planted.check.id.removeprefix('smoke.')}--{case}"
-        for planted in DEFECTS
+        for planted in asked_for(request, "planted")
         for case in (planted.case, *planted.others)
     )
     program.write_text(f"NAMES = {names!r}\n{_PROGRAM}", encoding="utf-8")
@@ -164,7 +168,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     return result
 
 
-@pytest.mark.parametrize("planted", DEFECTS, ids=lambda planted: planted.defect)
+@pytest.mark.parametrize("planted", tiered(DEFECTS, QUICK), ids=lambda planted: planted.defect)
 def test_only_the_case_of_the_feature_detects_it(run: SmokeRun, planted: Planted) -> None:
     prefix = f"{planted.defect}--{planted.check.id.removeprefix('smoke.')}--"
     cases = tuple(

@@ -13,7 +13,7 @@ from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.speed import speed
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_strategies_of_one_two_and_three_devices_are_independent() -> None:
     wanted = [scenario for scenario in SCENARIOS if scenario.id == "smoke.speed"]
     settings = SmokeSettings(devices_kind="cpu", replicas=3)

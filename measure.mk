@@ -107,7 +107,7 @@ OLDEST ?= python3.10
 $(OLDEST_STAMP): pyproject.toml constraints-oldest.txt
 	@$(OLDEST) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints-oldest.txt \
-	  --editable '.[fleet,mcp]' coverage hypothesis jsonschema junitparser markdown-it-py nbformat prometheus-client \
+	  --editable '.[fleet]' coverage hypothesis jsonschema junitparser markdown-it-py nbformat prometheus-client \
 	  pytest pytest-cov pytest-randomly pytest-xdist syrupy
 	@touch $@
 
@@ -117,6 +117,6 @@ constraints: ## Resolve constraints.txt again (needs uv)
 	  --extra mcp --group dev --group docs --group release --group fleet pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 	@{ sed -n '/^#/p' constraints-oldest.txt; uv pip compile --quiet --resolution lowest-direct --python-version 3.10 \
-	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet --extra mcp \
+	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet \
 	  pyproject.toml; } > constraints.new
 	@mv constraints.new constraints-oldest.txt

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.added import AddedOptions
 from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining
@@ -115,6 +114,3 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         steps_per_epoch=steps_per_epoch,
         deadline_s=OWN_DEADLINE_S if model_timeout is None else model_timeout,
     ).training()
-
-
-OPTIONS = AddedOptions(command="check", function=own_job)

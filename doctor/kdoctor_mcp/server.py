@@ -4,12 +4,14 @@ Each tool is a command of kdoctor with ``--format json``, so that its result is 
 writes a file, or runs an interpreter or plugin that the client names: options are given as ``--name=value``, and paths
 after ``--``.
 
-Annotations are not strings here: the oldest SDK takes the parameters' types from them.
+Annotations are not strings here: the SDK takes the parameters' types from them.
 """
 
+import functools
 import re
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import kdoctor
 from kdoctor.cli.captured import document_of, text_of
@@ -21,7 +23,7 @@ from kdoctor.topology.json import Topology
 from kdoctor.version import __version__
 
 if TYPE_CHECKING:
-    from mcp.server.fastmcp import FastMCP
+    from mcp.server.mcpserver import MCPServer
 
 _LONGEST_TEXT = 65_536
 """The server answers nothing else meanwhile, and a message is searched for each known failure."""
@@ -39,24 +41,40 @@ def mcp() -> None:
     server().run("stdio")
 
 
-def server() -> "FastMCP":
+def server() -> "MCPServer":
     """The server with its tools.
 
     Raises:
         UsageError: the extra is not installed.
     """
     try:
-        from mcp.server.fastmcp import FastMCP
+        from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import ToolAnnotations
     except ImportError as error:
         hint = "Install it: python -m pip install 'keras-doctor[mcp]'"
         raise UsageError(f"kdoctor mcp needs the extra mcp: {error}", hint=hint) from error
-    made = FastMCP("kdoctor", instructions=(kdoctor.__doc__ or "").strip(), log_level="WARNING")
-    made._mcp_server.version = __version__  # noqa: SLF001 - else the version of the SDK, and no argument sets it
-    reads = ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False)
+    made = MCPServer("kdoctor", instructions=(kdoctor.__doc__ or "").strip(), version=__version__, log_level="WARNING")
+    reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for tool in (check, explain, matrix, topology, *(load(entry) for entry in offers("tools"))):
-        made.add_tool(tool, annotations=reads)
+        made.add_tool(_telling(tool, ToolError), annotations=reads)
     return made
+
+
+def _telling(tool: Callable[..., Any], told: type[Exception]) -> Callable[..., Any]:
+    """The tool, whose errors of use reach the client. The text of any other exception stays on the server.
+
+    It runs in the main thread, where signals can be handled: the SDK runs functions that are not coroutines in others.
+    """
+
+    @functools.wraps(tool)
+    async def telling(*given: Any, **named: Any) -> Any:
+        try:
+            return tool(*given, **named)
+        except UsageError as error:
+            raise told(str(error)) from error
+
+    return telling
 
 
 def check(checklist: str = "multi-gpu-keras", select: list[str] | None = None) -> ReportDocument:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.added import AddedOptions, Recording
+from kdoctor.cli.added import Recording
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus
 from kdoctor.run.log import warn
@@ -69,6 +69,3 @@ def _list_unread(facts: Facts) -> None:
         warn(f"and {unread.count - len(unread.lines)} more")
     for text in gpus.not_understood if isinstance(gpus, Gpus) else ():
         warn(f"not understood: {text}")
-
-
-OPTIONS = AddedOptions(command="snapshot", function=imported)

@@ -7,18 +7,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession, McpError, StdioServerParameters
+from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import (
     CallToolResult,
     CancelledNotification,
     CancelledNotificationParams,
-    ClientNotification,
     ListToolsResult,
     TextContent,
 )
@@ -48,7 +46,7 @@ def ask(questions: Callable[[ClientSession], Awaitable[Any]], folder: Path) -> A
         )
         async with stdio_client(parameters) as (read, write), ClientSession(read, write) as client:
             introduced = await client.initialize()
-            assert (introduced.serverInfo.name, introduced.serverInfo.version) == ("kdoctor", kdoctor.__version__)
+            assert (introduced.server_info.name, introduced.server_info.version) == ("kdoctor", kdoctor.__version__)
             return await questions(client)
 
     return asyncio.run(asyncio.wait_for(session(), 120))
@@ -98,34 +96,34 @@ def test_tools_only_read_and_have_typed_results(answers: dict[str, Any]) -> None
     assert {tool.name for tool in listed.tools} == TOOLS
     for tool in listed.tools:
         assert tool.annotations is not None
-        assert (tool.annotations.readOnlyHint, tool.annotations.destructiveHint) == (True, False)
-        assert tool.outputSchema is not None
+        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
+        assert tool.output_schema is not None
         assert tool.description
 
 
 def test_results_are_the_documents_of_the_commands(answers: dict[str, Any]) -> None:
-    check = answers["check"].structuredContent
+    check = answers["check"].structured_content
     assert check["checklist"] == {"name": "cpu-smoke", "version": 1}
     # Prerequisites are part of the report.
     assert any(result["family"] == "host" for result in check["results"])
-    assert answers["matrix"].structuredContent["kdoctor"]
-    assert [cause["id"] for cause in answers["diagnose"].structuredContent["causes"]] == ["cudart_not_found"]
-    assert answers["lint"].structuredContent["findings"][0]["path"] == "train.py"
+    assert answers["matrix"].structured_content["kdoctor"]
+    assert [cause["id"] for cause in answers["diagnose"].structured_content["causes"]] == ["cudart_not_found"]
+    assert answers["lint"].structured_content["findings"][0]["path"] == "train.py"
     assert "gpu.free" in text(answers["explain"])
     for name in TOOLS - {"explain", "topology"}:
-        assert not answers[name].isError
-        assert json.loads(text(answers[name])) == answers[name].structuredContent
+        assert not answers[name].is_error
+        assert json.loads(text(answers[name])) == answers[name].structured_content
 
 
 def test_errors_are_the_commands_errors(answers: dict[str, Any]) -> None:
-    assert answers["topology"].isError
+    assert answers["topology"].is_error
     assert "no GPUs to show" in text(answers["topology"])
 
 
 @pytest.mark.parametrize("name", ["injected option", "injected checklist", "interpreter", "stdin", "text on stdin"])
 def test_arguments_cannot_become_options(answers: dict[str, Any], name: str) -> None:
-    assert answers[name].isError
-    assert not answers["after errors"].isError
+    assert answers[name].is_error
+    assert not answers["after errors"].is_error
 
 
 BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
@@ -149,24 +147,20 @@ def test_broken_calls_are_errors_and_the_server_goes_on(tmp_path: Path) -> None:
     async def questions(client: ClientSession) -> None:
         for name, (tool, arguments) in BROKEN.items():
             answer = await client.call_tool(tool, arguments)
-            assert answer.isError, name
+            assert answer.is_error, name
             assert "Traceback" not in text(answer), name
             assert len(text(answer)) < 10_000_000, name
-        assert not (await client.call_tool("explain", {"name": "watch.finite"})).isError
+        assert not (await client.call_tool("explain", {"name": "watch.finite"})).is_error
 
     ask(questions, tmp_path)
 
 
 def test_call_that_the_client_gave_up_does_not_disturb_the_next(tmp_path: Path) -> None:
     async def questions(client: ClientSession) -> None:
-        with pytest.raises(McpError, match=r"(?i)timed out"):
-            await client.call_tool("check", {"select": ["host"]}, read_timeout_seconds=timedelta(milliseconds=1))
+        with pytest.raises(MCPError, match=r"(?i)timed out"):
+            await client.call_tool("check", {"select": ["host"]}, read_timeout_seconds=0.001)
         await client.send_notification(
-            ClientNotification(
-                CancelledNotification(
-                    method="notifications/cancelled", params=CancelledNotificationParams(requestId=1, reason="late")
-                )
-            )
+            CancelledNotification(params=CancelledNotificationParams(request_id=1, reason="late"))
         )
         assert "watch.finite" in text(await client.call_tool("explain", {"name": "watch.finite"}))
 
@@ -204,6 +198,6 @@ def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -
     from kdoctor.errors import UsageError
     from kdoctor_mcp.server import server
 
-    monkeypatch.setitem(sys.modules, "mcp.server.fastmcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with pytest.raises(UsageError, match="extra mcp"):
         server()

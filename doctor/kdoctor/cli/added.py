@@ -1,4 +1,9 @@
-"""Options that plugins add to a command (entry point ``kdoctor.options``)."""
+"""Options that plugins add to a command (entry point ``kdoctor.options``).
+
+The name of such an entry point is the command's and the plugin's, ``check.job``, so that a command loads what it shows. It
+is a function whose parameters are the options, with typer's annotations. The function returns what they ask for, or None
+without them: an ``AddedTraining`` for ``check``, a :class:`Recording` for ``snapshot``.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +24,6 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddedOptions:
-    """Options of one plugin for one command."""
-
-    command: str
-    """``check`` or ``snapshot``."""
-    function: Callable[..., object]
-    """Its parameters are the options, with typer's annotations. It returns what they ask for, or None without them: an
-    ``AddedTraining`` for ``check``, a :class:`Recording` for ``snapshot``."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Recording:
     """Facts that a snapshot contains instead of this machine's."""
 
@@ -47,13 +41,12 @@ class ExtensibleCommand(ChecklistCommand):
         super().__init__(*args, **kwargs)
         self._added: list[tuple[Callable[..., object], list[str]]] = []
         for entry in offers("options"):
-            options: AddedOptions = load(entry)
-            if options.command == self.name:
+            if entry.name.partition(".")[0] == self.name:
                 app = typer.Typer(add_completion=False)
-                app.command(entry.name)(options.function)
+                app.command()(load(entry))
                 command = get_command(app)
-                names = [str(param.name) for param in command.params]
-                self._added.append((command.callback or options.function, names))
+                assert command.callback  # noqa: S101 - typer made it of the function
+                self._added.append((command.callback, [str(param.name) for param in command.params]))
                 self.params += command.params
 
     def invoke(self, ctx: Any) -> Any:

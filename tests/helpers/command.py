@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import venv
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 KDOCTOR = (sys.executable, "-m", "kdoctor")
+_AT_START = ("PYTHON", "LC_", "LANG", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "LD_PRELOAD")
+"""Variables, or starts of their names, that Python reads when it starts or a module when it is imported."""
 
 
 def environ(**changes: str) -> dict[str, str]:
@@ -26,13 +34,54 @@ def kdoctor(
     *arguments: str | Path,
     cwd: Path | None = None,
     timeout_s: float = 120,
+    stdin: str = "",
     variables: Mapping[str, str] | None = None,
     **changes: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``kdoctor`` with these arguments and environment variables."""
+    """Run ``kdoctor`` with these arguments and environment variables.
+
+    The process is forked from one that has imported kdoctor (``command_server``), unless a variable changes how Python
+    starts or what it imports.
+    """
     command: Sequence[str] = [*KDOCTOR, *map(str, arguments)]
-    env = environ(**{**(variables or {}), **changes})
-    return subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=cwd, timeout=timeout_s)
+    changed = {**(variables or {}), **changes}
+    env = environ(**changed)
+    if any(name.startswith(_AT_START) for name in changed):
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, env=env, cwd=cwd, input=stdin, timeout=timeout_s
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
+        for path, text in zip(streams, (stdin, "", ""), strict=True):
+            path.write_text(text, encoding="utf-8")
+        status = _serve(json.dumps([command[3:], env, str(cwd or Path.cwd()), [*map(str, streams)]]), timeout_s)
+        texts = [path.read_text(encoding="utf-8") for path in streams[1:]]
+    return subprocess.CompletedProcess(command, status, *texts)
+
+
+def _serve(request: str, timeout_s: float) -> int:
+    """The exit status of a command. One that takes too long is killed."""
+    server = _server()
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write(f"{request}\n")
+    server.stdin.flush()
+    timer = threading.Timer(timeout_s, os.kill, (int(server.stdout.readline()), signal.SIGKILL))
+    timer.start()
+    status = int(server.stdout.readline())
+    if not timer.is_alive():
+        raise subprocess.TimeoutExpired(request, timeout_s)
+    timer.cancel()
+    return status
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, str(Path(__file__).with_name("command_server.py"))]
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ())
+    atexit.register(server.kill)
+    return server
 
 
 def make_target(folder: Path, *, tensorflow: str | None = None) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from helpers import command
 from kdoctor_lint.registry import RULES
 
 BAD = RULES["lint.multi-gpu-model"].bad
@@ -17,8 +18,7 @@ INFO = RULES["lint.no-prefetch"].bad
 
 
 def kdoctor(*args: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kdoctor", "lint", *args]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
+    return command.kdoctor("lint", *args, stdin=stdin, cwd=cwd)
 
 
 @pytest.fixture

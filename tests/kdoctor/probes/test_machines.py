@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,19 +11,15 @@ from typing import Any
 import pytest
 
 from helpers import machines
+from helpers.command import kdoctor
 from helpers.machines import MACHINES
 from kdoctor.facts import FactGroup, Gpus, Kernel, KernelDriver, KernelLog, PciDevices, Unavailable
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="libnvidia-ml.so.1 is Linux'")]
 
-KDOCTOR = Path(sys.executable).with_name("kdoctor")
-
 
 def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, **machines.environment(name, folder)}
-    return subprocess.run(
-        [str(KDOCTOR), *arguments], check=False, capture_output=True, text=True, env=variables, cwd=folder
-    )
+    return kdoctor(*arguments, cwd=folder, variables=machines.environment(name, folder))
 
 
 def snapshot(name: str, folder: Path) -> dict[str, Any]:

@@ -123,11 +123,17 @@ test_library_matches_module = table(
         action=Action.REBOOT,
         briefs=["library does not match kernel module 580.173.02"],
     ),
-    fails(kernel(version="570.124.06"), gpus(driver_version="570.158.01"), "570.158.01"),
+    fails(
+        kernel(version="570.124.06"),
+        gpus(driver_version="570.158.01"),
+        ": kernel module 570.124.06 does not match library 570.158.01",
+        expected="version 570.124.06 of both",
+    ),
     fails(
         kernel(version=None),
         MISMATCH,
         "Rollback: not possible",
+        expected="the same version of both",
         briefs=["library and kernel module have different versions"],
     ),
     fails(unrecorded(KernelDriver), MISMATCH),

@@ -126,7 +126,7 @@ test_kernel_errors = table(
     passes(events(10), said={"kernel log": "10 corrected hardware errors in 2048 lines of /dev/kmsg"}),
     fails(events(11), "corrected hardware error x11; last line: 'a line'", briefs=["many corrected hardware errors"]),
     fails(events(1, "crash"), said={"kernel log": "kernel panic, oops or lockup; last line: 'a line'"}),
-    fails(events(1, "crash"), briefs=["kernel panic, oops or lockup"]),
+    fails(events(10, "crash"), "lockup; last line: 'a line'.", briefs=["kernel panic, oops or lockup"]),
     fails(
         events(11, "crash", "hardware-error"),
         "kernel panic, oops or lockup, uncorrected hardware error, corrected hardware error x11; last line: 'a line'",

@@ -26,6 +26,7 @@ from helpers.rows import Row, fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import Environment, Gpus, Host, KernelDriver, PciDevices, SmokeRun, SmokeRuns
 from kdoctor.model import Action, Assumptions, GpuAssumption, Severity
 from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks._gpus import RESTART
 from kdoctor_checks.gpu.count_expected import _FAULTS
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -65,7 +66,13 @@ test_count_expected = table(
         look=("kdoctor topology --replicas 8",),
     ),
     fails(gpus(2), pci(2), wanted(count=4), briefs=["2 usable, exactly 4 expected"], said={"GPUs": "2 usable GPUs"}),
-    fails(gpus(2), wanted(at_least=4), briefs=["2 usable, at least 4 expected"], expected="at least 4"),
+    fails(
+        gpus(2),
+        wanted(at_least=4),
+        "changes a variable of your shell",
+        briefs=["2 usable, at least 4 expected"],
+        expected="at least 4",
+    ),
     fails(gpus(2), wanted(count=1), briefs=["2 usable, exactly 1 expected"]),
     fails(gpus(1), wanted(at_least=2), commands=("kdoctor check --checklist single-gpu-keras",), after=[""]),
     passes(gpus(2), wanted(at_least=2)),
@@ -77,6 +84,7 @@ test_count_expected = table(
         LOST_OF_THREE,
         wanted(count=3),
         "fail GPUs: 2 usable GPUs; lost: GPU 1.",
+        f"Rollback: {RESTART.why}",
         commands=("sudo reboot",),
         action=Action.REBOOT,
         explained_by=["gpu.responding"],

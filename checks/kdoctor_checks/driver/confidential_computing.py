@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import too_new, unsupported
 
 _SUBJECT = "confidential computing"
@@ -60,7 +60,7 @@ def _judge(gpus: Gpus) -> Iterator[Outcome]:
 
 def _remedy(summary: str, *commands: str) -> Remedy:
     look = ("nvidia-smi conf-compute -f", "nvidia-smi conf-compute -mgm")
-    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands, look=look)
+    return Remedy.configure(summary, *commands, look=look)
 
 
 def _finding(observed: str, expected: str, remedy: Remedy) -> Finding:

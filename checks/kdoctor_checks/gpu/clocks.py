@@ -7,7 +7,7 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, inspect, readings, smi
+from kdoctor_checks._gpus import READ_ONLY, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
@@ -59,7 +59,7 @@ def _counts(gpu: Gpu) -> bool:
 
 
 def _remedy(slowed: Sequence[Gpu], gpus: Gpus) -> Remedy:
-    return inspect(
+    return Remedy.inspect(
         "Check cooling (fans, air flow) and power supplies, and read the event log of the BMC.",
         "sudo ipmitool sel list",
         smi(slowed, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK", among=gpus),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_APPLICATIONS_CLOCKS, EVENT_DISPLAY_CLOCKS, EVENT_SW_POWER_CAP, EVENT_SYNC_BOOST
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import judge, readings, smi
 from kdoctor_checks.gpu._clocks import clocks, lasting, names
 
 _SETTINGS = EVENT_APPLICATIONS_CLOCKS | EVENT_SYNC_BOOST | EVENT_DISPLAY_CLOCKS | EVENT_SW_POWER_CAP
@@ -26,7 +26,7 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "clock_event_reasons")
     yield from others
     limited = [gpu for gpu in judged if lasting(gpu) & _SETTINGS]
-    remedy = configure(
+    remedy = Remedy.configure(
         "Reset the clocks to their defaults, unless the limit is intended.",
         f"sudo {smi(limited, '-rac', among=gpus)}",
         f"sudo {smi(limited, '-rgc', among=gpus)}",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._gpus import judge, readings, smi
 
 
@@ -29,11 +29,7 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
             f"ECC is {now}" + (f", and {then} after the next restart" if now != then else ""),
             ok=gpu not in off,
             expected="ECC on",
-            remedy=Remedy(
-                summary="Turn ECC on and restart.",
-                action=Action.REBOOT,
-                commands=(f"sudo {smi(off, '-e 1', among=gpus)}", "sudo reboot"),
-            ),
+            remedy=Remedy.reboot("Turn ECC on and restart.", f"sudo {smi(off, '-e 1', among=gpus)}", "sudo reboot"),
             rollback=Rollback.to(
                 "restore the recorded mode", f"sudo {smi(gpu, f'-e {int(bool(gpu.ecc_mode_pending))}')}", "sudo reboot"
             ),

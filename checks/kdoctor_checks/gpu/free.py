@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import MIB, answering, configure, judge, not_answering, size, unread
+from kdoctor_checks._gpus import MIB, answering, judge, not_answering, size, unread
 
 _SHOWN = 6
 """Processes that a finding lists."""
@@ -62,7 +62,7 @@ def _pids(gpus: Sequence[Gpu]) -> list[int]:
 
 def _remedy(taken: Sequence[Gpu]) -> Remedy:
     pids = ",".join(map(str, _pids(taken)))
-    return configure(
+    return Remedy.configure(
         "Find and stop the process that holds the memory, or train on other GPUs.",
         look=(
             "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",

@@ -5,8 +5,8 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering, configure, judge, not_answering, unread
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import answering, judge, not_answering, unread
 
 
 @check(
@@ -40,7 +40,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
             f"model is {gpu.name}",
             ok=fnmatchcase(gpu.name or "", pattern),
             expected=pattern,
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Request the expected model from the scheduler, hide the GPU from the job, or change the model in the "
                 "checklist.",
                 look=("nvidia-smi --query-gpu=index,name,uuid --format=csv",),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, size, smi
+from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import judge, readings, size, smi
 
 _BEFORE = ("Kepler", "Maxwell", "Pascal", "Volta", "Turing")
 """Architectures without resizable BAR."""
@@ -42,7 +42,7 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
             f"BAR1 is {size(bar)}, memory is {size(memory)}",
             ok=gpu not in small,
             expected=f"BAR1 of at least {size(memory)}",
-            remedy=configure(
+            remedy=Remedy.configure(
                 'Enable "Above 4G Decoding" and "Re-Size BAR" in the firmware setup, if the card supports it.',
                 look=(smi(small, "-q -d MEMORY", among=gpus),),
             ),

@@ -5,7 +5,7 @@ from statistics import median
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
 
 _LEAST_S = 0.5
@@ -49,10 +49,10 @@ def _finding(gpu: Gpu, taken: float, usual: float | None, most_s: float) -> Find
         observed=f"the driver took {taken:.2g} s to answer all calls{compared}",
         brief="the driver answers slowly",
         expected=f"at most {most_s:g} s, and about as fast as for the others",
-        remedy=Remedy(
-            summary="Look for messages about this GPU, and restart the machine before a long job.",
-            action=Action.INSPECT_HARDWARE,
-            look=(DRIVER_MESSAGES, "time nvidia-smi -q > /dev/null"),
+        remedy=Remedy.inspect(
+            "Look for messages about this GPU, and restart the machine before a long job.",
+            DRIVER_MESSAGES,
+            "time nvidia-smi -q > /dev/null",
         ),
         rollback=READ_ONLY,
         explained_by=(RESPONDING, "gpu.kernel-log", "gpu.persistence-mode"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._gpus import answering
@@ -43,9 +43,8 @@ def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outc
         observed=observed,
         brief=f"{usable:g} available for {counted(count, 'GPU')}",
         expected=f"at least {least_per_gpu * count:g}",
-        remedy=Remedy(
-            summary="Request more CPUs from the scheduler or the container runtime.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Request more CPUs from the scheduler or the container runtime.",
             look=("taskset -pc $$", "cat /sys/fs/cgroup/cpu.max", "nproc"),
         ),
         rollback=Rollback.nothing("not needed (a new allocation replaces the old one)"),

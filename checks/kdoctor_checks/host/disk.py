@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Disk, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import GIB, size
 from kdoctor_checks.host._sizes import short_size
 
@@ -38,9 +38,8 @@ def _judge(item: Disk, least_gib: float) -> Outcome:
         subject=item.folder,
         observed=observed,
         expected=f"at least {least_gib:g} GiB free",
-        remedy=Remedy(
-            summary="Free disk space, or run the job on another file system.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Free disk space, or run the job on another file system.",
             look=(f"df -h {where}", f"du -xh --max-depth=1 {where} | sort -h | tail"),
         ),
         rollback=Rollback.irreversible("not possible (deleted files cannot be restored)"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 
 _SUBJECT = "transparent huge pages"
 _FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -30,10 +30,9 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
             subject=_SUBJECT,
             observed=mode,
             expected=" or ".join(accepted),
-            remedy=Remedy(
-                summary=f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
-                action=Action.CONFIGURE,
-                commands=(f"echo {quoted(accepted[-1])} | sudo tee {_FILE}",),
+            remedy=Remedy.configure(
+                f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
+                f"echo {quoted(accepted[-1])} | sudo tee {_FILE}",
             ),
             rollback=Rollback.to("restore the recorded mode", f"echo {quoted(mode)} | sudo tee {_FILE}"),
         )

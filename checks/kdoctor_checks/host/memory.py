@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import GIB, size
 from kdoctor_checks.host._sizes import short_size
 
@@ -35,9 +35,8 @@ def memory(host: Host, *, least_gib: float = 2.0, least_share: float = 0.05) -> 
         subject=_SUBJECT,
         observed=observed,
         expected=f"at least {size(int(least))}",
-        remedy=Remedy(
-            summary="Stop processes that use memory, or request more from the scheduler or the container runtime.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Stop processes that use memory, or request more from the scheduler or the container runtime.",
             look=("free -h", "ps -eo rss,pid,user,args --sort=-rss | head"),
         ),
         rollback=Rollback.irreversible("not possible (note the command line of a process before stopping it)"),

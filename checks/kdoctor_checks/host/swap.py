@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, size
 
 _SUBJECT = "swap"
@@ -31,9 +31,8 @@ def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
             subject=_SUBJECT,
             observed=f"{size(used)} of {size(total)} used",
             expected=f"at most {size(int(most_share_of_memory * memory))}",
-            remedy=Remedy(
-                summary="Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
-                action=Action.CONFIGURE,
+            remedy=Remedy.configure(
+                "Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
                 look=("free -h", "vmstat 1 5"),
             ),
             rollback=READ_ONLY,

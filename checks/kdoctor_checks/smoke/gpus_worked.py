@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, GpuUse, SampledGpu, SmokeRuns
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import GIB, MIB, size
 from kdoctor_checks.smoke._gpu_usage import (
@@ -130,9 +130,8 @@ def _busiest_other(used: UsedGpus, index: int) -> float:
 def _finding(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float) -> Finding:
     other = f", while another GPU was busy for {busiest:.0f} % of the time" if busiest else ""
     rising = f"{', '.join(rose.values())}, but " if rose else "memory in use, processes and "
-    remedy = Remedy(
-        summary="Watch the GPUs during a longer training, and check that the model is created in the strategy's scope.",
-        action=Action.CHANGE_CODE,
+    remedy = Remedy.change_code(
+        "Watch the GPUs during a longer training, and check that the model is created in the strategy's scope.",
         look=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
     )
     observed = f"{rising}utilization never rose in {seen}{other}"

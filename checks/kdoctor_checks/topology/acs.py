@@ -6,7 +6,6 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import configure
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 
@@ -75,7 +74,7 @@ def turn_off(bridges: Sequence[PciBridge], summary: str) -> Remedy:
     ports = quoted(*(bridge.bus_id for bridge in bridges))
     one = f"sudo setpci -s {ports} ECAP_ACS+0x6.w=0000"
     every = f"for port in {ports}; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done"
-    return configure(
+    return Remedy.configure(
         summary,
         one if len(bridges) == 1 else every,
         look=("sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",),

@@ -6,9 +6,9 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure
+from kdoctor_checks._gpus import answering
 
 _DAEMON = "nv-fabricmanager"
 
@@ -44,7 +44,7 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
             brief="not running",
             observed=f"not running, on a machine with {counted(len(pci.switches), 'NVSwitch', 'NVSwitches')}",
             expected="running",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Install the fabric manager in the same version as the driver (Ubuntu command shown), and start it.",
                 *(() if branch is None else (f"sudo apt-get install {quoted(f'nvidia-fabricmanager-{branch}')}",)),
                 "sudo systemctl enable --now nvidia-fabricmanager",

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import inactive_links, only_lost, readings
 from kdoctor_checks.topology._mesh import fewer_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
 
-_REMEDY = Remedy(
-    summary="Restart the machine. If a link stays down, have it serviced.",
-    action=Action.REBOOT,
-    commands=("sudo reboot",),
+_REMEDY = Remedy.reboot(
+    "Restart the machine. If a link stays down, have it serviced.",
+    "sudo reboot",
     look=(
         "nvidia-smi nvlink -s",
         "systemctl status nvidia-fabricmanager",

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESPONDING, inactive_links, inspect, only_lost, readings, silent
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import RESPONDING, inactive_links, only_lost, readings, silent
 from kdoctor_checks.topology._mesh import fewer_links, short_of_links
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
-_REMEDY = inspect(
+_REMEDY = Remedy.inspect(
     "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
     "nvidia-smi nvlink -s",
     "nvidia-smi topo -m",

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import configure
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks.topology._p2p import (
     describe,
     geforce,
@@ -15,7 +14,7 @@ from kdoctor_checks.topology._p2p import (
     unanswered_pairs,
 )
 
-_REMEDY = configure(
+_REMEDY = Remedy.configure(
     "Check the fabric, the IOMMU and ACS, or accept the slower path.",
     look=("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p w", "nvidia-smi topo -m"),
 )

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import configure
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge, unanswered_pairs
 
-_REMEDY = configure(
+_REMEDY = Remedy.configure(
     "Expect gradients to go through host memory. If NCCL tries peer access anyway, disable it.",
     "export NCCL_P2P_DISABLE=1",
     look=("nvidia-smi topo -p2p r",),

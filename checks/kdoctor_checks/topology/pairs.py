@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure, nvlinks
+from kdoctor_checks._gpus import answering, nvlinks
 from kdoctor_checks.topology._mesh import built_with_gaps, short_of_links
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
@@ -107,9 +107,9 @@ def _remedy(present: Sequence[int], near: Sequence[GpuPair]) -> Remedy:
         best = max(best, sorted(chosen), key=len)
     look = ("nvidia-smi topo -m",)
     if len(best) < 2:  # noqa: PLR2004 - a pair
-        return configure("Accept the slower path, or use GPUs of one socket.", look=look)
+        return Remedy.configure("Accept the slower path, or use GPUs of one socket.", look=look)
     indices = ",".join(map(str, best))
-    return configure(
+    return Remedy.configure(
         f"Train on the {counted(len(best), 'GPU')} that are near each other, or accept the slower path.",
         "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
         f"export CUDA_VISIBLE_DEVICES={indices}",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, absent, inspect, lost_addresses
+from kdoctor_checks._gpus import READ_ONLY, RESPONDING, absent, lost_addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def _judge(link: _Link, gpus: list[str], least_share: float, explained_by: tuple
         brief=f"the link above {counted(len(gpus), 'GPU')} is {'narrow' if width < least_share * widest else 'slow'}",
         expected=f"x{widest}, generation {fastest}",
         explained_by=explained_by,
-        remedy=inspect(
+        remedy=Remedy.inspect(
             "Restart once. Then check risers and cables, and the firmware settings of the slot.",
             f"sudo lspci -vv -s {quoted(link.lower.bus_id)} | grep -E 'LnkCap:|LnkSta:'",
             "sudo lspci -tv",

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import inspect, judge, readings
+from kdoctor.model import Outcome, Remedy, Severity
+from kdoctor_checks._gpus import judge, readings
 from kdoctor_checks.topology._pcie import read_links
 
 
@@ -23,7 +23,7 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "pcie_generation_max", "pcie_generation_gpu_max")
     yield from others
     slower = [gpu for gpu in judged if (gpu.pcie_generation_max or 0) < (gpu.pcie_generation_gpu_max or 0)]
-    remedy = inspect(
+    remedy = Remedy.inspect(
         "Check risers, and the link speed of the slot in the firmware setup.",
         read_links(slower, "LnkCap:|LnkCap2:")[0],
     )

@@ -268,7 +268,7 @@ test_package_conflicts = table(
     unknown(INVALID, of=["tensorflow"]),
     unknown(packages(root())),
     unknown(packages(package("numpy", "2.4.6"))),
-    passes(with_numpy("numpy", others=[package("keras", "3.15.1", "tensorflow")])),  # circular
+    passes(packages(root("numpy"), package("numpy", "2.4.6", "tensorflow"))),  # circular
     fails(
         packages(root("keras>=3.12", "numpy>=2"), package("keras", "3.6.0"), package("numpy", "1.24.4")),
         keras(version="3.6.0"),

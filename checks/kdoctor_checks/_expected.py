@@ -1,7 +1,5 @@
 """Comparisons with the values in the checklist."""
 
-from __future__ import annotations
-
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged

@@ -1,7 +1,5 @@
 """Shared by checks of GPUs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

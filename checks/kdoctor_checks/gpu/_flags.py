@@ -1,7 +1,5 @@
 """Makes the checks that ask each GPU one question about its readings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from kdoctor.check import Check, check_of, text_of

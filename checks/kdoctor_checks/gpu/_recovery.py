@@ -1,7 +1,5 @@
 """The fix for the failures of a GPU in the kernel log: the strongest action that NVIDIA recommends for one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
 from kdoctor.model import Remedy, Severity
 from kdoctor_checks._gpus import DRIVER_MESSAGES, RESTART, reset

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Remedy, Severity

@@ -1,7 +1,5 @@
 """Judges how fast each GPU computes and copies, for the checks of TensorFlow and of JAX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from statistics import median

@@ -1,7 +1,5 @@
 """Finds which GPU, link or topology level explains the bad ones among pairs of GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Judges a framework that cannot be imported."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.packages import install

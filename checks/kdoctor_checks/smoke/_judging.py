@@ -1,7 +1,5 @@
 """Judges the cases of a smoke training: those that did not finish, and those that one device must match."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

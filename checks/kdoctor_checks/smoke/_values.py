@@ -1,7 +1,5 @@
 """Judges values that a training reports: metrics, learning rates, the best epoch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Remedy
 from kdoctor.text.lists import counted, some

@@ -1,7 +1,5 @@
 """What runs on the installed driver: another release, or NVIDIA's forward-compatibility package."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.commands.packages import install, restore

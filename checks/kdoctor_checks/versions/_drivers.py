@@ -1,7 +1,5 @@
 """Helpers for checks of the driver's version."""
 
-from __future__ import annotations
-
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver, upgrade_driver
 from kdoctor.facts import Gpus

@@ -1,7 +1,5 @@
 """The requirements of installed distributions, evaluated for the target interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast

@@ -13,8 +13,6 @@ Given are fact groups, types of groups that were not read, assumptions, and mapp
 why a group was not read by its type. A text must be in the result as ``text_of`` writes it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

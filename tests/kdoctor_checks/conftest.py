@@ -1,7 +1,5 @@
 """Every finding and every line of evidence in these tests is short enough for the report, and no check has a defect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks that name a known failure find it in facts that describe it, and pass on a similar machine without it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources

@@ -1,7 +1,5 @@
 """The machines from which facts are taken."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from helpers import machines

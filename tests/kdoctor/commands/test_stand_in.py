@@ -1,7 +1,5 @@
 """No fix changes kdoctor's own environment, unless the user named it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes

@@ -1,7 +1,5 @@
 """The HTML report: its content, its independence from the network and other files, and its display in a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

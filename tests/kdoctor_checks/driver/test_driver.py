@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import DRIVER, environment, gpu, gpus, h100_node, host, kernel, log, logged, lost_gpu, node

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.facts import DRIVER, gpu, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
 from helpers.rows import Row, fails, passes, table, unknown, unrecorded
 from kdoctor.facts import Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices

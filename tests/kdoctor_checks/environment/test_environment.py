@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import environment, gpu, gpus, host, keras, lost_gpu, pci

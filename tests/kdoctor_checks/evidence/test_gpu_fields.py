@@ -1,7 +1,5 @@
 """No check passes if a field of a GPU that it needs was not read."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

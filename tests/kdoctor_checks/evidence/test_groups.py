@@ -1,7 +1,5 @@
 """No check passes if a group of facts that it needs is unavailable."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.checks import ALL

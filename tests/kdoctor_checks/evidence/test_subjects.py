@@ -1,7 +1,5 @@
 """A pass is about a subject that exists on this machine."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The checks that ask each GPU one question: a row for each state of a GPU, and what every check of them says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The checks of what the kernel logged about GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

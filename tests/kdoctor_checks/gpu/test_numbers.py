@@ -1,7 +1,5 @@
 """The checks of which GPUs there are: their number and models, and those that the driver and TensorFlow use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import (

@@ -1,7 +1,5 @@
 """The checks of the clocks, the heat, the limits and the modes of each GPU."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

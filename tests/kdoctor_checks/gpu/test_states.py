@@ -1,7 +1,5 @@
 """The checks of the state of each GPU that compare it with others, with limits or with what the log says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The checks of batches that do not fill all replicas."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks of what GPUs did while trainings ran on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import (

@@ -1,7 +1,5 @@
 """The limits of what the checks of trainings share, at the limit and just beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

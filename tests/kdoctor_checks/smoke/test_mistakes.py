@@ -1,7 +1,5 @@
 """The checks of what TensorFlow and Keras refuse, of what is saved, and of random layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run

@@ -1,7 +1,5 @@
 """The checks of how fast trainings are, and whether they are repeatable."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The GPUs, numbers and reasons that the checks of trainings state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

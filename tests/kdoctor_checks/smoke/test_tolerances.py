@@ -1,7 +1,5 @@
 """Results at the tolerance pass, and results just beyond it fail, in the checks that compare numbers themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The checks of trainings in several processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run

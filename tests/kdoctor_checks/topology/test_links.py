@@ -1,7 +1,5 @@
 """The checks of NVLinks, NVSwitches and their fabric."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

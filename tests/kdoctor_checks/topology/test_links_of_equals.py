@@ -1,7 +1,5 @@
 """NVLinks of GPUs that should have the same number: what is odd, and what is said about it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any

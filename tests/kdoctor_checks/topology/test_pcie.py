@@ -1,7 +1,5 @@
 """The checks of PCIe links and their errors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks of the way between two GPUs, and between a GPU and its processors."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks of what TensorFlow was built with and for: CUDA, the driver, and code for the GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

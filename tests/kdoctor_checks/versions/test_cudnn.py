@@ -1,7 +1,5 @@
 """The checks of cuDNN and of the files of XLA."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

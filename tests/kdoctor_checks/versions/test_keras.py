@@ -1,7 +1,5 @@
 """The checks of Keras, and of combinations of versions that are known to be bad."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from typing import Any
 

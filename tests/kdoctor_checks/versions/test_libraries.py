@@ -1,7 +1,5 @@
 """The checks of the CUDA libraries that TensorFlow opens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

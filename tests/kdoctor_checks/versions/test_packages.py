@@ -1,7 +1,5 @@
 """The checks of the installed packages, of Python, and of what a checklist expects of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

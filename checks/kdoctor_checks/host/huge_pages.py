@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import judge
 
 _SUBJECT = "transparent huge pages"
 _FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -21,12 +22,11 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
     mode = host.transparent_hugepages
     if mode is None:
         yield Unjudged(subject=_SUBJECT, reason="the mode was not read")
-    elif mode in accepted:
-        yield Evidence(subject=_SUBJECT, observed=mode)
     else:
-        yield Finding(
-            subject=_SUBJECT,
-            observed=mode,
+        yield judge(
+            _SUBJECT,
+            mode,
+            ok=mode in accepted,
             expected=" or ".join(accepted),
             remedy=Remedy.configure(
                 f"Set the mode to {accepted[-1]}, which lasts until the next restart.",

@@ -168,7 +168,7 @@ LOW = {"enforced_power_limit_w": 100.0}
 test_power_limit = table(
     "gpu.power-limit",
     Severity.INFO,
-    fails(  # those with another default have a command of their own
+    fails(  # those with another default have another command
         several(LOW, {"default_power_limit_w": 300.0, **LOW}, {}),
         f"sudo nvidia-smi -i {bus_id(1)} -pl 100",
         "  power limit 100 W, default 300 W.",

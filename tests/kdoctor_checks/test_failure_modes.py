@@ -30,16 +30,7 @@ from helpers.facts import (
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from kdoctor.defects import load_defects
 from kdoctor.engine.report import Result
-from kdoctor.facts import (
-    FactGroup,
-    KernelLog,
-    KernelLogEvent,
-    LibraryCopy,
-    Packages,
-    ResourceLimit,
-    Weights,
-    XlaFile,
-)
+from kdoctor.facts import FactGroup, KernelLog, KernelLogEvent, LibraryCopy, Packages, ResourceLimit, Weights, XlaFile
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_lint.registry import RULES

@@ -6,17 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
-from kdoctor.model import (
-    Assumptions,
-    Evidence,
-    Finding,
-    GpuAssumption,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, answering, judge, silent
 

@@ -5,15 +5,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import RESPONDING, RESTART, lost_addresses, subjects
-from kdoctor_checks._kernel_log import (
-    LOG_UNREAD,
-    by_device,
-    codes,
-    is_failure,
-    log_subject,
-    nothing_logged,
-    summary,
-)
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, codes, is_failure, log_subject, nothing_logged, summary
 from kdoctor_checks._xids import OF_REPAIRS
 
 

@@ -4,14 +4,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._frameworks import framework_and_version, this_keras
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    evidence,
-    finding,
-    not_replicated,
-    unknown,
-    weights_differ,
-)
+from kdoctor_checks.smoke._judging import Comparison, evidence, finding, not_replicated, unknown, weights_differ
 from kdoctor_checks.smoke._trained import trained
 
 

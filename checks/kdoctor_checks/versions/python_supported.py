@@ -7,17 +7,7 @@ from kdoctor.commands.packages import create_environment, pip_command
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import (
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 

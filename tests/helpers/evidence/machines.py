@@ -5,18 +5,7 @@ from functools import cache
 from helpers import machines
 from helpers.evidence.comparing import Table
 from helpers.extensions import facts_of_extensions
-from helpers.facts import (
-    cpu_host,
-    geforces,
-    gpu,
-    gpus,
-    h100_node,
-    host,
-    kernel,
-    lost_gpu,
-    pci,
-    v100_workstation,
-)
+from helpers.facts import cpu_host, geforces, gpu, gpus, h100_node, host, kernel, lost_gpu, pci, v100_workstation
 from helpers.facts.base import GIB
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption

@@ -6,18 +6,9 @@ import pytest
 
 from helpers.evidence.checks import CHECKS, LOG_CHECKS
 from helpers.evidence.machines import MACHINE, STATED
-from helpers.facts import (
-    cpu_host,
-    gpu,
-    gpus,
-    h100_node,
-    kernel,
-    pci,
-)
+from helpers.facts import cpu_host, gpu, gpus, h100_node, kernel, pci
 from kdoctor.check import Check
-from kdoctor.facts import (
-    FactGroup,
-)
+from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 

@@ -4,16 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import (
-    bus_id,
-    environment,
-    gpu,
-    gpus,
-    sampled_gpu,
-    sampling,
-    smoke_case,
-    smoke_run,
-)
+from helpers.facts import bus_id, environment, gpu, gpus, sampled_gpu, sampling, smoke_case, smoke_run
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
 from kdoctor.model import Action, Finding
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled

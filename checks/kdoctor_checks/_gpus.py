@@ -21,6 +21,8 @@ RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 RESEAT = "Read the kernel log for the port, then reseat the GPU or replace the riser."
+DRIVER = ("driver.library-matches-module",)
+"""What checks of GPUs require."""
 RESPONDING = "gpu.responding"
 """The check that reports lost and hanging GPUs."""
 

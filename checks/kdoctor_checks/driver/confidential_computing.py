@@ -3,17 +3,12 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, too_new, unsupported
 
 _SUBJECT = "confidential computing"
 
 
-@check(
-    "driver.confidential-computing",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-)
+@check("driver.confidential-computing", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def confidential_computing(gpus: Gpus) -> Iterator[Outcome]:
     """Confidential computing is off, or ready for multiple GPUs.
 

@@ -3,13 +3,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelDriver
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
 from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE, create_nodes
 
 _CONTROL = "/dev/nvidiactl"
 
 
-@check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def device_nodes(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome]:
     """The device nodes of all GPUs can be opened.
 

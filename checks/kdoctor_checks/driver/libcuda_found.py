@@ -6,13 +6,13 @@ from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NEW_CONTAINER, RESTART
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESTART
 from kdoctor_checks.driver._runtime import with_runtime
 
 _EXPECTED = "libcuda.so.1 in the version of the kernel module"
 
 
-@check("driver.libcuda-found", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("driver.libcuda-found", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def libcuda_found(
     libraries: Libraries, kernel: KernelDriver, environment: Environment, host: Host | Unavailable
 ) -> Iterator[Outcome]:

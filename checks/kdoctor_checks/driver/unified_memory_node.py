@@ -4,14 +4,13 @@ from kdoctor.check import check
 from kdoctor.facts import KernelDriver
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.driver._nodes import MODULE_HIDDEN
 
 _PATH = "/dev/nvidia-uvm"
 
 
-@check(
-    "driver.unified-memory-node", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
-)
+@check("driver.unified-memory-node", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
     """The device node /dev/nvidia-uvm exists.
 

@@ -8,17 +8,12 @@ from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
-from kdoctor_checks._gpus import NEW_CONTAINER
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER
 
 _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
 
 
-@check(
-    "environment.visible-devices",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-)
+@check("environment.visible-devices", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def visible_devices(
     environment: Environment, gpus: Gpus, host: Host, pci: PciDevices | Unavailable, assumptions: Assumptions
 ) -> Iterator[Outcome]:

@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kdoctor.check import Check, check_of, text_of
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import READ_ONLY, judge, readings
-
-_DRIVER = ("driver.library-matches-module",)
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, judge, readings
 
 
 def gpu_flag(
@@ -21,7 +19,7 @@ def gpu_flag(
     alike: Callable[[Gpu], object] = bool,
     brief: Callable[[Gpu], str] = lambda _: "",
     explained_by: Callable[[Gpu], tuple[str, ...]] = lambda _: (),
-    requires: Sequence[str] = _DRIVER,
+    requires: Sequence[str] = DRIVER,
     newer: bool = False,
 ) -> Callable[[Callable[[Gpu], str]], Check]:
     """Make a check from a function that describes one GPU, and has a docstring as for ``check``.

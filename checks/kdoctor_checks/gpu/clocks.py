@@ -5,12 +5,12 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, readings, smi
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
 
-@check("gpu.clocks", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.clocks", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def clocks(gpus: Gpus) -> Iterator[Outcome]:
     """No GPU is slowed down by its hardware.
 

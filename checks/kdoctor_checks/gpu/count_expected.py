@@ -8,7 +8,7 @@ from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable, missi
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, answering, judge, silent
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, answering, judge, silent
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
 _LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
@@ -33,13 +33,7 @@ _FAULTS = (
 """Faults of the machine, which come first where a recording does not show whether GPUs are missing."""
 
 
-@check(
-    "gpu.count-expected",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-    judges=("gpus.count",),
-)
+@check("gpu.count-expected", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER, judges=("gpus.count",))
 def count_expected(
     gpus: Gpus, environment: Environment | Unavailable, pci: PciDevices | Unavailable, assumptions: Assumptions
 ) -> Iterator[Outcome]:

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import judge, readings, smi
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi
 
 
-@check("gpu.ecc-mode", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.ecc-mode", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
     """ECC is on, and stays on, for every GPU that supports it.
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import judge, readings, smi, span
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def equal_power_limits(gpus: Gpus, *, tolerance_w: float = 1.0) -> Iterator[Outcome]:
     """GPUs of the same model have the same power limit.
 

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Severity
-from kdoctor_checks._gpus import judge, readings, smi, span, unread
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span, unread
 
 
-@check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
     """GPU fans are spinning on hot GPUs.
 

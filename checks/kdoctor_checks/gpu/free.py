@@ -4,13 +4,13 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import MIB, answering, judge, not_answering, size, unread
+from kdoctor_checks._gpus import DRIVER, MIB, answering, judge, not_answering, size, unread
 
 _SHOWN = 6
 """Processes that a finding lists."""
 
 
-@check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def free(
     gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False, max_desktop_share: float = 0.25
 ) -> Iterator[Outcome]:

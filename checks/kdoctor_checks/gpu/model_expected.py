@@ -4,16 +4,10 @@ from fnmatch import fnmatchcase
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Assumptions, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering, judge, not_answering, unread
+from kdoctor_checks._gpus import DRIVER, answering, judge, not_answering, unread
 
 
-@check(
-    "gpu.model-expected",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-    judges=("gpus.model",),
-)
+@check("gpu.model-expected", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER, judges=("gpus.model",))
 def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     """Every GPU is the model that the checklist expects.
 

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import judge, readings, smi, span
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def power_limit(gpus: Gpus, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """GPU power limits are not below the default.
 

@@ -4,13 +4,13 @@ from statistics import median
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
+from kdoctor_checks._gpus import DRIVER, DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
 
 _LEAST_S = 0.5
 """A GPU that answers faster than this is never an outlier: a busy machine delays the calls for one GPU or another."""
 
 
-@check("gpu.response-time", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.response-time", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def response_time(gpus: Gpus, *, most_s: float = 3.0, times_others: float = 5.0) -> Iterator[Outcome]:
     """The driver answers for every GPU within seconds, and for none much later than for the others.
 

@@ -5,10 +5,10 @@ from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import answering, judge, not_answering, size, unread
+from kdoctor_checks._gpus import DRIVER, answering, judge, not_answering, size, unread
 
 
-@check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcome]:
     """All GPUs have the same model, compute capability and memory size.
 

@@ -4,11 +4,11 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import answering, field_label, judge, not_answering, smi, span, unsupported
+from kdoctor_checks._gpus import DRIVER, answering, field_label, judge, not_answering, smi, span, unsupported
 from kdoctor_checks.gpu._clocks import lasting
 
 
-@check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
     """GPU temperatures are well below the throttling threshold.
 

@@ -5,12 +5,12 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices, Unavailable, missing_group
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
 
-@check("gpu.visible-to-driver", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.visible-to-driver", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def visible_to_driver(
     pci: PciDevices, gpus: Gpus, kernel: KernelDriver | Unavailable, host: Host | Unavailable
 ) -> Iterator[Outcome]:

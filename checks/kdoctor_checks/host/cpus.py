@@ -5,12 +5,12 @@ from kdoctor.facts import Gpus, Host
 from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
-from kdoctor_checks._gpus import answering, judge
+from kdoctor_checks._gpus import DRIVER, answering, judge
 
 _SUBJECT = "processors"
 
 
-@check("host.cpus", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("host.cpus", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outcome]:
     """This process may use at least two CPUs per GPU.
 

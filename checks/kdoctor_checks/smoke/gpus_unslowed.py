@@ -6,7 +6,7 @@ from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu,
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import unsupported
+from kdoctor_checks._gpus import DRIVER, unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._gpu_usage import ALL, NOTHING_TRAINED, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
@@ -17,7 +17,7 @@ _MIN_SAMPLES_IN_A_ROW = 2
 """The common flags may be set for a moment when the performance state changes."""
 
 
-@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """GPUs are not slowed down by heat or a power brake while training.
 

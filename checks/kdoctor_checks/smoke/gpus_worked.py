@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, GpuUse, SampledGpu, SmokeRuns
 from kdoctor.model import Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import GIB, MIB, size
+from kdoctor_checks._gpus import DRIVER, GIB, MIB, size
 from kdoctor_checks.smoke._gpu_usage import (
     ALL,
     NOTHING_TRAINED,
@@ -27,7 +27,7 @@ _BUSY_PERCENT = 10
 """Mean utilization of another GPU from which the same work on this GPU would have been seen."""
 
 
-@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Every GPU with a replica was busy during training.
 

@@ -4,10 +4,11 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 
-@check("topology.acs", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.acs", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
     """ACS does not redirect traffic between GPUs that exchange data over PCIe.
 

@@ -5,14 +5,14 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESTART, inactive_links, only_lost, readings, too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, RESTART, inactive_links, only_lost, readings, too_new, unsupported
 
 _VIRTUAL = ("passthrough", "vgpu")
 _LONGEST = 60
 """Characters of a short form."""
 
 
-@check("topology.fabric", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.fabric", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def fabric(gpus: Gpus) -> Iterator[Outcome]:
     """Every GPU of an NVSwitch machine is registered with the NVLink fabric, and its fabric health is good.
 

@@ -6,12 +6,12 @@ from kdoctor.commands.system import branch_of
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering
+from kdoctor_checks._gpus import DRIVER, answering
 
 _DAEMON = "nv-fabricmanager"
 
 
-@check("topology.fabric-manager", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.fabric-manager", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> Iterator[Outcome]:
     """The fabric manager is running on a machine with NVSwitches.
 

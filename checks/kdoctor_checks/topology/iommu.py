@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESPONDING, lost_addresses, subjects
+from kdoctor_checks._gpus import DRIVER, RESPONDING, lost_addresses, subjects
 from kdoctor_checks._kernel_log import log_subject
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
@@ -23,7 +23,7 @@ NO_PASS_THROUGH = Rollback.to(
 _TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
 
-@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
     """The IOMMU does not translate addresses of GPUs that exchange data over PCIe.
 

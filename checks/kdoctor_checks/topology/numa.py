@@ -4,12 +4,12 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, Host, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, not_answering
+from kdoctor_checks._gpus import DRIVER, answering, not_answering
 
 _BINDING = Rollback.nothing("not needed (a binding ends with the process)")
 
 
-@check("topology.numa", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.numa", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """This process can use CPUs and memory near each GPU.
 

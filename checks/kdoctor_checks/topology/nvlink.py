@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import inactive_links, only_lost, readings
+from kdoctor_checks._gpus import DRIVER, inactive_links, only_lost, readings
 from kdoctor_checks.topology._mesh import fewer_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
 
@@ -18,7 +18,7 @@ _REMEDY = Remedy.reboot(
 )
 
 
-@check("topology.nvlink", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.nvlink", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iterator[Outcome]:
     """All NVLinks to NVSwitches are active, at the same speed.
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import (
     describe,
     geforce,
@@ -18,7 +19,7 @@ _REMEDY = Remedy.configure(
 )
 
 
-@check("topology.p2p", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def p2p(gpus: Gpus) -> Iterator[Outcome]:
     """All pairs of GPUs have peer-to-peer access (P2P).
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge, unanswered_pairs
 
 _REMEDY = Remedy.configure(
@@ -12,7 +13,7 @@ _REMEDY = Remedy.configure(
 )
 
 
-@check("topology.p2p-geforce", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p-geforce", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
     """All pairs of GeForce cards have peer-to-peer access (P2P).
 

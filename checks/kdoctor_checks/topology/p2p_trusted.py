@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import pairs_to_judge, unanswered_pairs, unread
 
 _WITHOUT_P2P = re.compile(r"GeForce RTX [45]0\d\d")
 
 
-@check("topology.p2p-trusted", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p-trusted", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
     """No pair of GeForce RTX 40 or 50 cards reports unsupported peer access.
 

@@ -6,14 +6,14 @@ from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, nvlinks
+from kdoctor_checks._gpus import DRIVER, answering, nvlinks
 from kdoctor_checks.topology._mesh import built_with_gaps, short_of_links
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)
 
 
-@check("topology.pairs", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pairs", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
     """All pairs of GPUs are in the same NUMA node or connected by NVLink.
 

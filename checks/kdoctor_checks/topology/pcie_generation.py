@@ -3,13 +3,11 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, readings
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
 
 
-@check(
-    "topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
-)
+@check("topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_generation(
     gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, busy_from_percent: int = 20
 ) -> Iterator[Outcome]:

@@ -6,7 +6,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, absent, lost_addresses
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, RESPONDING, absent, lost_addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def _least(first: int | None, second: int | None) -> int | None:
     return min(first, second) if first is not None and second is not None else None
 
 
-@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_path(pci: PciDevices, gpus: Gpus | Unavailable, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """PCIe links above the GPUs' switches run at full width and speed.
 

@@ -4,10 +4,10 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import judge, readings, smi, span
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     """GPU PCIe links have few replays since the driver was loaded.
 

@@ -3,11 +3,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Severity
-from kdoctor_checks._gpus import judge, readings
+from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import read_links
 
 
-@check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     """PCIe slots support the generation of their GPUs.
 

@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import judge, readings
+from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
 
 _REMEDY = (
@@ -13,7 +13,7 @@ _REMEDY = (
 )
 
 
-@check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_width(
     gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, least_share: float = 1.0, idle_from: int = 8
 ) -> Iterator[Outcome]:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.catalogs import host_check, smoke_check
+from helpers.catalogs import described, host_check, smoke_check
 from helpers.facts import environment, gpu, gpus, host, lost_gpu, smoke_run
 from helpers.judging import TODAY
-from kdoctor.check import Check, check
+from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
 from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
@@ -48,14 +48,8 @@ def bad(subject: str = "it") -> Finding:
 
 
 def yielding(*outcomes: Outcome, check_id: str = "host.it", requires: Sequence[str] = (), gpus: bool = False) -> Check:
-    @check(check_id, severity=Severity.ERROR, requires=requires, needs_gpus=gpus)
+    @described(check_id, requires=requires, needs_gpus=gpus)
     def function(host: Host) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield from outcomes
 
     return function
@@ -118,14 +112,8 @@ def test_unavailable_group_gives_reason() -> None:
 
 
 def test_tolerant_check_receives_unavailable_group() -> None:
-    @check("gpu.it", severity=Severity.ERROR)
+    @described("gpu.it")
     def copes(host: Host | Unavailable) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield Evidence(subject="it", observed="available" if isinstance(host, Host) else host.unavailable)
 
     assert compute_check(copes, missing={Host: "no sysfs"}).evidence[0].observed == "no sysfs"
@@ -133,14 +121,8 @@ def test_tolerant_check_receives_unavailable_group() -> None:
 
 
 def test_check_receives_assumptions_and_parameters() -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def wants(assumptions: Assumptions, *, least: int = 1) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield Evidence(subject="it", observed=f"{assumptions.python} {least}")
 
     assert compute_check(wants).evidence[0].observed == "None 1"
@@ -151,14 +133,8 @@ def test_check_receives_assumptions_and_parameters() -> None:
 def test_gap_of_an_old_matrix_states_its_age(days: int, *, is_old: bool) -> None:
     matrix = load_matrix(environ={})
 
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def it(host: Host, matrix: VersionMatrix) -> Iterator[Outcome]:
-        """It is known.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield BLIND
 
     rules = Rules(today=date.fromisoformat(matrix.updated) + timedelta(days=days), matrix=matrix)
@@ -177,14 +153,8 @@ def forget_to_return() -> Iterator[Outcome]:
 
 @pytest.mark.parametrize(("defect", "named"), [(crash, "ValueError: no such thing"), (forget_to_return, "None")])
 def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iterator[Outcome]], named: str) -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def it(host: Host, *, first: bool = False) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield bad() if first else GOOD
         yield from defect()
 
@@ -196,14 +166,8 @@ def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iter
 
 
 def test_check_without_generator_is_unknown() -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def forgets(host: Host) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         return None  # type: ignore[return-value] # the defect under test
 
     assert compute_check(forgets, host()).status is Status.UNKNOWN
@@ -212,14 +176,8 @@ def test_check_without_generator_is_unknown() -> None:
 # --- smoke runs --------------------------------------------------------------------------------------------------
 
 
-@check("smoke.it", severity=Severity.ERROR, scenario="smoke.baseline")
+@described("smoke.it", scenario="smoke.baseline")
 def trained(run: SmokeRun) -> Iterator[Outcome]:
-    """It trains.
-
-    Why: it must.
-    Remedy: fix it.
-    Source: https://example.org
-    """
     yield Evidence(subject=run.scenario, observed="trained")
 
 
@@ -456,14 +414,8 @@ class Room(FactGroup):
     unrecorded: ClassVar[str] = "the recording does not say where the machine is"
 
 
-@check("room.it", severity=Severity.WARNING)
+@described("room.it", severity=Severity.WARNING)
 def of_room(room: Room) -> Iterator[Outcome]:
-    """The room exists.
-
-    Why: for this test.
-    Remedy: none.
-    Source: https://example.org
-    """
     yield Evidence(subject="room", observed=room.group)
 
 
@@ -540,14 +492,8 @@ def test_missing_facts_are_explained_by_what_the_check_names() -> None:
 
 
 def test_check_of_releases_is_unknown_without_a_matrix() -> None:
-    @check("versions.it", severity=Severity.ERROR)
+    @described("versions.it")
     def function(matrix: VersionMatrix) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield GOOD
 
     plan = [PlannedCheck(check=function, severity=Severity.ERROR)]

@@ -17,7 +17,6 @@ from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRun
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
-    Action,
     Assumptions,
     Evidence,
     Finding,
@@ -42,7 +41,7 @@ def bad(subject: str = "it") -> Finding:
         subject=subject,
         observed="bad",
         expected="good",
-        remedy=Remedy(summary="Fix it.", action=Action.CONFIGURE),
+        remedy=Remedy.configure("Fix it."),
         rollback=Rollback.nothing("nothing changes"),
     )
 

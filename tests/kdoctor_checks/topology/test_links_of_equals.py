@@ -8,12 +8,12 @@ import pytest
 
 from helpers.facts import gpu, gpus, nvlinks, pair, pci
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Remedy, Unjudged
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor_checks.topology._mesh import Odd, built_with_gaps, fewer_links, short_of_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import has, is_card, judge_links, stands_alone, switched
 from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, reported_by_pairs
 
-REMEDY = Remedy(summary="Look.", action=Action.INSPECT_HARDWARE)
+REMEDY = Remedy.inspect("Look.")
 UNREAD = Unavailable(unavailable="not read")
 
 

@@ -1,7 +1,5 @@
 """The built-in checks, one per file: ``<family>/<slug>.py``."""
 
-from __future__ import annotations
-
 import sys
 
 from kdoctor.catalog.collect import collect

@@ -1,7 +1,5 @@
 """What a TensorFlow build supports, by its build information or the version matrix."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """NVIDIA's tables of Xids, errors of NVLink 5 and SXids, which ``kdoctor_checklists.kernel_log`` contains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """Names the checks that explain why a training failed, by what the training reports."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.specifiers import SpecifierSet

@@ -3,8 +3,6 @@
 Source: "CUDA Component Versions" in the release notes of each CUDA toolkit 12 (https://docs.nvidia.com/cuda/archive/).
 """
 
-from __future__ import annotations
-
 from kdoctor_checks._versions import numbers
 
 _FIRST_OF = {

@@ -1,10 +1,8 @@
 """Comparisons with the values in the checklist."""
 
-from __future__ import annotations
-
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
 from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 
 OR_AGREE = "or change the checklist and have it reviewed."
@@ -32,11 +30,7 @@ def judge_version(subject: str, found: str | None, wanted: str, remedy: Remedy, 
 
 def install_agreed(target: Target, packages: Packages, name: str, wanted: str) -> tuple[Remedy, Rollback]:
     """Install the version in the checklist, and the rollback of that."""
-    remedy = Remedy(
-        summary=f"Install the agreed version, {OR_AGREE}",
-        action=Action.REINSTALL,
-        commands=(install(target, packages, f"{name}{wanted}"),),
-    )
+    remedy = Remedy.reinstall(f"Install the agreed version, {OR_AGREE}", install(target, packages, f"{name}{wanted}"))
     return remedy, restore(target, packages, name)
 
 
@@ -56,7 +50,7 @@ def other_value(
         subject=subject,
         observed=found,
         expected=wanted,
-        remedy=Remedy(summary=f"Set it {where}, {OR_AGREE}", action=Action.CONFIGURE, commands=commands[:1]),
+        remedy=Remedy.configure(f"Set it {where}, {OR_AGREE}", *(commands[:1])),
         rollback=Rollback.to("restore the recorded value", commands[1]),
         brief=first_short(f"{found}, the checklist expects {wanted}", "not the value in the checklist"),
     )

@@ -1,7 +1,5 @@
 """Shared by checks of GPUs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,21 +7,22 @@ from functools import lru_cache
 
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 
 MIB, GIB = 1024**2, 1024**3
 
 DRIVER_MESSAGES = "sudo dmesg | grep -iE 'NVRM|Xid'"
-RESET_NEEDED = Remedy(
-    summary="Restart the machine. If the fault returns, have the hardware serviced.",
-    action=Action.REBOOT,
-    commands=("sudo reboot",),
+RESET_NEEDED = Remedy.reboot(
+    "Restart the machine. If the fault returns, have the hardware serviced.",
+    "sudo reboot",
     look=(DRIVER_MESSAGES, "nvidia-smi -L"),
 )
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 RESEAT = "Read the kernel log for the port, then reseat the GPU or replace the riser."
+DRIVER = ("driver.library-matches-module",)
+"""What checks of GPUs require."""
 RESPONDING = "gpu.responding"
 """The check that reports lost and hanging GPUs."""
 
@@ -279,28 +278,17 @@ def judge(
     )
 
 
-def inspect(summary: str, *look: str) -> Remedy:
-    """A remedy that inspects hardware, after reading what these commands print."""
-    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=look)
-
-
-def configure(summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
-    """A remedy that changes a setting."""
-    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands, look=look)
-
-
 def field_diagnostic(found: Sequence[Gpu], gpus: Gpus, section: str) -> Remedy:
     """Replace GPUs with worn-out memory, after reading this section of ``nvidia-smi -q``."""
     summary = "Stop using the GPU and test it with NVIDIA's field diagnostic."
-    return inspect(summary, smi(found, f"-q -d {section}", among=gpus))
+    return Remedy.inspect(summary, smi(found, f"-q -d {section}", among=gpus))
 
 
 def reset(found: Sequence[Gpu]) -> Remedy:
     """Reset these GPUs."""
     addresses = quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in found))
-    return Remedy(
-        summary="Stop all processes on the GPU, then reset it.",
-        action=Action.REBOOT,
-        commands=(f"sudo nvidia-smi --gpu-reset -i {addresses}",),
+    return Remedy.reboot(
+        "Stop all processes on the GPU, then reset it.",
+        f"sudo nvidia-smi --gpu-reset -i {addresses}",
         look=(DRIVER_MESSAGES,),
     )

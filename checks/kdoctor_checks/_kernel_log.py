@@ -1,7 +1,5 @@
 """Shared by checks of the kernel log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 

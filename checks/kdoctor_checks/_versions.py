@@ -1,7 +1,5 @@
 """Versions, specifiers (PEP 440) and short texts."""
 
-from __future__ import annotations
-
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 

@@ -3,8 +3,6 @@
 Source: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, as ``kdoctor_checklists.kernel_log``.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

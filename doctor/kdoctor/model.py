@@ -67,6 +67,31 @@ class Remedy:
     """Shell commands that only read, for what a person has to see before or instead of a fix."""
     action: Action
 
+    @classmethod
+    def configure(cls, summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
+        """Change a setting."""
+        return cls(summary=summary, commands=commands, look=look, action=Action.CONFIGURE)
+
+    @classmethod
+    def reinstall(cls, summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
+        """Install packages or drivers."""
+        return cls(summary=summary, commands=commands, look=look, action=Action.REINSTALL)
+
+    @classmethod
+    def reboot(cls, summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
+        """Restart the machine, or reset hardware."""
+        return cls(summary=summary, commands=commands, look=look, action=Action.REBOOT)
+
+    @classmethod
+    def change_code(cls, summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
+        """Change the training script."""
+        return cls(summary=summary, commands=commands, look=look, action=Action.CHANGE_CODE)
+
+    @classmethod
+    def inspect(cls, summary: str, *look: str) -> Remedy:
+        """Inspect hardware, after reading what these commands print."""
+        return cls(summary=summary, look=look, action=Action.INSPECT_HARDWARE)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,16 @@ from kdoctor.facts import Gpus, Host, SmokeRun
 from kdoctor.model import Assumptions, Evidence, Outcome, Severity
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario, ScenarioKind
+
+
+def described(check_id: str, **options: Any) -> Callable[[Callable[..., Iterator[Outcome]]], Check]:
+    """``check`` for a function without a docstring; an error unless a severity is given."""
+
+    def make(function: Callable[..., Iterator[Outcome]]) -> Check:
+        function.__doc__ = "It is good.\n\nWhy: it must be.\nRemedy: fix it.\nSource: this test."
+        return check(check_id, **{"severity": Severity.ERROR, **options})(function)
+
+    return make
 
 
 def host_check(check_id: str = "host.memory", **options: Any) -> Check:
@@ -24,45 +34,27 @@ def host_check(check_id: str = "host.memory", **options: Any) -> Check:
         names: tuple[str, ...] = (),
         level: Literal["near", "far"] = "near",
     ) -> Iterator[Outcome]:
-        """The host has memory.
-
-        Why: nothing runs without it.
-        Remedy: fix it.
-        Source: this test.
-        """
         yield Evidence(subject="host", observed=f"{host.os} {least_gib} {names} {level}")
 
-    return check(check_id, **{"severity": Severity.ERROR, **options})(function)
+    return described(check_id, **options)(function)
 
 
 def gpu_check(check_id: str = "gpu.free", **options: Any) -> Check:
     """A check of GPUs that uses the assumptions of the checklist."""
 
     def function(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
-        """The GPUs are free.
-
-        Why: the job trains on them.
-        Remedy: fix it.
-        Source: this test.
-        """
         yield Evidence(subject="GPUs", observed=f"{gpus.count}, {assumptions.expects_gpus}")
 
-    return check(check_id, **{"severity": Severity.ERROR, "needs_gpus": True, **options})(function)
+    return described(check_id, **{"needs_gpus": True, **options})(function)
 
 
 def smoke_check(check_id: str = "smoke.baseline", scenario: str = "smoke.baseline", **options: Any) -> Check:
     """A check of the run of a scenario."""
 
     def function(run: SmokeRun) -> Iterator[Outcome]:
-        """The training passes.
-
-        Why: the job is a training.
-        Remedy: fix it.
-        Source: this test.
-        """
         yield Evidence(subject=run.scenario, observed="trained")
 
-    return check(check_id, scenario=scenario, **{"severity": Severity.ERROR, **options})(function)
+    return described(check_id, scenario=scenario, **options)(function)
 
 
 def scenario(scenario_id: str = "smoke.baseline", kind: ScenarioKind = "baseline") -> Scenario:

@@ -1,7 +1,5 @@
 """The checks by id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kdoctor.catalog.load import load_catalog

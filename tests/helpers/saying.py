@@ -1,7 +1,5 @@
 """What a result says, for tests of the numbers and names in it."""
 
-from __future__ import annotations
-
 from kdoctor.engine.report import Result
 
 

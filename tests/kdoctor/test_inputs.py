@@ -1,7 +1,5 @@
 """Files of the user: what is read is a regular file of a bounded size."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

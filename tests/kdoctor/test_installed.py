@@ -1,7 +1,5 @@
 """kdoctor, installed by pip in a separate environment: its commands, and the environment that it examines."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

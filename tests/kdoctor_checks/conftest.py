@@ -1,7 +1,5 @@
 """Every finding and every line of evidence in these tests is short enough for the report, and no check has a defect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from kdoctor.engine import judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Unjudged
 
 FAMILIES = {"versions", "host", "environment", "smoke", "job", "watch"}
 MOST_CHARACTERS = 60
@@ -44,6 +42,7 @@ def _defects_are_failures(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         # The tests of all checks together also judge machines that are nothing to a check.
         if request.path.parent.name == entry.check.family:
             assert outcomes or not has_gpus, f"{entry.check.id} yields nothing"
+        assert not {NotApplicable, Evidence} <= {type(item) for item in outcomes}, outcomes
         assert not [item for item in outcomes if isinstance(item, Unjudged) and "the check raised" in item.reason], (
             outcomes
         )

@@ -1,7 +1,5 @@
 """What holds for every check of GPUs, whatever it asks; ``evidence`` has it for each group of facts and field."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.evidence.checks import CHECKS, LOG_CHECKS, judged

@@ -1,7 +1,5 @@
 """The checks that name a known failure find it in facts that describe it, and pass on a similar machine without it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -32,16 +30,7 @@ from helpers.facts import (
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from kdoctor.defects import load_defects
 from kdoctor.engine.report import Result
-from kdoctor.facts import (
-    FactGroup,
-    KernelLog,
-    KernelLogEvent,
-    LibraryCopy,
-    Packages,
-    ResourceLimit,
-    Weights,
-    XlaFile,
-)
+from kdoctor.facts import FactGroup, KernelLog, KernelLogEvent, LibraryCopy, Packages, ResourceLimit, Weights, XlaFile
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_lint.registry import RULES
@@ -96,6 +85,10 @@ def log(*events: KernelLogEvent) -> KernelLog:
     return KernelLog(source="/dev/kmsg", lines=900, complete=True, events=events)
 
 
+def row(mode: str, check: str, *bad: FactGroup, good: Facts = ()) -> Row:
+    return Row(mode=mode, check=check, bad=bad, good=good)
+
+
 LD_PATH = "/usr/local/cuda/lib64"
 WEIGHTS = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=True)
 NO_RUNPATH = libraries(
@@ -113,176 +106,165 @@ SYSTEM_CUDNN = library(
 COMPAT = library("cuda", path="/usr/local/cuda/compat/libcuda.so.1", found_by="LD_LIBRARY_PATH", version="580.105.08")
 
 ROWS = (
-    Row(mode="cudart_not_found", check="versions.cuda-libraries", bad=[without_wheels()]),
-    Row(
-        mode="cudart_not_found",
-        check="versions.cuda-libraries",
-        bad=[libraries(missing("cudart", other_versions=("/usr/local/cuda-13.0/lib64/libcudart.so.13",)))],
+    row("cudart_not_found", "versions.cuda-libraries", without_wheels()),
+    row(
+        "cudart_not_found",
+        "versions.cuda-libraries",
+        libraries(missing("cudart", other_versions=("/usr/local/cuda-13.0/lib64/libcudart.so.13",))),
         good=[libraries(library("cudart", found_by="ld.so.cache", path=f"{LD_PATH}/libcudart.so.12"))],
     ),
-    Row(
-        mode="libcuda_missing",
-        check="driver.libcuda-found",
-        bad=[libraries(missing("cuda")), host(container="docker")],
+    row(
+        "libcuda_missing",
+        "driver.libcuda-found",
+        libraries(missing("cuda")),
+        host(container="docker"),
         good=[host(container="docker")],
     ),
-    Row(
-        mode="tf2161_runpath",
-        check="versions.libraries-searched",
-        bad=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8"), NO_RUNPATH, environment()],
-        good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],  # LD_LIBRARY_PATH has all folders
+    # LD_LIBRARY_PATH has all folders
+    row(
+        "tf2161_runpath",
+        "versions.libraries-searched",
+        tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8"),
+        NO_RUNPATH,
+        environment(),
+        good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],
     ),
-    Row(
-        mode="tf2161_runpath",
-        check="versions.libraries-searched",
-        bad=[libraries(missing("cusolver", other_copies=(in_wheel("cusolver", "cusolver"),))), environment()],
+    row(
+        "tf2161_runpath",
+        "versions.libraries-searched",
+        libraries(missing("cusolver", other_copies=(in_wheel("cusolver", "cusolver"),))),
+        environment(),
     ),
-    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("9.1.0")], good=[cudnn("9.3.0")]),
-    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("8.9.7")]),
-    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("9.24.0", built_with="13.0")]),
-    Row(mode="cudnn_older_than_build", check="versions.libraries-shadowed", bad=[libraries(SYSTEM_CUDNN)]),
-    Row(
-        mode="cudnn_too_old_tf221",
-        check="versions.known-hazards",
-        bad=[cudnn("9.5.1")],
+    row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("9.1.0"), good=[cudnn("9.3.0")]),
+    row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("8.9.7")),
+    row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("9.24.0", built_with="13.0")),
+    row("cudnn_older_than_build", "versions.libraries-shadowed", libraries(SYSTEM_CUDNN)),
+    row(
+        "cudnn_too_old_tf221",
+        "versions.known-hazards",
+        cudnn("9.5.1"),
         good=[cudnn("9.5.1"), tensorflow(version="2.19.1")],
     ),
-    Row(
-        mode="cudnn_too_new_pre_turing",
-        check="versions.cudnn-for-gpus",
-        bad=[one_of("Tesla V100-SXM2-32GB", "7.0")],
+    row(
+        "cudnn_too_new_pre_turing",
+        "versions.cudnn-for-gpus",
+        one_of("Tesla V100-SXM2-32GB", "7.0"),
         good=[one_of("Tesla V100-SXM2-32GB", "7.0"), cudnn("9.10.2")],
     ),
-    Row(
-        mode="mixed_cuda_components",
-        check="versions.cuda-libraries",
-        bad=[
-            libraries(library("cusolver", load_error="libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode"))
-        ],
+    row(
+        "mixed_cuda_components",
+        "versions.cuda-libraries",
+        libraries(library("cusolver", load_error="libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode")),
     ),
-    Row(
-        mode="mixed_cuda_components",
-        check="versions.cuda-libraries-match",
-        bad=[libraries(library("cublas", version="12.5.3", package_version="12.5.3.2"))],
+    row(
+        "mixed_cuda_components",
+        "versions.cuda-libraries-match",
+        libraries(library("cublas", version="12.5.3", package_version="12.5.3.2")),
     ),
-    Row(
-        mode="mixed_cuda_components",
-        check="versions.cuda-libraries-match",
-        bad=[packages(package("nvidia-cudnn-cu12", "9.24.0.43"), package("nvidia-cudnn-cu13", "9.24.0.43"))],
+    row(
+        "mixed_cuda_components",
+        "versions.cuda-libraries-match",
+        packages(package("nvidia-cudnn-cu12", "9.24.0.43"), package("nvidia-cudnn-cu13", "9.24.0.43")),
         good=[packages(package("nvidia-cublas-cu12", "12.9.1.4"), package("nvidia-cublas-cu11", "11.11.3.6"))],
     ),
-    Row(
-        mode="kernel_dso_mismatch",
-        check="driver.library-matches-module",
-        bad=[kernel(version="570.86.15")],
+    row(
+        "kernel_dso_mismatch",
+        "driver.library-matches-module",
+        kernel(version="570.86.15"),
         good=[kernel(version=DRIVER)],
     ),
-    Row(
-        mode="kernel_dso_mismatch",
-        check="driver.libcuda-found",
-        bad=[libraries(library("cuda", version="570.86.15", found_by="LD_LIBRARY_PATH", path="/opt/old/libcuda.so.1"))],
+    row(
+        "kernel_dso_mismatch",
+        "driver.libcuda-found",
+        libraries(library("cuda", version="570.86.15", found_by="LD_LIBRARY_PATH", path="/opt/old/libcuda.so.1")),
     ),
-    Row(
-        mode="compat_804",
-        check="driver.forward-compatibility",
-        bad=[libraries(COMPAT, driver_is_compat=True), gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))],
+    row(
+        "compat_804",
+        "driver.forward-compatibility",
+        libraries(COMPAT, driver_is_compat=True),
+        gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090")),
         good=[libraries(COMPAT, driver_is_compat=True)],
     ),
-    Row(
-        mode="ptx_newer_than_driver",  # an H100 with 2.15, whose newest machine code is for 8.0
-        check="versions.driver-for-ptx",
-        bad=[
-            tensorflow(version="2.15.1", cuda_version="12.2", compute_capabilities=("sm_70", "sm_75", "compute_80")),
-            gpus(2, driver_version="525.147.05", cuda_driver_version="12.0"),
-        ],
+    # an H100 with 2.15, whose newest machine code is for 8.0
+    row(
+        "ptx_newer_than_driver",
+        "versions.driver-for-ptx",
+        tensorflow(version="2.15.1", cuda_version="12.2", compute_capabilities=("sm_70", "sm_75", "compute_80")),
+        gpus(2, driver_version="525.147.05", cuda_driver_version="12.0"),
         good=[
             tensorflow(version="2.15.1", cuda_version="12.2", compute_capabilities=("sm_70", "sm_75", "compute_80")),
             gpus(2, driver_version="535.104.05", cuda_driver_version="12.2"),
         ],
     ),
-    Row(
-        mode="ptx_newer_than_driver",  # the same driver runs the A100, for which 2.21 has machine code
-        check="versions.driver-for-ptx",
-        bad=[
-            gpus(
-                1,
-                gpu(0, name="NVIDIA B200", compute_capability="10.0"),
-                driver_version="550.54.15",
-                cuda_driver_version="12.4",
-            ),
-        ],
+    # the same driver runs the A100, for which 2.21 has machine code
+    row(
+        "ptx_newer_than_driver",
+        "versions.driver-for-ptx",
+        gpus(
+            1,
+            gpu(0, name="NVIDIA B200", compute_capability="10.0"),
+            driver_version="550.54.15",
+            cuda_driver_version="12.4",
+        ),
         good=[
             gpus(
                 1,
                 gpu(0, name="NVIDIA A100-SXM4-80GB", compute_capability="8.0"),
                 driver_version="550.54.15",
                 cuda_driver_version="12.4",
-            ),
+            )
         ],
     ),
-    Row(
-        mode="blackwell_invalid_ptx",
-        check="versions.gpu-code",
-        bad=[tensorflow(version="2.20.0"), one_of("NVIDIA B200", "10.0")],
-        good=[one_of("NVIDIA B200", "10.0")],  # 2.21, by PTX
+    # 2.21, by PTX
+    row(
+        "blackwell_invalid_ptx",
+        "versions.gpu-code",
+        tensorflow(version="2.20.0"),
+        one_of("NVIDIA B200", "10.0"),
+        good=[one_of("NVIDIA B200", "10.0")],
     ),
-    Row(
-        mode="blackwell_xla_ptx85",
-        check="versions.known-hazards",
-        bad=[one_of("NVIDIA GeForce RTX 5090", "12.0")],
+    row(
+        "blackwell_xla_ptx85",
+        "versions.known-hazards",
+        one_of("NVIDIA GeForce RTX 5090", "12.0"),
         good=[one_of("NVIDIA H100", "9.0")],
     ),
-    Row(
-        mode="blackwell_xla_ptx85",
-        check="versions.known-hazards",
-        bad=[one_of("NVIDIA B200", "10.0")],
+    row("blackwell_xla_ptx85", "versions.known-hazards", one_of("NVIDIA B200", "10.0")),
+    row(
+        "libdevice",
+        "versions.xla-files",
+        libraries(xla_files=(XlaFile(name="libdevice", status="missing", searched=("./libdevice.10.bc",)),)),
     ),
-    Row(
-        mode="libdevice",
-        check="versions.xla-files",
-        bad=[libraries(xla_files=(XlaFile(name="libdevice", status="missing", searched=("./libdevice.10.bc",)),))],
+    row(
+        "silent_one_cpu_replica",
+        "versions.cuda-build",
+        tensorflow(distribution="tensorflow-cpu", cuda_build=False, cuda_version=None),
     ),
-    Row(
-        mode="silent_one_cpu_replica",
-        check="versions.cuda-build",
-        bad=[tensorflow(distribution="tensorflow-cpu", cuda_build=False, cuda_version=None)],
+    row(
+        "silent_one_cpu_replica",
+        "gpu.replicas-match",
+        smoke_run("smoke.baseline", 8, smoke_case(replicas=1, kind="CPU"), gpus_seen=0),
     ),
-    Row(
-        mode="silent_one_cpu_replica",
-        check="gpu.replicas-match",
-        bad=[smoke_run("smoke.baseline", 8, smoke_case(replicas=1, kind="CPU"), gpus_seen=0)],
-    ),
-    Row(
-        mode="requested_devices_not_visible",
-        check="environment.visible-devices",
-        bad=[environment(CUDA_VISIBLE_DEVICES="0,9")],
+    row(
+        "requested_devices_not_visible",
+        "environment.visible-devices",
+        environment(CUDA_VISIBLE_DEVICES="0,9"),
         good=[environment(CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7", CUDA_DEVICE_ORDER="PCI_BUS_ID")],
     ),
-    Row(mode="slow_gpu_dropped", check="gpu.same-model", bad=[one_of("NVIDIA T400 4GB", "7.5")]),
-    Row(
-        mode="slow_gpu_dropped",
-        check="gpu.replicas-match",
-        bad=[smoke_run("smoke.baseline", 8, smoke_case(replicas=7), gpus_seen=7)],
+    row("slow_gpu_dropped", "gpu.same-model", one_of("NVIDIA T400 4GB", "7.5")),
+    row("slow_gpu_dropped", "gpu.replicas-match", smoke_run("smoke.baseline", 8, smoke_case(replicas=7), gpus_seen=7)),
+    row("mig_single_device", "gpu.mig-mode", gpus(1, gpu(0, mig_mode=True))),
+    row("nccl_system_error", "host.shared-memory", host(shm_total_bytes=64 * MIB, shm_free_bytes=64 * MIB)),
+    row(
+        "keras3_grads_not_reduced", "versions.keras-compatible", keras(version="3.4.1"), good=[keras(version="3.10.0")]
     ),
-    Row(mode="mig_single_device", check="gpu.mig-mode", bad=[gpus(1, gpu(0, mig_mode=True))]),
-    Row(
-        mode="nccl_system_error",
-        check="host.shared-memory",
-        bad=[host(shm_total_bytes=64 * MIB, shm_free_bytes=64 * MIB)],
-    ),
-    Row(
-        mode="keras3_grads_not_reduced",
-        check="versions.keras-compatible",
-        bad=[keras(version="3.4.1")],
-        good=[keras(version="3.10.0")],
-    ),
-    Row(mode="keras3_lr_times_replicas", check="versions.keras-compatible", bad=[keras(version="3.6.0")]),
-    Row(mode="keras3_metrics_wrong_or_nan", check="versions.keras-compatible", bad=[keras(version="3.9.2")]),
+    row("keras3_lr_times_replicas", "versions.keras-compatible", keras(version="3.6.0")),
+    row("keras3_metrics_wrong_or_nan", "versions.keras-compatible", keras(version="3.9.2")),
     *(
-        Row(
-            mode=mode,
-            check="smoke.baseline",
-            bad=[smoke_run("smoke.baseline", 8, smoke_case(weight_deviation=deviation, losses=losses))],
+        row(
+            mode,
+            "smoke.baseline",
+            smoke_run("smoke.baseline", 8, smoke_case(weight_deviation=deviation, losses=losses)),
         )
         for mode, deviation, losses in (
             ("keras3_grads_not_reduced", 0.12, (1.0, 0.5)),
@@ -291,34 +273,29 @@ ROWS = (
         )
     ),
     *(
-        Row(
-            mode=mode,
-            check="smoke.baseline",
-            bad=[
-                smoke_run(
-                    "smoke.baseline",
-                    8,
-                    smoke_case(weights=replace(WEIGHTS, nonfinite=("dense/kernel",)), losses=(1.0, float("nan"))),
-                )
-            ],
+        row(
+            mode,
+            "smoke.baseline",
+            smoke_run(
+                "smoke.baseline",
+                8,
+                smoke_case(weights=replace(WEIGHTS, nonfinite=("dense/kernel",)), losses=(1.0, float("nan"))),
+            ),
         )
         for mode in ("iommu_acs", "geforce_p2p_nan")
     ),
-    Row(
-        mode="numpy2_abi",  # the metadata of 2.11 accepts any newer NumPy
-        check="versions.known-bad",
-        bad=with_numpy("2.0.2", "2.11.1", "numpy>=1.20"),
+    # the metadata of 2.11 accepts any newer NumPy
+    row(
+        "numpy2_abi",
+        "versions.known-bad",
+        *with_numpy("2.0.2", "2.11.1", "numpy>=1.20"),
         good=with_numpy("1.26.4", "2.11.1", "numpy>=1.20"),
     ),
-    Row(
-        mode="numpy2_abi",
-        check="versions.package-conflicts",
-        bad=with_numpy("2.0.2", "2.17.1", "numpy<2.0.0,>=1.23.5"),
-    ),
-    Row(
-        mode="hmm_kaslr",
-        check="driver.memory-regions",
-        bad=[log(KernelLogEvent(kind="hmm-failed", text="nvidia-uvm: request_free_mem_region() err -34"))],
+    row("numpy2_abi", "versions.package-conflicts", *with_numpy("2.0.2", "2.17.1", "numpy<2.0.0,>=1.23.5")),
+    row(
+        "hmm_kaslr",
+        "driver.memory-regions",
+        log(KernelLogEvent(kind="hmm-failed", text="nvidia-uvm: request_free_mem_region() err -34")),
         good=[log()],
     ),
 )

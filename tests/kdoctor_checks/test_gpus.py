@@ -1,7 +1,5 @@
 """What the checks of GPUs share: which GPUs answer, which readings count, and commands for some of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

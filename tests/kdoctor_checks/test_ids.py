@@ -1,7 +1,5 @@
 """Checklists use the ids of checks, so ids are permanent. Lines are added to ``ids.txt``, but never removed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from helpers.checks import ALL, of_installed

@@ -1,7 +1,5 @@
 """Numbers of thousands of digits, which Python refuses to read, are not versions or indices. No check raises on one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Whole machines, read by the real probes, with the checks that must fail on each."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """What the families of checks share: versions, the kernel log, and GPUs that do not respond."""
 
-from __future__ import annotations
-
 import pytest
 from packaging.specifiers import SpecifierSet
 

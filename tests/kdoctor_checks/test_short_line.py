@@ -1,7 +1,5 @@
 """The values that checks give to the line of their family in the short report."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

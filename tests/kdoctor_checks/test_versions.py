@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor_checks._versions import first_short
 
 

@@ -1,7 +1,5 @@
 """Every code of NVIDIA's tables is judged by its bucket, and any other code is unknown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

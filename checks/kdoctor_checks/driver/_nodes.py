@@ -1,7 +1,5 @@
 """Helpers for checks of device nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

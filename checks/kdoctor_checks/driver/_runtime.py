@@ -1,7 +1,5 @@
 """How to start a container with the driver."""
 
-from __future__ import annotations
-
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host, Unavailable
 

@@ -1,21 +1,14 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import too_new, unsupported
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, too_new, unsupported
 
 _SUBJECT = "confidential computing"
 
 
-@check(
-    "driver.confidential-computing",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-)
+@check("driver.confidential-computing", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def confidential_computing(gpus: Gpus) -> Iterator[Outcome]:
     """Confidential computing is off, or ready for multiple GPUs.
 
@@ -60,7 +53,7 @@ def _judge(gpus: Gpus) -> Iterator[Outcome]:
 
 def _remedy(summary: str, *commands: str) -> Remedy:
     look = ("nvidia-smi conf-compute -f", "nvidia-smi conf-compute -mgm")
-    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands, look=look)
+    return Remedy.configure(summary, *commands, look=look)
 
 
 def _finding(observed: str, expected: str, remedy: Remedy) -> Finding:

@@ -1,17 +1,15 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelDriver
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
 from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE, create_nodes
 
 _CONTROL = "/dev/nvidiactl"
 
 
-@check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def device_nodes(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome]:
     """The device nodes of all GPUs can be opened.
 
@@ -79,11 +77,10 @@ def _remedy(missing: Sequence[int]) -> Remedy:
     """Create these nodes, or recreate the container that lost them."""
     if not missing:
         summary = "Recreate the container, or allow it the device."
-        return Remedy(summary=summary, action=Action.CONFIGURE, look=("ls -l /dev/nvidia*",))
-    return Remedy(
-        summary="Create the nodes with nvidia-modprobe. In a container, recreate the container instead.",
-        action=Action.CONFIGURE,
-        commands=(create_nodes(missing),),
+        return Remedy.configure(summary, look=("ls -l /dev/nvidia*",))
+    return Remedy.configure(
+        "Create the nodes with nvidia-modprobe. In a container, recreate the container instead.",
+        create_nodes(missing),
         look=("ls -l /dev/nvidia*",),
     )
 

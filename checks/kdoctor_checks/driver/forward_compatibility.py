@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Gpu, Gpus, KernelDriver, Libraries, Library
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers
 
@@ -71,11 +69,7 @@ def _finding(subject: str, observed: str, brief: str, library: Library, environm
         observed=f"{observed} (found by {library.found_by})",
         brief=brief,
         expected="libcuda of the driver, or a data-center GPU",
-        remedy=Remedy(
-            summary="Use the libcuda of the driver. If CUDA needs a newer driver, upgrade it.",
-            action=Action.CONFIGURE,
-            commands=(command,),
-        ),
+        remedy=Remedy.configure("Use the libcuda of the driver. If CUDA needs a newer driver, upgrade it.", command),
         rollback=rollback,
     )
 

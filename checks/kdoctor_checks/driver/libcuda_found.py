@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -7,14 +5,14 @@ from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NEW_CONTAINER, RESTART
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESTART
 from kdoctor_checks.driver._runtime import with_runtime
 
 _EXPECTED = "libcuda.so.1 in the version of the kernel module"
 
 
-@check("driver.libcuda-found", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("driver.libcuda-found", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def libcuda_found(
     libraries: Libraries, kernel: KernelDriver, environment: Environment, host: Host | Unavailable
 ) -> Iterator[Outcome]:
@@ -66,11 +64,8 @@ def _missing(library: Library, module: str | None, host: Host | Unavailable) -> 
         + (f"; copies that are not searched: {copies}" if copies else ""),
         brief="not found by the loader" if library.status == "missing" else f"found, but {library.status}",
         expected=_EXPECTED,
-        remedy=Remedy(
-            summary=summary,
-            action=Action.CONFIGURE,
-            commands=(command,),
-            look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libcuda"),
+        remedy=Remedy.configure(
+            summary, command, look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libcuda")
         ),
         rollback=rollback,
     )
@@ -79,17 +74,12 @@ def _missing(library: Library, module: str | None, host: Host | Unavailable) -> 
 def _other_version(library: Library, found: str, module: str, environment: Environment) -> Finding:
     if library.found_by == "LD_LIBRARY_PATH" and library.path:
         folder = library.path.rpartition("/")[0]
-        remedy = Remedy(
-            summary=f"Remove {folder} from LD_LIBRARY_PATH.",
-            action=Action.CONFIGURE,
-            commands=(search_without([folder], environment),),
-        )
+        remedy = Remedy.configure(f"Remove {folder} from LD_LIBRARY_PATH.", search_without([folder], environment))
         rollback = restore_path(environment)
     else:
-        remedy = Remedy(
-            summary="Restart to load the kernel module of the installed version.",
-            action=Action.REBOOT,
-            commands=("sudo reboot",),
+        remedy = Remedy.reboot(
+            "Restart to load the kernel module of the installed version.",
+            "sudo reboot",
             look=("cat /proc/driver/nvidia/version",),
         )
         rollback = RESTART

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver
 from kdoctor.facts import Gpus, KernelDriver, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 
 _SUBJECT = "NVIDIA driver"
 
@@ -37,11 +35,10 @@ def library_matches_module(kernel: KernelDriver | Unavailable, gpus: Gpus) -> It
             if library or module
             else "library and kernel module have different versions",
             expected=f"version {module} of both" if module else "the same version of both",
-            remedy=Remedy(
-                summary="Restart to load the module of the installed version, or stop all GPU processes and reload the "
+            remedy=Remedy.reboot(
+                "Restart to load the module of the installed version, or stop all GPU processes and reload the "
                 "modules. In a container, restart the container.",
-                action=Action.REBOOT,
-                commands=("sudo reboot",),
+                "sudo reboot",
                 look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
             ),
             rollback=_previous(module) if module else unknown,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -97,9 +95,8 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
     """Why the driver works, but not for training with the wheels of TensorFlow or JAX."""
     modes = sorted({gpu.virtualization_mode or "none" for gpu in gpus.devices} & {"host-vgpu", "host-vsga"})
     if modes:
-        remedy = Remedy(
-            summary="Train in a virtual machine with a vGPU of this host, or install the data center driver instead.",
-            action=Action.CONFIGURE,
+        remedy = Remedy.configure(
+            "Train in a virtual machine with a vGPU of this host, or install the data center driver instead.",
             look=("nvidia-smi -q | grep -i 'virtualization mode'", "nvidia-smi vgpu"),
         )
         brief = "a host of vGPUs, whose driver has no CUDA"
@@ -107,9 +104,8 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
     integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
     if integrated is None:
         return None
-    remedy = Remedy(
-        summary="Use the wheels or containers that NVIDIA builds for Jetson and its JetPack release.",
-        action=Action.REINSTALL,
+    remedy = Remedy.reinstall(
+        "Use the wheels or containers that NVIDIA builds for Jetson and its JetPack release.",
         look=("cat /etc/nv_tegra_release", "nvidia-smi"),
     )
     brief = "a Jetson, on which TensorFlow's and JAX's wheels do not run"
@@ -122,18 +118,16 @@ _WITHOUT_CUDA = ("ERR!", "Not Found")
 """What nvidia-smi prints as CUDA version where libcuda fails or does not exist."""
 
 
-_NO_USER_SPACE = Remedy(
-    summary="Install NVIDIA's driver, which brings nvidia-smi and its library. In a container, use the NVIDIA runtime.",
-    action=Action.REINSTALL,
+_NO_USER_SPACE = Remedy.reinstall(
+    "Install NVIDIA's driver, which brings nvidia-smi and its library. In a container, use the NVIDIA runtime.",
     look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libnvidia-ml"),
 )
 
 
 def _no_cuda(gpus: Gpus) -> _Failure:
     printed = gpus.errors["cuda_driver_version"]
-    remedy = Remedy(
-        summary="Install libcuda.so.1 of the driver's version. Under WSL, remove Linux drivers: Windows brings it.",
-        action=Action.REINSTALL,
+    remedy = Remedy.reinstall(
+        "Install libcuda.so.1 of the driver's version. Under WSL, remove Linux drivers: Windows brings it.",
         look=("ldconfig -p | grep libcuda", "nvidia-smi"),
     )
     brief = f"nvidia-smi works, but CUDA does not (CUDA Version: {printed})"
@@ -191,14 +185,11 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
 
 def _nouveau() -> _Failure:
     file = "/etc/modprobe.d/blacklist-nouveau.conf"
-    remedy = Remedy(
-        summary="Prevent nouveau from loading, install NVIDIA's driver, and restart.",
-        action=Action.REBOOT,
-        commands=(
-            f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee {file}",
-            "sudo update-initramfs -u",
-            "sudo reboot",
-        ),
+    remedy = Remedy.reboot(
+        "Prevent nouveau from loading, install NVIDIA's driver, and restart.",
+        f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee {file}",
+        "sudo update-initramfs -u",
+        "sudo reboot",
     )
     rollback = Rollback.to("load nouveau again", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot")
     found = "the open-source driver nouveau is loaded instead of nvidia"
@@ -208,11 +199,11 @@ def _nouveau() -> _Failure:
 def _unsigned(line: str, settings: Kernel | Unavailable) -> _Failure:
     secure_boot = isinstance(settings, Kernel) and settings.secure_boot
     key = "/var/lib/shim-signed/mok/MOK.der"
-    remedy = Remedy(
-        summary="Install the driver from the distribution's signed packages. Or enroll the key that signed the module "
+    remedy = Remedy.configure(
+        "Install the driver from the distribution's signed packages. Or enroll the key that signed the module "
         "(the machine asks for it at the next start), or disable Secure Boot in the firmware.",
-        action=Action.CONFIGURE,
-        commands=(f"sudo mokutil --import {key}", "sudo reboot"),
+        f"sudo mokutil --import {key}",
+        "sudo reboot",
         look=("mokutil --sb-state", "modinfo nvidia | grep -i sign"),
     )
     brief = f"the kernel rejected the module{' (Secure Boot is on)' if secure_boot else ''}"
@@ -258,11 +249,10 @@ def _no_module(pci: PciDevices | Unavailable) -> _Failure:
         number = counted(len(pci.gpus), "NVIDIA GPU")
         found = f"the PCI bus has {number}, bound to {', '.join(bound)}"
         brief = f"no driver loaded for the {number} on the PCI bus"
-    remedy = Remedy(
-        summary="Load the module. If modprobe does not find it, install the driver from the distribution's packages. "
+    remedy = Remedy.configure(
+        "Load the module. If modprobe does not find it, install the driver from the distribution's packages. "
         "After a kernel upgrade, rebuild the module. Unbind nouveau and vfio-pci first.",
-        action=Action.CONFIGURE,
-        commands=("sudo modprobe nvidia",),
+        "sudo modprobe nvidia",
         look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
     )
     rollback = Rollback.to("unload the module", "sudo modprobe -r nvidia_uvm nvidia")
@@ -270,11 +260,10 @@ def _no_module(pci: PciDevices | Unavailable) -> _Failure:
 
 
 def _no_runtime(kernel: KernelDriver, host: Host | Unavailable) -> _Failure:
-    remedy = Remedy(
-        summary="Start the container with the NVIDIA runtime and the driver capabilities compute and utility (Docker "
+    remedy = Remedy.configure(
+        "Start the container with the NVIDIA runtime and the driver capabilities compute and utility (Docker "
         "command shown; in Kubernetes request nvidia.com/gpu).",
-        action=Action.CONFIGURE,
-        commands=(with_runtime(host),),
+        with_runtime(host),
     )
     module = f"the host has loaded nvidia module {kernel.version or '(version unknown)'}"
     lacking = "the driver's device nodes" if kernel.nodes == () else "the driver's libraries"
@@ -288,11 +277,10 @@ def _no_runtime(kernel: KernelDriver, host: Host | Unavailable) -> _Failure:
 
 def _no_library(kernel: KernelDriver) -> _Failure:
     package = quoted(f"nvidia-utils-{branch_of(kernel.version) if kernel.version else '<branch>'}")
-    remedy = Remedy(
-        summary="Install the user-space libraries in the version of the module (Ubuntu command shown), or remove a "
+    remedy = Remedy.reinstall(
+        "Install the user-space libraries in the version of the module (Ubuntu command shown), or remove a "
         "folder that hides them from LD_LIBRARY_PATH.",
-        action=Action.REINSTALL,
-        commands=(f"sudo apt-get install {package}",),
+        f"sudo apt-get install {package}",
         look=("ldconfig -p | grep -E 'libnvidia-ml|libcuda'",),
     )
     rollback = Rollback.to("remove the libraries", f"sudo apt-get remove {package}")
@@ -303,10 +291,10 @@ def _no_library(kernel: KernelDriver) -> _Failure:
 
 def _no_nodes(pci: PciDevices | Unavailable) -> _Failure:
     minors = range(len(pci.gpus) if isinstance(pci, PciDevices) else 1)
-    remedy = Remedy(
-        summary="Create the device nodes with nvidia-modprobe. The persistence daemon creates them at every start.",
-        action=Action.CONFIGURE,
-        commands=(create_nodes(minors), "sudo systemctl enable --now nvidia-persistenced"),
+    remedy = Remedy.configure(
+        "Create the device nodes with nvidia-modprobe. The persistence daemon creates them at every start.",
+        create_nodes(minors),
+        "sudo systemctl enable --now nvidia-persistenced",
     )
     rollback = Rollback.to("stop the persistence daemon", "sudo systemctl disable --now nvidia-persistenced")
     observed = "the nvidia module is loaded, but the device nodes /dev/nvidia* do not exist"
@@ -314,11 +302,10 @@ def _no_nodes(pci: PciDevices | Unavailable) -> _Failure:
 
 
 def _nvml_fails(gpus: Gpus) -> _Failure:
-    remedy = Remedy(
-        summary="Restart the machine. If a container worked before, restart the container instead: a daemon-reload on "
+    remedy = Remedy.reboot(
+        "Restart the machine. If a container worked before, restart the container instead: a daemon-reload on "
         "the host can remove its devices.",
-        action=Action.REBOOT,
-        commands=("sudo reboot",),
+        "sudo reboot",
         look=("nvidia-smi", DRIVER_MESSAGES),
     )
     brief = f"module loaded, but NVML does not start ({gpus.state})"
@@ -334,11 +321,10 @@ def _closed_node(node: DeviceNode, closed: Sequence[DeviceNode]) -> Finding:
         subject=node.path,
         observed=f"no {denied} access for this process (mode {node.mode})",
         expected="readable and writable by the user who runs the job",
-        remedy=Remedy(
-            summary="Add the user to the group that owns the node, and log in again. In a container, allow the device; "
+        remedy=Remedy.configure(
+            "Add the user to the group that owns the node, and log in again. In a container, allow the device; "
             "there the control group decides, not the mode.",
-            action=Action.CONFIGURE,
-            commands=(f'sudo usermod -aG {group} "$USER"',),
+            f'sudo usermod -aG {group} "$USER"',
             look=("ls -l /dev/nvidia*",),
         ),
         rollback=Rollback.to("remove the user from the group", f'sudo gpasswd -d "$USER" {group}'),

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Finding, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
 
 _FILE = "/etc/modprobe.d/nvidia-uvm-hmm.conf"
@@ -38,10 +36,10 @@ def memory_regions(
         observed=f"could not reserve a memory region: {events[-1].text!r}",
         brief="could not reserve a memory region",
         expected="no such failure in the kernel log",
-        remedy=Remedy(
-            summary="Disable heterogeneous memory management in nvidia-uvm, and restart.",
-            action=Action.REBOOT,
-            commands=(f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}", "sudo reboot"),
+        remedy=Remedy.reboot(
+            "Disable heterogeneous memory management in nvidia-uvm, and restart.",
+            f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}",
+            "sudo reboot",
             look=("sudo dmesg | grep -i request_free_mem_region",),
         ),
         rollback=Rollback.to("restore the previous setting", f"sudo rm {_FILE}", "sudo reboot"),

@@ -1,19 +1,16 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelDriver
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.driver._nodes import MODULE_HIDDEN
 
 _PATH = "/dev/nvidia-uvm"
 
 
-@check(
-    "driver.unified-memory-node", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
-)
+@check("driver.unified-memory-node", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
     """The device node /dev/nvidia-uvm exists.
 
@@ -37,11 +34,10 @@ def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
             observed=f"does not exist ({counted(len(nodes), 'other device node')} found)",
             brief="does not exist",
             expected="exists",
-            remedy=Remedy(
-                summary="Load the module and create the node with nvidia-modprobe. Start containers with the NVIDIA "
-                "runtime.",
-                action=Action.CONFIGURE,
-                commands=("sudo modprobe nvidia-uvm", "sudo nvidia-modprobe -u"),
+            remedy=Remedy.configure(
+                "Load the module and create the node with nvidia-modprobe. Start containers with the NVIDIA runtime.",
+                "sudo modprobe nvidia-uvm",
+                "sudo nvidia-modprobe -u",
                 look=("ls -l /dev/nvidia*",),
             ),
             rollback=Rollback.to("unload the module", "sudo modprobe -r nvidia-uvm"),

@@ -1,7 +1,5 @@
 """Judges flags in ``XLA_FLAGS`` and ``TF_XLA_FLAGS``, and settings in ``keras.json``."""
 
-from __future__ import annotations
-
 import shlex
 
 from kdoctor.commands.keras_json import put_settings

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -7,31 +5,15 @@ from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, Host, PciDevices, Unavailable
 from kdoctor.facts.visible import VARIABLE, Mask, read_mask
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    GpuAssumption,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
-from kdoctor_checks._gpus import NEW_CONTAINER
+from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER
 
 _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
 
 
-@check(
-    "environment.visible-devices",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-)
+@check("environment.visible-devices", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def visible_devices(
     environment: Environment, gpus: Gpus, host: Host, pci: PciDevices | Unavailable, assumptions: Assumptions
 ) -> Iterator[Outcome]:
@@ -93,11 +75,10 @@ def _finding(mask: Mask, observed: str, expected: str, brief: str) -> Finding:
         observed=observed,
         brief=brief,
         expected=expected,
-        remedy=Remedy(
-            summary="Unset it to use all GPUs, or select GPUs by UUID. Under a scheduler, request the GPUs from "
+        remedy=Remedy.configure(
+            "Unset it to use all GPUs, or select GPUs by UUID. Under a scheduler, request the GPUs from "
             "it, because it sets the variable.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(VARIABLE, None),),
+            set_variable(VARIABLE, None),
             look=("nvidia-smi -L",),
         ),
         rollback=Rollback.to("restore the recorded value", set_variable(VARIABLE, mask.value or "")),
@@ -119,11 +100,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
         observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
         brief="CUDA's indices of the GPUs are not those of nvidia-smi",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
-        remedy=Remedy(
-            summary="Use the order of nvidia-smi.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(_ORDER, "PCI_BUS_ID"),),
-        ),
+        remedy=Remedy.configure("Use the order of nvidia-smi.", set_variable(_ORDER, "PCI_BUS_ID")),
         rollback=Rollback.to("restore the recorded order", set_variable(_ORDER, order)),
     )
 
@@ -138,10 +115,10 @@ def _judge_container(asked: str, devices: Sequence[Gpu]) -> Outcome:
         observed=f"{asked!r} names {counted(len(named), 'GPU')}, but the container has {len(devices)}",
         brief=f"names {counted(len(named), 'GPU')}, but the container has {len(devices)}",
         expected="all requested GPUs",
-        remedy=Remedy(
-            summary="Look for a lost GPU on the host, then restart the container.",
-            action=Action.INSPECT_HARDWARE,
-            look=("nvidia-smi -L", "sudo dmesg | grep -iE 'NVRM|Xid'"),
+        remedy=Remedy.inspect(
+            "Look for a lost GPU on the host, then restart the container.",
+            "nvidia-smi -L",
+            "sudo dmesg | grep -iE 'NVRM|Xid'",
         ),
         rollback=NEW_CONTAINER,
     )

@@ -1,7 +1,5 @@
 """Shared by the checks of clocks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_

@@ -1,15 +1,11 @@
 """Makes the checks that ask each GPU one question about its readings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from kdoctor.check import Check, check_of, text_of
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import READ_ONLY, judge, readings
-
-_DRIVER = ("driver.library-matches-module",)
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, judge, readings
 
 
 def gpu_flag(
@@ -23,24 +19,14 @@ def gpu_flag(
     alike: Callable[[Gpu], object] = bool,
     brief: Callable[[Gpu], str] = lambda _: "",
     explained_by: Callable[[Gpu], tuple[str, ...]] = lambda _: (),
-    requires: Sequence[str] = _DRIVER,
+    requires: Sequence[str] = DRIVER,
     newer: bool = False,
 ) -> Callable[[Callable[[Gpu], str]], Check]:
-    """Make a check from a function that describes one GPU. Its docstring is as for ``check``.
+    """Make a check from a function that describes one GPU, and has a docstring as for ``check``.
 
-    Args:
-        id: family and slug.
-        fields: the readings that it needs.
-        severity: the weight of a failure.
-        expected: the criterion.
-        remedy: the fix for these GPUs of all.
-        bad: whether a GPU is not as expected; whether its first reading is true if None.
-        rollback: how to undo the fix, for these GPUs of all.
-        alike: what the GPUs of one fix have in common; all bad ones are fixed together if it is equal for all.
-        brief: the short form of a problem.
-        explained_by: the checks that explain a problem.
-        requires: ids of checks that must not have failed.
-        newer: whether supported drivers may lack the readings, see ``readings``.
+    ``fields`` are the readings that it needs, which supported drivers may lack if it is ``newer`` (see ``readings``).
+    A GPU is ``bad`` if its first reading is true, unless the function is given. Bad GPUs with the same value of
+    ``alike`` are fixed together: ``remedy`` and ``rollback`` get them, and all GPUs.
     """
 
     def make(describe: Callable[[Gpu], str]) -> Check:

@@ -1,7 +1,5 @@
 """Shared by the checks of GPU memory: one bad memory cell shows in several counters."""
 
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
 
 _RETIREMENT_LIMIT = 60

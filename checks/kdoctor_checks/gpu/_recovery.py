@@ -1,12 +1,10 @@
 """The fix for the failures of a GPU in the kernel log: the strongest action that NVIDIA recommends for one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import KernelLogEvent
-from kdoctor.model import Action, Remedy, Rollback
+from kdoctor.model import Remedy, Rollback
 from kdoctor_checks import _xids
 from kdoctor_checks._gpus import DRIVER_MESSAGES, READ_ONLY, RESET_NEEDED, RESTART
 
@@ -36,13 +34,13 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent]) -> tuple[Reme
         return _reset(bus_id), RESTART
     if found == "mechanics":
         summary = "Check the GPU's power cables and seating. If the error returns, have the GPU serviced."
-        return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=(DRIVER_MESSAGES, _REPORT)), READ_ONLY
+        return Remedy.inspect(summary, DRIVER_MESSAGES, _REPORT), READ_ONLY
     if found == "update":
         summary = "Update the driver, and with vGPU the host's driver too."
-        return Remedy(summary=summary, action=Action.REINSTALL, look=("nvidia-smi", DRIVER_MESSAGES)), READ_ONLY
+        return Remedy.reinstall(summary, look=("nvidia-smi", DRIVER_MESSAGES)), READ_ONLY
     if found == "support":
         summary = "Collect a report, and contact the vendor's support. If it happened once, a restart may be enough."
-        return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=(_REPORT, DRIVER_MESSAGES)), READ_ONLY
+        return Remedy.inspect(summary, _REPORT, DRIVER_MESSAGES), READ_ONLY
     return RESET_NEEDED, RESTART
 
 
@@ -51,9 +49,8 @@ def _action(event: KernelLogEvent) -> _xids.Action | None:
 
 
 def _reset(bus_id: str) -> Remedy:
-    return Remedy(
-        summary="Stop all processes on the GPU, then reset it. If the error returns, have the GPU serviced.",
-        action=Action.REBOOT,
-        commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",),
+    return Remedy.reboot(
+        "Stop all processes on the GPU, then reset it. If the error returns, have the GPU serviced.",
+        f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",
         look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {quoted(bus_id)}"),
     )

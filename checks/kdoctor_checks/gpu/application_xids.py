@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
@@ -18,9 +16,8 @@ from kdoctor_checks._kernel_log import (
 )
 from kdoctor_checks._xids import XID_RECOVERY, classify
 
-_REMEDY = Remedy(
-    summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
     look=("sudo dmesg | grep -i xid",),
 )
 

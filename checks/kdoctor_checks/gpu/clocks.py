@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -7,12 +5,12 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, inspect, readings, smi
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
 
-@check("gpu.clocks", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.clocks", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def clocks(gpus: Gpus) -> Iterator[Outcome]:
     """No GPU is slowed down by its hardware.
 
@@ -59,7 +57,7 @@ def _counts(gpu: Gpu) -> bool:
 
 
 def _remedy(slowed: Sequence[Gpu], gpus: Gpus) -> Remedy:
-    return inspect(
+    return Remedy.inspect(
         "Check cooling (fans, air flow) and power supplies, and read the event log of the BMC.",
         "sudo ipmitool sel list",
         smi(slowed, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK", among=gpus),

@@ -1,19 +1,34 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import Gpus
+from kdoctor.facts import Gpu
 from kdoctor.facts.gpus import EVENT_APPLICATIONS_CLOCKS, EVENT_DISPLAY_CLOCKS, EVENT_SW_POWER_CAP, EVENT_SYNC_BOOST
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor.model import Remedy, Rollback, Severity
+from kdoctor_checks._gpus import smi
 from kdoctor_checks.gpu._clocks import clocks, lasting, names
+from kdoctor_checks.gpu._flags import gpu_flag
 
 _SETTINGS = EVENT_APPLICATIONS_CLOCKS | EVENT_SYNC_BOOST | EVENT_DISPLAY_CLOCKS | EVENT_SW_POWER_CAP
 
 
-@check("gpu.clocks-limited", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
-def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
+def _found(gpu: Gpu) -> str:
+    found = lasting(gpu) & _SETTINGS
+    return f"clocks limited by {names(found)}" if found else "no limiting setting"
+
+
+@gpu_flag(
+    "gpu.clocks-limited",
+    "clock_event_reasons",
+    severity=Severity.INFO,
+    bad=lambda gpu: lasting(gpu) & _SETTINGS,
+    expected="no limiting setting",
+    remedy=lambda limited, gpus: Remedy.configure(
+        "Reset the clocks to their defaults, unless the limit is intended.",
+        f"sudo {smi(limited, '-rac', among=gpus)}",
+        f"sudo {smi(limited, '-rgc', among=gpus)}",
+        look=(smi(limited, "-q -d CLOCK,POWER", among=gpus),),
+    ),
+    brief=_found,
+    rollback=Rollback.irreversible("not possible (the previous clocks are not recorded; write them down first)"),
+)
+def clocks_limited(gpu: Gpu) -> str:
     """No setting limits a GPU's clocks.
 
     Why: application clocks, locked clocks and power limits make a GPU slower than it could be. They are usually set on
@@ -23,25 +38,4 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
-    judged, others = readings(gpus, "clock_event_reasons")
-    yield from others
-    limited = [gpu for gpu in judged if lasting(gpu) & _SETTINGS]
-    remedy = configure(
-        "Reset the clocks to their defaults, unless the limit is intended.",
-        f"sudo {smi(limited, '-rac', among=gpus)}",
-        f"sudo {smi(limited, '-rgc', among=gpus)}",
-        look=(smi(limited, "-q -d CLOCK,POWER", among=gpus),),
-    )
-    for gpu in judged:
-        found = lasting(gpu) & _SETTINGS
-        yield judge(
-            gpu.subject,
-            f"{f'clocks limited by {names(found)}' if found else 'no limiting setting'}{clocks(gpu)}",
-            ok=not found,
-            expected="no limiting setting",
-            remedy=remedy,
-            brief=f"clocks limited by {names(found)}",
-            rollback=Rollback.irreversible(
-                "not possible (the previous clocks are not recorded; write them down first)"
-            ),
-        )
+    return f"{_found(gpu)}{clocks(gpu)}"

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
-from kdoctor.model import Rollback, Severity
-from kdoctor_checks._gpus import configure, smi
+from kdoctor.model import Remedy, Rollback, Severity
+from kdoctor_checks._gpus import smi
 from kdoctor_checks.gpu._flags import gpu_flag
 
 
@@ -12,7 +10,7 @@ from kdoctor_checks.gpu._flags import gpu_flag
     severity=Severity.ERROR,
     bad=lambda gpu: gpu.compute_mode == "prohibited",
     expected="compute mode default",
-    remedy=lambda closed, gpus: configure(
+    remedy=lambda closed, gpus: Remedy.configure(
         "Set the compute mode to default.", f"sudo {smi(closed, '--compute-mode=DEFAULT', among=gpus)}"
     ),
     rollback=lambda closed, gpus: Rollback.to(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,34 +6,21 @@ from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    GpuAssumption,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, answering, configure, judge, silent
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, answering, judge, silent
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
 _LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
-_OTHER_MACHINE = Remedy(
-    summary="Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver "
+_OTHER_MACHINE = Remedy.configure(
+    "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver "
     "does not list, or expect another number (gpus.count in the checklist; --gpus for one run).",
-    action=Action.CONFIGURE,
     look=_LOOK,
 )
-_ONE_GPU = Remedy(
-    summary="For a machine with one GPU use the checklist single-gpu-keras. Else request more GPUs from the scheduler "
+_ONE_GPU = Remedy.configure(
+    "For a machine with one GPU use the checklist single-gpu-keras. Else request more GPUs from the scheduler "
     "or container runtime, or find the GPU that the driver does not list.",
-    action=Action.CONFIGURE,
-    commands=("kdoctor check --checklist single-gpu-keras",),
+    "kdoctor check --checklist single-gpu-keras",
     look=_LOOK,
 )
 
@@ -48,13 +33,7 @@ _FAULTS = (
 """Faults of the machine, which come first where a recording does not show whether GPUs are missing."""
 
 
-@check(
-    "gpu.count-expected",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-    judges=("gpus.count",),
-)
+@check("gpu.count-expected", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER, judges=("gpus.count",))
 def count_expected(
     gpus: Gpus, environment: Environment | Unavailable, pci: PciDevices | Unavailable, assumptions: Assumptions
 ) -> Iterator[Outcome]:
@@ -105,7 +84,7 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAss
     elif gone:
         remedy = RESET_NEEDED
     elif hidden:
-        remedy = configure(_SHOW, set_variable(VARIABLE, None))
+        remedy = Remedy.configure(_SHOW, set_variable(VARIABLE, None))
     else:
         remedy = _ONE_GPU if found == 1 else _OTHER_MACHINE
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
@@ -127,10 +106,10 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAss
 def _fewer(usable: Sequence[Gpu], count: int) -> Remedy:
     """Restrict the job to that many of the GPUs."""
     chosen = ",".join(str(gpu.index) for gpu in usable[:count])
-    return Remedy(
-        summary=f"Choose {counted(count, 'GPU')} for the job, such as the first {count}:",
-        action=Action.CONFIGURE,
-        commands=(set_variable(ORDER_VARIABLE, "PCI_BUS_ID"), set_variable(VARIABLE, chosen)),
+    return Remedy.configure(
+        f"Choose {counted(count, 'GPU')} for the job, such as the first {count}:",
+        set_variable(ORDER_VARIABLE, "PCI_BUS_ID"),
+        set_variable(VARIABLE, chosen),
         look=(f"kdoctor topology --replicas {count}",),
     )
 

@@ -1,16 +1,14 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, judge, readings
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, judge, readings
 from kdoctor_checks.gpu._memory import worn_out
 
 
-@check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
     """No GPU has uncorrected memory errors since the driver was loaded.
 

@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import judge, readings, smi
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi
 
 
-@check("gpu.ecc-mode", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.ecc-mode", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
     """ECC is on, and stays on, for every GPU that supports it.
 
@@ -29,11 +27,7 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
             f"ECC is {now}" + (f", and {then} after the next restart" if now != then else ""),
             ok=gpu not in off,
             expected="ECC on",
-            remedy=Remedy(
-                summary="Turn ECC on and restart.",
-                action=Action.REBOOT,
-                commands=(f"sudo {smi(off, '-e 1', among=gpus)}", "sudo reboot"),
-            ),
+            remedy=Remedy.reboot("Turn ECC on and restart.", f"sudo {smi(off, '-e 1', among=gpus)}", "sudo reboot"),
             rollback=Rollback.to(
                 "restore the recorded mode", f"sudo {smi(gpu, f'-e {int(bool(gpu.ecc_mode_pending))}')}", "sudo reboot"
             ),

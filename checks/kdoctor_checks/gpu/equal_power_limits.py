@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi, span
+from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def equal_power_limits(gpus: Gpus, *, tolerance_w: float = 1.0) -> Iterator[Outcome]:
     """GPUs of the same model have the same power limit.
 
@@ -35,7 +33,7 @@ def equal_power_limits(gpus: Gpus, *, tolerance_w: float = 1.0) -> Iterator[Outc
             f"power limit is {limit:g} W",
             ok=gpu not in odd,
             expected=f"{usual:g} W, as for most GPUs of this model",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Set the same limit on all GPUs of the model.", f"sudo {smi(alike, f'-pl {usual:g}', among=gpus)}"
             ),
             brief=f"power limit {span([limit_of[one.index] for one in alike or [gpu]], 'W')}, most have {usual:g} W",

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import judge, readings, smi
 
 
 @check("gpu.exclusive-mode", severity=Severity.WARNING, needs_gpus=True, requires=["gpu.compute-mode"])
@@ -31,7 +29,7 @@ def exclusive_mode(gpus: Gpus) -> Iterator[Outcome]:
             f"compute mode is {mode}",
             ok=gpu not in reserved,
             expected="compute mode default",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Set the compute mode to default, unless exclusive mode is intended.",
                 f"sudo {smi(reserved, '--compute-mode=DEFAULT', among=gpus)}",
             ),

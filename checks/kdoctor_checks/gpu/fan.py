@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import inspect, judge, readings, smi, span, unread
+from kdoctor.model import Outcome, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span, unread
 
 
-@check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
     """GPU fans are spinning on hot GPUs.
 
@@ -22,7 +20,7 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
     judged, others = readings(gpus, "fan_speed_percent")
     yield from others
     stopped = [gpu for gpu in judged if not gpu.fan_speed_percent and (gpu.temperature_c or 0) >= may_stand_below_c]
-    remedy = inspect(
+    remedy = Remedy.inspect(
         "Check the fan and its cable.",
         smi(stopped, "-q -d TEMPERATURE", among=gpus),
         smi(stopped, "--query-gpu=fan.speed --format=csv", among=gpus),

@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import MIB, answering, configure, judge, not_answering, size, unread
+from kdoctor_checks._gpus import DRIVER, MIB, answering, judge, not_answering, size, unread
 
 _SHOWN = 6
 """Processes that a finding lists."""
 
 
-@check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def free(
     gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False, max_desktop_share: float = 0.25
 ) -> Iterator[Outcome]:
@@ -62,7 +60,7 @@ def _pids(gpus: Sequence[Gpu]) -> list[int]:
 
 def _remedy(taken: Sequence[Gpu]) -> Remedy:
     pids = ",".join(map(str, _pids(taken)))
-    return configure(
+    return Remedy.configure(
         "Find and stop the process that holds the memory, or train on other GPUs.",
         look=(
             "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",

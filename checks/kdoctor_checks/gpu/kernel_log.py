@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
     DRIVER_MESSAGES,
@@ -36,10 +34,10 @@ _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
-_UNLOAD = Remedy(
-    summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
-    action=Action.CONFIGURE,
-    commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia"),
+_UNLOAD = Remedy.configure(
+    "Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
+    "sudo modprobe -r nouveau",
+    "sudo modprobe nvidia",
     look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
 )
 

@@ -1,21 +1,11 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import RESPONDING, RESTART, lost_addresses, subjects
-from kdoctor_checks._kernel_log import (
-    LOG_UNREAD,
-    by_device,
-    codes,
-    is_failure,
-    log_subject,
-    nothing_logged,
-    summary,
-)
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, codes, is_failure, log_subject, nothing_logged, summary
 from kdoctor_checks._xids import OF_REPAIRS
 
 
@@ -58,10 +48,9 @@ def logged_remapping(
             observed=summary(logged),
             brief=codes(logged),
             expected="no Xid 63 or 94, or a driver that reports what is pending",
-            remedy=Remedy(
-                summary="Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
-                action=Action.REBOOT,
-                commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",) if bus_id else ("sudo reboot",),
+            remedy=Remedy.reboot(
+                "Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
+                *((f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",) if bus_id else ("sudo reboot",)),
                 look=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT",),
             ),
             rollback=RESTART,

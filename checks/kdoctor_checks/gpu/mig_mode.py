@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
-from kdoctor.model import Rollback, Severity
-from kdoctor_checks._gpus import configure, smi
+from kdoctor.model import Remedy, Rollback, Severity
+from kdoctor_checks._gpus import smi
 from kdoctor_checks.gpu._flags import gpu_flag
 
 
@@ -11,7 +9,7 @@ from kdoctor_checks.gpu._flags import gpu_flag
     "mig_mode",
     severity=Severity.ERROR,
     expected="MIG off",
-    remedy=lambda divided, gpus: configure(
+    remedy=lambda divided, gpus: Remedy.configure(
         "Stop all processes on the GPU and turn MIG off. This deletes its instances and resets the GPU.",
         f"sudo {smi(divided, '-mig 0', among=gpus)}",
         look=("nvidia-smi mig -lgi",),

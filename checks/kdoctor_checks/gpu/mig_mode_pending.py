@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
-from kdoctor.model import Rollback, Severity
-from kdoctor_checks._gpus import configure, smi
+from kdoctor.model import Remedy, Rollback, Severity
+from kdoctor_checks._gpus import smi
 from kdoctor_checks.gpu._flags import gpu_flag
 
 
@@ -13,7 +11,7 @@ from kdoctor_checks.gpu._flags import gpu_flag
     severity=Severity.WARNING,
     bad=lambda gpu: gpu.mig_mode != gpu.mig_mode_pending,
     expected="no change pending",
-    remedy=lambda alike, gpus: configure(
+    remedy=lambda alike, gpus: Remedy.configure(
         "Cancel the change, or reset the GPU now to apply it.",
         f"sudo {smi(alike, f'-mig {int(any(gpu.mig_mode for gpu in alike))}', among=gpus)}",
     ),

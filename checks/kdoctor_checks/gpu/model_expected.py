@@ -1,21 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering, configure, judge, not_answering, unread
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, answering, judge, not_answering, unread
 
 
-@check(
-    "gpu.model-expected",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-    judges=("gpus.model",),
-)
+@check("gpu.model-expected", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER, judges=("gpus.model",))
 def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     """Every GPU is the model that the checklist expects.
 
@@ -40,7 +32,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
             f"model is {gpu.name}",
             ok=fnmatchcase(gpu.name or "", pattern),
             expected=pattern,
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Request the expected model from the scheduler, hide the GPU from the job, or change the model in the "
                 "checklist.",
                 look=("nvidia-smi --query-gpu=index,name,uuid --format=csv",),

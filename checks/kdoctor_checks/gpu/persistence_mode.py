@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi
 
 
-@check("gpu.persistence-mode", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.persistence-mode", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
     """Persistence mode is on for every GPU.
 
@@ -28,7 +26,7 @@ def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
             f"persistence mode is {'on' if gpu.persistence_mode else 'off'}",
             ok=gpu.persistence_mode is expected,
             expected=f"persistence mode {'on' if expected else 'off'}",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Set the mode, which lasts until the next restart. For good, enable the service nvidia-persistenced.",
                 f"sudo {smi(odd, f'-pm {int(expected)}', among=gpus)}",
             ),

@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi, span
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def power_limit(gpus: Gpus, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """GPU power limits are not below the default.
 
@@ -31,7 +29,7 @@ def power_limit(gpus: Gpus, *, least_share: float = 1.0) -> Iterator[Outcome]:
             f"power limit is {limit:g} W (default {default:g} W)",
             ok=gpu not in lowered,
             expected=f"at least {least_share * default:g} W",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Reset the limit to the default, unless the lower limit is intended.",
                 f"sudo {smi(alike, f'-pl {default:g}', among=gpus)}",
             ),

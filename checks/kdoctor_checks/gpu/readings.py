@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import READ_ONLY, answering, field_label, inspect, not_answering, smi, too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, answering, field_label, not_answering, smi, too_new, unsupported
 
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
@@ -15,7 +13,7 @@ _RECENT = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "u
 """Fields that only the newest drivers report. An older driver is not a fault."""
 
 
-@check("gpu.readings", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.readings", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def readings(gpus: Gpus) -> Iterator[Outcome]:
     """All readings of every GPU succeed.
 
@@ -65,7 +63,7 @@ def _corrupted(gpu: Gpu, error: str) -> Finding:
         observed=f"its infoROM is corrupted ({error})",
         brief="infoROM is corrupted",
         expected="a valid infoROM",
-        remedy=inspect(
+        remedy=Remedy.inspect(
             "Power the machine off and on. If the infoROM stays corrupted, have the GPU serviced.",
             smi(gpu, "-q"),
             "sudo nvidia-bug-report.sh",

@@ -1,14 +1,10 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
-from kdoctor.model import Action, Remedy, Severity
+from kdoctor.model import Remedy, Severity
 from kdoctor_checks._gpus import DRIVER_MESSAGES, RESTART, reset
 from kdoctor_checks.gpu._flags import gpu_flag
 from kdoctor_checks.gpu._memory import bad_memory
 
-_REBOOT = Remedy(
-    summary="Restart the machine.", action=Action.REBOOT, commands=("sudo reboot",), look=(DRIVER_MESSAGES,)
-)
+_REBOOT = Remedy.reboot("Restart the machine.", "sudo reboot", look=(DRIVER_MESSAGES,))
 
 
 @gpu_flag(

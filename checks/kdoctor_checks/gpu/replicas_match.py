@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +6,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._causes import NO_GPU, of_import
@@ -16,11 +14,10 @@ from kdoctor_checks._gpus import RESPONDING, answering, silent
 
 _LINK = "TensorFlow's GPUs"
 _READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
-_KEEP_ALL = Remedy(
-    summary="Find out which GPU TensorFlow leaves out. It ignores GPUs with fewer multiprocessors than "
+_KEEP_ALL = Remedy.configure(
+    "Find out which GPU TensorFlow leaves out. It ignores GPUs with fewer multiprocessors than "
     "TF_MIN_GPU_MULTIPROCESSOR_COUNT, and logs it.",
-    action=Action.CONFIGURE,
-    commands=(set_variable("TF_MIN_GPU_MULTIPROCESSOR_COUNT", "1"),),
+    set_variable("TF_MIN_GPU_MULTIPROCESSOR_COUNT", "1"),
     look=("nvidia-smi -L",),
 )
 
@@ -101,9 +98,8 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
                 observed=f"{observed}; {chain}; devices: {', '.join(case.devices)}",
                 brief=f"{on_gpu} on a GPU, although TensorFlow has {counted(visible, 'GPU')}",
                 expected=f"{counted(visible, 'replica')}, each on a GPU",
-                remedy=Remedy(
-                    summary="Let MirroredStrategy choose its devices, or name every GPU before TensorFlow is used.",
-                    action=Action.CHANGE_CODE,
+                remedy=Remedy.change_code(
+                    "Let MirroredStrategy choose its devices, or name every GPU before TensorFlow is used."
                 ),
                 rollback=Rollback.nothing("not needed (use the version control of your code)"),
             )
@@ -113,11 +109,10 @@ def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
     version = run.tensorflow or packages.version("tensorflow")
     wanted = f"tensorflow[and-cuda]=={version}" if version else "tensorflow[and-cuda]"
     listing = "import tensorflow as tf; tf.config.list_physical_devices()"
-    return Remedy(
-        summary="Find out which library TensorFlow cannot load, install the CUDA libraries for its version, and remove "
+    return Remedy.reinstall(
+        "Find out which library TensorFlow cannot load, install the CUDA libraries for its version, and remove "
         "other CUDA installations from LD_LIBRARY_PATH.",
-        action=Action.REINSTALL,
-        commands=(install(target, packages, wanted),),
+        install(target, packages, wanted),
         look=(f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",),
     )
 

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, size, smi
+from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings, size, smi
 
 _BEFORE = ("Kepler", "Maxwell", "Pascal", "Volta", "Turing")
 """Architectures without resizable BAR."""
@@ -15,7 +13,7 @@ _SINCE = re.compile(r"RTX (?:[3-9]0\d\d|A\d|PRO|\d000 \w+ Generation)|\b(?:A|L|H
 _AMPERE = 8
 
 
-@check("gpu.resizable-bar", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.resizable-bar", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
     """The BAR1 of every GPU covers its whole memory.
 
@@ -42,7 +40,7 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
             f"BAR1 is {size(bar)}, memory is {size(memory)}",
             ok=gpu not in small,
             expected=f"BAR1 of at least {size(memory)}",
-            remedy=configure(
+            remedy=Remedy.configure(
                 'Enable "Above 4G Decoding" and "Re-Size BAR" in the firmware setup, if the card supports it.',
                 look=(smi(small, "-q -d MEMORY", among=gpus),),
             ),

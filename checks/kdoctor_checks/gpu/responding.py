@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 
 _XID_FALLEN = 79
 
 
-@check("gpu.responding", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.responding", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def responding(
     gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, log: KernelLog | Unavailable
 ) -> Iterator[Outcome]:

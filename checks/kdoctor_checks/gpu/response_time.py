@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
 
 _LEAST_S = 0.5
 """A GPU that answers faster than this is never an outlier: a busy machine delays the calls for one GPU or another."""
 
 
-@check("gpu.response-time", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.response-time", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def response_time(gpus: Gpus, *, most_s: float = 3.0, times_others: float = 5.0) -> Iterator[Outcome]:
     """The driver answers for every GPU within seconds, and for none much later than for the others.
 
@@ -49,10 +47,10 @@ def _finding(gpu: Gpu, taken: float, usual: float | None, most_s: float) -> Find
         observed=f"the driver took {taken:.2g} s to answer all calls{compared}",
         brief="the driver answers slowly",
         expected=f"at most {most_s:g} s, and about as fast as for the others",
-        remedy=Remedy(
-            summary="Look for messages about this GPU, and restart the machine before a long job.",
-            action=Action.INSPECT_HARDWARE,
-            look=(DRIVER_MESSAGES, "time nvidia-smi -q > /dev/null"),
+        remedy=Remedy.inspect(
+            "Look for messages about this GPU, and restart the machine before a long job.",
+            DRIVER_MESSAGES,
+            "time nvidia-smi -q > /dev/null",
         ),
         rollback=READ_ONLY,
         explained_by=(RESPONDING, "gpu.kernel-log", "gpu.persistence-mode"),

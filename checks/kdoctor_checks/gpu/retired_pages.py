@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import field_diagnostic, judge, readings, span
+from kdoctor_checks._gpus import DRIVER, field_diagnostic, judge, readings, span
 
 
-@check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
     """No GPU is close to its limit of retired memory pages.
 

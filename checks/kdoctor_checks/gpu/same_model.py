@@ -1,16 +1,14 @@
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import answering, configure, judge, not_answering, size, unread
+from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, answering, judge, not_answering, size, unread
 
 
-@check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcome]:
     """All GPUs have the same model, compute capability and memory size.
 
@@ -42,7 +40,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     peers = [gpu for gpu in read if (gpu.name, gpu.compute_capability) == (name, capability)]
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
     alike = [gpu for gpu in peers if abs((gpu.memory_total_bytes or 0) - memory) <= memory_tolerance * memory]
-    remedy = configure("Train on the identical GPUs only:", *_choose(alike), look=("nvidia-smi -L",))
+    remedy = Remedy.configure("Train on the identical GPUs only:", *_choose(alike), look=("nvidia-smi -L",))
     for gpu in read:
         yield judge(
             gpu.subject,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
 from kdoctor.model import Severity
 from kdoctor_checks._gpus import field_diagnostic

@@ -1,16 +1,14 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import answering, field_label, inspect, judge, not_answering, smi, span, unsupported
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, answering, field_label, judge, not_answering, smi, span, unsupported
 from kdoctor_checks.gpu._clocks import lasting
 
 
-@check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
     """GPU temperatures are well below the throttling threshold.
 
@@ -28,7 +26,7 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
         return
     yield from not_answering(gpus)
     hot = [gpu for gpu in present if (found := _margin(gpu)) is not None and found < least_margin_c]
-    remedy = inspect(
+    remedy = Remedy.inspect(
         "Check fans, air flow and room temperature.", smi(hot, "-q -d TEMPERATURE,PERFORMANCE", among=gpus)
     )
     for gpu in present:

@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 from kdoctor.facts import Gpu
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import Severity
-from kdoctor_checks._gpus import inspect, smi
+from kdoctor.model import Remedy, Severity
+from kdoctor_checks._gpus import smi
 from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, names, seen
 from kdoctor_checks.gpu._flags import gpu_flag
 
@@ -31,7 +29,7 @@ def _observed(gpu: Gpu) -> str:
     severity=Severity.WARNING,
     bad=_reasons,
     expected="no thermal or transient hardware slowdown",
-    remedy=lambda slowed, gpus: inspect(
+    remedy=lambda slowed, gpus: Remedy.inspect(
         "Check fans, air flow and room temperature.", smi(slowed, "-q -d PERFORMANCE,TEMPERATURE", among=gpus)
     ),
     brief=_observed,

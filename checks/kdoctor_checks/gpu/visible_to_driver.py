@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices, Unavailable, missing_group
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
 
-@check("gpu.visible-to-driver", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.visible-to-driver", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def visible_to_driver(
     pci: PciDevices, gpus: Gpus, kernel: KernelDriver | Unavailable, host: Host | Unavailable
 ) -> Iterator[Outcome]:
@@ -110,10 +108,10 @@ def _foreign_driver(device: PciDevice) -> Finding:
         subject=f"GPU at {device.bus_id}",
         observed=f"bound to the kernel driver {device.driver}",
         expected="bound to nvidia",
-        remedy=Remedy(
-            summary=f"Keep {device.driver} from binding the GPU, then restart.",
-            action=Action.REBOOT,
-            commands=(f"echo {quoted(f'blacklist {device.driver}')} | sudo tee {file}", *apply),
+        remedy=Remedy.reboot(
+            f"Keep {device.driver} from binding the GPU, then restart.",
+            f"echo {quoted(f'blacklist {device.driver}')} | sudo tee {file}",
+            *apply,
         ),
         rollback=Rollback.to(f"allow {device.driver} again", f"sudo rm {file}", *apply),
     )

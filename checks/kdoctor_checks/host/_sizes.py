@@ -1,7 +1,5 @@
 """Sizes in the short report."""
 
-from __future__ import annotations
-
 from kdoctor_checks._gpus import GIB, MIB
 
 _TIB = 1024 * GIB

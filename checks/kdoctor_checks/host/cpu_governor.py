@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 
 _SUBJECT = "CPU frequency governor"
 
@@ -30,10 +28,9 @@ def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservat
             subject=_SUBJECT,
             observed=", ".join(host.cpu_governors),
             expected=f"not {' or '.join(slow)}",
-            remedy=Remedy(
-                summary="Set the governor to performance, which lasts until the next restart.",
-                action=Action.CONFIGURE,
-                commands=("sudo cpupower frequency-set -g performance",),
+            remedy=Remedy.configure(
+                "Set the governor to performance, which lasts until the next restart.",
+                "sudo cpupower frequency-set -g performance",
                 look=("cpupower frequency-info",),
             ),
             rollback=Rollback.to("restore the recorded governor", f"sudo cpupower frequency-set -g {quoted(found[0])}"),

@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
-from kdoctor_checks._gpus import answering
+from kdoctor_checks._gpus import DRIVER, answering, judge
 
 _SUBJECT = "processors"
 
 
-@check("host.cpus", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("host.cpus", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outcome]:
     """This process may use at least two CPUs per GPU.
 
@@ -33,19 +31,16 @@ def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outc
         yield Unjudged(subject=_SUBJECT, reason="no GPU responds", explained_by=NO_DRIVER)
         return
     usable = min(float(len(host.cpu_affinity)), host.cpu_limit)
-    limits = f"affinity {len(host.cpu_affinity)}, limit {host.cpu_limit:g}"
-    observed = f"{usable:g} available for {counted(count, 'GPU')} ({limits})"
-    if usable >= least_per_gpu * count:
-        yield Evidence(subject=_SUBJECT, observed=observed, brief=f"{usable:g} {'CPU' if usable == 1 else 'CPUs'}")
-        return
-    yield Finding(
-        subject=_SUBJECT,
-        observed=observed,
-        brief=f"{usable:g} available for {counted(count, 'GPU')}",
+    available = f"{usable:g} available for {counted(count, 'GPU')}"
+    yield judge(
+        _SUBJECT,
+        f"{available} (affinity {len(host.cpu_affinity)}, limit {host.cpu_limit:g})",
+        ok=usable >= least_per_gpu * count,
+        value=f"{usable:g} {'CPU' if usable == 1 else 'CPUs'}",
+        brief=available,
         expected=f"at least {least_per_gpu * count:g}",
-        remedy=Remedy(
-            summary="Request more CPUs from the scheduler or the container runtime.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Request more CPUs from the scheduler or the container runtime.",
             look=("taskset -pc $$", "cat /sys/fs/cgroup/cpu.max", "nproc"),
         ),
         rollback=Rollback.nothing("not needed (a new allocation replaces the old one)"),

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Disk, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import GIB, size
+from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import GIB, judge, size
 from kdoctor_checks.host._sizes import short_size
 
 
@@ -29,18 +27,15 @@ def disk(host: Host, *, least_gib: float = 2.0) -> Iterator[Outcome]:
 
 
 def _judge(item: Disk, least_gib: float) -> Outcome:
-    observed = f"{size(item.free_bytes)} of {size(item.total_bytes)} free"
     where = "." if item.folder == "working folder" else '"${TMPDIR:-/tmp}"'
-    if item.free_bytes >= least_gib * GIB:
-        brief = f"{short_size(item.free_bytes)} disk free" if where == "." else ""
-        return Evidence(subject=item.folder, observed=observed, brief=brief)
-    return Finding(
-        subject=item.folder,
-        observed=observed,
+    return judge(
+        item.folder,
+        f"{size(item.free_bytes)} of {size(item.total_bytes)} free",
+        ok=item.free_bytes >= least_gib * GIB,
+        value=f"{short_size(item.free_bytes)} disk free" if where == "." else "",
         expected=f"at least {least_gib:g} GiB free",
-        remedy=Remedy(
-            summary="Free disk space, or run the job on another file system.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Free disk space, or run the job on another file system.",
             look=(f"df -h {where}", f"du -xh --max-depth=1 {where} | sort -h | tail"),
         ),
         rollback=Rollback.irreversible("not possible (deleted files cannot be restored)"),

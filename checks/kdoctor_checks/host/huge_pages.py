@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import judge
 
 _SUBJECT = "transparent huge pages"
 _FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -23,17 +22,15 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
     mode = host.transparent_hugepages
     if mode is None:
         yield Unjudged(subject=_SUBJECT, reason="the mode was not read")
-    elif mode in accepted:
-        yield Evidence(subject=_SUBJECT, observed=mode)
     else:
-        yield Finding(
-            subject=_SUBJECT,
-            observed=mode,
+        yield judge(
+            _SUBJECT,
+            mode,
+            ok=mode in accepted,
             expected=" or ".join(accepted),
-            remedy=Remedy(
-                summary=f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
-                action=Action.CONFIGURE,
-                commands=(f"echo {quoted(accepted[-1])} | sudo tee {_FILE}",),
+            remedy=Remedy.configure(
+                f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
+                f"echo {quoted(accepted[-1])} | sudo tee {_FILE}",
             ),
             rollback=Rollback.to("restore the recorded mode", f"echo {quoted(mode)} | sudo tee {_FILE}"),
         )

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD, summary
 from kdoctor_checks._versions import first_short
 
@@ -54,6 +52,8 @@ def kernel_errors(log: KernelLog | Unavailable, *, most_corrected: int = 10) -> 
         observed=summary(severe + (corrected if times > most_corrected else [])),
         brief=first_short(brief, "a crash and hardware errors"),
         expected=f"no crash, no uncorrected and at most {most_corrected} corrected hardware errors",
-        remedy=inspect("Read the record in the kernel log, and have the memory or the machine serviced.", *_LOOK),
+        remedy=Remedy.inspect(
+            "Read the record in the kernel log, and have the memory or the machine serviced.", *_LOOK
+        ),
         rollback=READ_ONLY,
     )

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._gpus import MIB, size
 
@@ -36,12 +34,9 @@ def locked_memory(host: Host, pci: PciDevices | Unavailable, *, least_mib: int =
             subject=_SUBJECT,
             observed=f"{limit.soft // 1024} KiB",
             expected=f"unlimited, or at least {least_mib} MiB",
-            remedy=Remedy(
-                summary="Raise the limit in the job's shell, or start the container with --ulimit memlock=-1.",
-                action=Action.CONFIGURE,
-                commands=(
-                    "ulimit -l unlimited" if limit.hard is None else "sudo prlimit --pid $$ --memlock=unlimited",
-                ),
+            remedy=Remedy.configure(
+                "Raise the limit in the job's shell, or start the container with --ulimit memlock=-1.",
+                "ulimit -l unlimited" if limit.hard is None else "sudo prlimit --pid $$ --memlock=unlimited",
             ),
             after=after_a_gpu(pci),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -l {limit.soft // 1024}"),

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import GIB, size
+from kdoctor.model import Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import GIB, judge, size
 from kdoctor_checks.host._sizes import short_size
 
 _SUBJECT = "memory"
@@ -27,17 +25,14 @@ def memory(host: Host, *, least_gib: float = 2.0, least_share: float = 0.05) -> 
         yield Unjudged(subject=_SUBJECT, reason="its size or available amount was not read")
         return
     least = max(least_gib * GIB, least_share * total)
-    observed = f"{size(available)} of {size(total)} available"
-    if available >= least:
-        yield Evidence(subject=_SUBJECT, observed=observed, brief=f"{short_size(total)} memory")
-        return
-    yield Finding(
-        subject=_SUBJECT,
-        observed=observed,
+    yield judge(
+        _SUBJECT,
+        f"{size(available)} of {size(total)} available",
+        ok=available >= least,
+        value=f"{short_size(total)} memory",
         expected=f"at least {size(int(least))}",
-        remedy=Remedy(
-            summary="Stop processes that use memory, or request more from the scheduler or the container runtime.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Stop processes that use memory, or request more from the scheduler or the container runtime.",
             look=("free -h", "ps -eo rss,pid,user,args --sort=-rss | head"),
         ),
         rollback=Rollback.irreversible("not possible (note the command line of a process before stopping it)"),

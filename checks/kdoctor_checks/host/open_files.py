@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 
 _SUBJECT = "ulimit -n"
 
@@ -32,10 +30,8 @@ def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
             subject=_SUBJECT,
             observed=f"{limit.soft} (hard limit {'unlimited' if limit.hard is None else limit.hard})",
             expected=f"at least {least}",
-            remedy=Remedy(
-                summary="Raise the soft limit in the job's shell, or the hard limit in /etc/security/limits.conf.",
-                action=Action.CONFIGURE,
-                commands=(command,),
+            remedy=Remedy.configure(
+                "Raise the soft limit in the job's shell, or the hard limit in /etc/security/limits.conf.", command
             ),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -n {limit.soft}"),
         )

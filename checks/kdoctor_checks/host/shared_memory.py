@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._gpus import GIB, MIB, NEW_CONTAINER, size
 from kdoctor_checks.host._sizes import short_size
@@ -47,19 +45,17 @@ def shared_memory(
 
 def _finding(host: Host, observed: str, expected: str) -> Finding:
     if host.container not in (None, "none"):
-        remedy = Remedy(
-            summary="Start the container with more shared memory (Docker option shown; in Kubernetes mount an emptyDir "
+        remedy = Remedy.configure(
+            "Start the container with more shared memory (Docker option shown; in Kubernetes mount an emptyDir "
             "with medium Memory at /dev/shm).",
-            action=Action.CONFIGURE,
-            commands=(f"docker run --shm-size=1g --ulimit memlock=-1 {quoted(host.image or '<image>')} '<command>'",),
+            f"docker run --shm-size=1g --ulimit memlock=-1 {quoted(host.image or '<image>')} '<command>'",
         )
         rollback = NEW_CONTAINER
     else:
-        remedy = Remedy(
-            summary="Remove files that earlier jobs left there, or enlarge it until the next restart (permanently in "
+        remedy = Remedy.configure(
+            "Remove files that earlier jobs left there, or enlarge it until the next restart (permanently in "
             "/etc/fstab).",
-            action=Action.CONFIGURE,
-            commands=("sudo mount -o remount,size=8g /dev/shm",),
+            "sudo mount -o remount,size=8g /dev/shm",
             look=("ls -la /dev/shm",),
         )
         total = (host.shm_total_bytes or 0) // 1024

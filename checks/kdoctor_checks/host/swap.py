@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, size
+from kdoctor.model import Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import judge, size
 
 _SUBJECT = "swap"
 
@@ -24,17 +22,14 @@ def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
     used, total, memory = host.swap_used_bytes, host.swap_total_bytes, host.memory_total_bytes
     if used is None or total is None or memory is None:
         yield Unjudged(subject=_SUBJECT, reason="its size or used amount was not read")
-    elif used <= most_share_of_memory * memory:
-        yield Evidence(subject=_SUBJECT, observed=f"{size(used)} of {size(total)} used")
     else:
-        yield Finding(
-            subject=_SUBJECT,
-            observed=f"{size(used)} of {size(total)} used",
+        yield judge(
+            _SUBJECT,
+            f"{size(used)} of {size(total)} used",
+            ok=used <= most_share_of_memory * memory,
             expected=f"at most {size(int(most_share_of_memory * memory))}",
-            remedy=Remedy(
-                summary="Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
-                action=Action.CONFIGURE,
+            remedy=Remedy.configure(
+                "Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
                 look=("free -h", "vmstat 1 5"),
             ),
-            rollback=READ_ONLY,
         )

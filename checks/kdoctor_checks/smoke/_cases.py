@@ -1,7 +1,5 @@
 """Describes how a case of a smoke training ended."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Judges trainings that clip gradients."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.defects import defect

@@ -1,14 +1,12 @@
 """Judges how fast each GPU computes and copies, for the checks of TensorFlow and of JAX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from statistics import median
 from typing import NamedTuple
 
 from kdoctor.facts import Gpus, SmokeCase, SmokeRun, Unavailable
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy
+from kdoctor.model import Finding, NotApplicable, Outcome, Remedy
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, evidence, judge_cases, unknown
 from kdoctor_checks.smoke._replica_gpus import replica_gpus
@@ -116,13 +114,10 @@ def _finding(
         observed=f"{observed}; the median of the others of its model is {_rates(usual)}",
         brief=f"{' and '.join(words[what] for what in slow)} slower than the others",
         expected=f"at least {slowest_share:.0%} of the median of the other GPUs of its model",
-        remedy=Remedy(
-            summary="Look for heat, a power limit or another process on this GPU. If there is none, have it serviced.",
-            action=Action.INSPECT_HARDWARE,
-            look=(
-                "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
-                "nvidia-smi --query-compute-apps=pid,name --format=csv",
-            ),
+        remedy=Remedy.inspect(
+            "Look for heat, a power limit or another process on this GPU. If there is none, have it serviced.",
+            "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
+            "nvidia-smi --query-compute-apps=pid,name --format=csv",
         ),
         rollback=NO_ROLLBACK,
         explained_by=EXPLAINED_BY,

@@ -1,7 +1,5 @@
 """Finds which GPU, link or topology level explains the bad ones among pairs of GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -31,17 +29,15 @@ _KNOWN_FAULTS = (
 
 _NO_P2P = "export NCCL_P2P_DISABLE=1  # for diagnosis only"
 
-_COMMON_REMEDY = Remedy(
-    summary="Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once without "
+_COMMON_REMEDY = Remedy.configure(
+    "Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once without "
     "peer-to-peer transfers.",
-    action=Action.CONFIGURE,
     look=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
 )
 
-_CPU_REMEDY = Remedy(
-    summary="All replicas are devices of one CPU. Find out what ended the process, look for patched code, or reinstall "
-    "TensorFlow and Keras.",
-    action=Action.REINSTALL,
+_CPU_REMEDY = Remedy.reinstall(
+    "All replicas are devices of one CPU. Find out what ended the process, look for patched code, or reinstall "
+    "TensorFlow and Keras."
 )
 
 
@@ -218,11 +214,10 @@ class FaultReporter:
                 commands.append(f"nvidia-smi nvlink -s -i {gpu.index} && nvidia-smi nvlink -e -i {gpu.index}")
             elif gpu.bus_id:
                 commands.append(f"sudo lspci -vv -s {quoted(gpu.bus_id)} | grep -E 'LnkSta:|UESta:|CESta:'")
-        return Remedy(
-            summary="Inspect the link: each of the two GPUs works with another one. Try once without "
-            "peer-to-peer transfers.",
-            action=Action.INSPECT_HARDWARE,
-            look=(*commands, _NO_P2P),
+        return Remedy.inspect(
+            "Inspect the link: each of the two GPUs works with another one. Try once without peer-to-peer transfers.",
+            *commands,
+            _NO_P2P,
         )
 
 

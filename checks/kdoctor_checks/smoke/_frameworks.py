@@ -1,7 +1,5 @@
 """Names the framework and the Keras of a run, as far as they are known."""
 
-from __future__ import annotations
-
 from kdoctor.facts import SmokeRun
 
 

@@ -1,7 +1,5 @@
 """Which GPUs the trainings used, and why sampling says nothing about some of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

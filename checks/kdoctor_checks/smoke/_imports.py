@@ -1,13 +1,11 @@
 """Judges a framework that cannot be imported."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.packages import install
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Action, Finding, Remedy, Rollback
+from kdoctor.model import Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_import
 from kdoctor_checks._versions import first_short
@@ -16,11 +14,10 @@ from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
 _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
 _PYTHONPATH = "PYTHONPATH"
-_BACKEND_REMEDY = Remedy(
-    summary="Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
+_BACKEND_REMEDY = Remedy.configure(
+    "Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
     "--strategy data-parallel.",
-    action=Action.CONFIGURE,
-    commands=("export KERAS_BACKEND=tensorflow",),
+    "export KERAS_BACKEND=tensorflow",
 )
 
 
@@ -53,10 +50,9 @@ def judge_import(
         subject=_SUBJECT,
         observed=failure,
         expected=_EXPECTED,
-        remedy=Remedy(
-            summary="Fix the error of the import. A crash or a hang before any training usually means a broken "
+        remedy=Remedy.reinstall(
+            "Fix the error of the import. A crash or a hang before any training usually means a broken "
             "installation, or a file system that does not respond.",
-            action=Action.REINSTALL,
             look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
         ),
         rollback=NO_ROLLBACK,
@@ -78,10 +74,9 @@ def _damaged(faults: Sequence[PackageFault], failure: str, target: Target, packa
         observed=f"{'; '.join(problems)}: {failure}",
         brief=f"{named}: files are missing or changed",
         expected=_EXPECTED,
-        remedy=Remedy(
-            summary=f"Install {named} again, with all files.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, "--force-reinstall", "--no-deps", *pins),),
+        remedy=Remedy.reinstall(
+            f"Install {named} again, with all files.",
+            install(target, packages, "--force-reinstall", "--no-deps", *pins),
         ),
         rollback=Rollback.nothing("not needed (the version stays the same)"),
         explained_by=("versions.one-tensorflow",),
@@ -95,18 +90,15 @@ def _shadowed(fault: PackageFault, failure: str, environment: Environment | Unav
     entries = [entry for entry in (recorded or "").split(":") if entry]
     kept = [entry for entry in entries if entry.rstrip("/") != folder]
     if len(kept) < len(entries):
-        remedy = Remedy(
-            summary=f"Remove {folder} from {_PYTHONPATH}, or rename {name} there.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(_PYTHONPATH, ":".join(kept) or None),),
+        remedy = Remedy.configure(
+            f"Remove {folder} from {_PYTHONPATH}, or rename {name} there.",
+            set_variable(_PYTHONPATH, ":".join(kept) or None),
         )
         rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
     else:
         renamed = f"{folder}/renamed_{name}"
-        remedy = Remedy(
-            summary=f"Rename {path}: Python imports it instead of {fault.package}.",
-            action=Action.CHANGE_CODE,
-            commands=(quoted("mv", path, renamed),),
+        remedy = Remedy.change_code(
+            f"Rename {path}: Python imports it instead of {fault.package}.", quoted("mv", path, renamed)
         )
         rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
     return Finding(

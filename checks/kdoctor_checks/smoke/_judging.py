@@ -1,7 +1,5 @@
 """Judges the cases of a smoke training: those that did not finish, and those that one device must match."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import Literal, NamedTuple
 from kdoctor.commands.packages import install, restore
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import (
     WRONG_LOSSES,
@@ -90,7 +88,7 @@ def finding(
 ) -> Finding:
     """A finding about a case or another subject. A remedy that is a string is a change of the user's code."""
     if isinstance(remedy, str):
-        remedy = Remedy(summary=remedy, action=Action.CHANGE_CODE)
+        remedy = Remedy.change_code(remedy)
     return Finding(
         subject=subject(about),
         observed=observed,
@@ -195,41 +193,33 @@ def brief_end(case: SmokeCase) -> str:
 def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
     """What to do about a case that did not finish."""
     if case.outcome == "timed-out" and run.devices_kind == "gpu":
-        return Remedy(
-            summary="Run the job with NCCL's log to see which GPUs wait for each other, then once without "
+        return Remedy.configure(
+            "Run the job with NCCL's log to see which GPUs wait for each other, then once without "
             "peer-to-peer transfers. If that helps, check IOMMU and PCIe ACS.",
-            action=Action.CONFIGURE,
             look=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
         )
     if case.signal == "SIGKILL":
-        return Remedy(
-            summary="Free memory, or raise the container's memory limit: the kernel usually kills a process for "
+        return Remedy.configure(
+            "Free memory, or raise the container's memory limit: the kernel usually kills a process for "
             "running out of memory.",
-            action=Action.CONFIGURE,
             look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
         )
     if case.outcome == "died":
-        return Remedy(
-            summary=f"Reinstall {framework_name(run)} and its CUDA libraries in matching versions, and check that "
-            "LD_LIBRARY_PATH loads no other build of them.",
-            action=Action.REINSTALL,
+        return Remedy.reinstall(
+            f"Reinstall {framework_name(run)} and its CUDA libraries in matching versions, and check that "
+            "LD_LIBRARY_PATH loads no other build of them."
         )
     if case.outcome == "timed-out":
-        return Remedy(
-            summary="Find out where it hung; on a busy machine, run it again when the machine is idle.",
-            action=Action.CONFIGURE,
-        )
+        return Remedy.configure("Find out where it hung; on a busy machine, run it again when the machine is idle.")
     if case.workers and any(name in (case.error_message or "") for name in _LOST_PEER):
-        return Remedy(
-            summary="Find out why one process stopped responding: it may lack memory, or a firewall or proxy blocks "
+        return Remedy.configure(
+            "Find out why one process stopped responding: it may lack memory, or a firewall or proxy blocks "
             "the loopback interface.",
-            action=Action.CONFIGURE,
             look=(f"kdoctor smoke {quoted(run.scenario.removeprefix('smoke.'))} --keep-artifacts kdoctor-artifacts",),
         )
-    return Remedy(
-        summary=f"Replace {framework_and_version(run)} or {this_keras(run)} so that their versions are compatible; "
-        "the error names the conflict.",
-        action=Action.REINSTALL,
+    return Remedy.reinstall(
+        f"Replace {framework_and_version(run)} or {this_keras(run)} so that their versions are compatible; "
+        "the error names the conflict."
     )
 
 
@@ -308,7 +298,7 @@ class Comparison:
                 f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: no release of "
                 f"{this_keras(self.run)} is known to compute this incorrectly."
             )
-            return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
+            return Remedy.change_code(summary), NO_ROLLBACK
         wanted = FIXED_KERAS
         if isinstance(self.target, Target) and isinstance(self.packages, Packages):
             command = install(self.target, self.packages, wanted)
@@ -320,7 +310,7 @@ class Comparison:
                 f"reinstall {self.run.keras}, as used in this run", f"pip install {quoted(f'keras=={version}')}"
             )
         summary = f"Install {wanted}. Models need no change."
-        remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
+        remedy = Remedy.reinstall(summary, command)
         return remedy, rollback
 
 

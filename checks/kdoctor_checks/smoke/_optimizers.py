@@ -1,7 +1,5 @@
 """Judges trainings that compare an optimizer's variables, too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase

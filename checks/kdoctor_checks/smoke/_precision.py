@@ -1,7 +1,5 @@
 """Judges trainings in half precision."""
 
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Evidence, Outcome
 from kdoctor.text.lists import counted

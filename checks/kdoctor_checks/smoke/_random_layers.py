@@ -1,7 +1,5 @@
 """Judges what random layers draw on each replica."""
 
-from __future__ import annotations
-
 from kdoctor.defects import defect
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Remedy

@@ -1,7 +1,5 @@
 """Maps the replicas of a case to the GPUs of the machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, SmokeCase, Unavailable

@@ -1,7 +1,5 @@
 """Makes the checks that judge each case of a training by comparing it with the same training on one device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

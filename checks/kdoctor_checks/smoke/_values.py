@@ -1,14 +1,12 @@
 """Judges values that a training reports: metrics, learning rates, the best epoch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from kdoctor.defects import Defect
 from kdoctor.facts import SmokeCase
-from kdoctor.model import Action, Finding, Outcome, Remedy
+from kdoctor.model import Finding, Outcome, Remedy
 from kdoctor.text.lists import some
 from kdoctor_checks.smoke._judging import LOSS_TOLERANCE, NO_ROLLBACK, Comparison, Problem, evidence, unknown
 
@@ -40,7 +38,7 @@ def with_remedy(outcome: Outcome, remedy: Remedy, brief: str) -> Outcome:
 
 def remedy_of(defect: Defect) -> Remedy:
     """What a finding about the defect says to do."""
-    return Remedy(summary=defect.fix, action=Action.CHANGE_CODE, look=defect.look)
+    return Remedy.change_code(defect.fix, look=defect.look)
 
 
 def values_problem(case: SmokeCase) -> Problem | None:

@@ -1,7 +1,5 @@
 """Judges trainings over several workers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
@@ -7,7 +5,7 @@ from typing import NamedTuple
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._gpus import nvlinks
 from kdoctor_checks.smoke._cases import describe_end
@@ -113,11 +111,10 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
         brief="slower than the links between the GPUs allow",
         explained_by=("topology.nvlink", "topology.pcie-width", "topology.pcie-generation", "smoke.pairs"),
         expected=expected,
-        remedy=Remedy(
-            summary="Check which path NCCL uses: its log reports P2P, SHM or NET for each channel. kdoctor "
+        remedy=Remedy.configure(
+            "Check which path NCCL uses: its log reports P2P, SHM or NET for each channel. kdoctor "
             "smoke pairs tests each pair alone.",
-            action=Action.CONFIGURE,
-            commands=tuple(set_variable(name, None) for name in assignments),
+            *tuple(set_variable(name, None) for name in assignments),
             look=("export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH", "nvidia-smi topo -m"),
         ),
         rollback=Rollback.to("restore the variables of this run", *exports) if exports else NO_ROLLBACK,

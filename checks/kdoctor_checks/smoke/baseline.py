@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
@@ -26,10 +24,8 @@ from kdoctor_checks.smoke._judging import (
     unknown,
 )
 
-_LOSS_REMEDY = Remedy(
-    summary="Train the same model on one device. If its loss falls there, the exchange between the devices is "
-    "at fault.",
-    action=Action.INSPECT_HARDWARE,
+_LOSS_REMEDY = Remedy.inspect(
+    "Train the same model on one device. If its loss falls there, the exchange between the devices is at fault."
 )
 
 
@@ -110,10 +106,9 @@ def _replica_problems(run: SmokeRun, case: SmokeCase, target: Target | Unavailab
 def _see_gpus(target: Target | Unavailable) -> Remedy:
     python = target.executable if isinstance(target, Target) else "python"
     program = "import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))"
-    return Remedy(
-        summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
+    return Remedy.configure(
+        "Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
         "CUDA_VISIBLE_DEVICES and the driver.",
-        action=Action.CONFIGURE,
         look=(quoted(python, "-c", program), "nvidia-smi -L"),
     )
 
@@ -156,10 +151,9 @@ def _not_compared(case: SmokeCase, weights: Weights) -> Iterator[Unjudged]:
 
 
 def _not_mirrored(run: SmokeRun, case: SmokeCase, problem: Problem) -> Finding:
-    remedy = Remedy(
-        summary=f"Install compatible versions: {this_keras(run)} with {framework_and_version(run)} does not "
-        "keep the replicas in sync.",
-        action=Action.REINSTALL,
+    remedy = Remedy.reinstall(
+        f"Install compatible versions: {this_keras(run)} with {framework_and_version(run)} does not "
+        "keep the replicas in sync."
     )
     expected, explained_by = "every trainable variable finite and mirrored on every replica", of_weights(run)
     return finding(case, problem.observed, expected, remedy, brief=problem.brief, explained_by=explained_by)

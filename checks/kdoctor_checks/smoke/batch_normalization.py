@@ -1,15 +1,6 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
-from kdoctor_checks.smoke._judging import (
-    NONFINITE_LOSS,
-    Comparison,
-    evidence,
-    summarize,
-    unknown,
-    weights_problem,
-)
+from kdoctor_checks.smoke._judging import NONFINITE_LOSS, Comparison, evidence, summarize, unknown, weights_problem
 from kdoctor_checks.smoke._trained import trained
 
 

@@ -1,14 +1,7 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    Problem,
-    unknown,
-    weights_differ,
-)
+from kdoctor_checks.smoke._judging import Comparison, Problem, unknown, weights_differ
 from kdoctor_checks.smoke._trained import trained
 
 

@@ -1,7 +1,5 @@
 """The checks of the known defects of Keras, which are data: see ``kdoctor.defects``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

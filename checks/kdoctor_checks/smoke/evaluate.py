@@ -1,13 +1,6 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    Problem,
-    evidence,
-    unknown,
-)
+from kdoctor_checks.smoke._judging import Comparison, Problem, evidence, unknown
 from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import count_predictions, judge_reported
 

@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import unsupported
+from kdoctor_checks._gpus import DRIVER, unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._gpu_usage import ALL, NOTHING_TRAINED, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
@@ -19,7 +17,7 @@ _MIN_SAMPLES_IN_A_ROW = 2
 """The common flags may be set for a moment when the performance state changes."""
 
 
-@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """GPUs are not slowed down by heat or a power brake while training.
 
@@ -99,13 +97,10 @@ def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
     bits = {event.bit for event in slowdowns}
     cases = [f"{use.scenario}/{use.case}" for use in gpu.cases if any(event.bit in bits for event in use.events)]
     during = f" during {some(cases, 2)}" if cases else ""
-    remedy = Remedy(
-        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
-        action=Action.INSPECT_HARDWARE,
-        look=(
-            f"nvidia-smi -i {quoted(gpu.bus_id or str(gpu.index))} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
-            "sudo ipmitool sel list",
-        ),
+    remedy = Remedy.inspect(
+        "Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
+        f"nvidia-smi -i {quoted(gpu.bus_id or str(gpu.index))} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
+        "sudo ipmitool sel list",
     )
     observed = f"{_durations(slowdowns)}{during}{_state(gpu)}"
     expected, brief = "no slowdown by heat or a power brake", "slowed down by heat or a power brake in training"

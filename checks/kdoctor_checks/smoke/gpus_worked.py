@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, GpuUse, SampledGpu, SmokeRuns
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import GIB, MIB, size
+from kdoctor_checks._gpus import DRIVER, GIB, MIB, size
 from kdoctor_checks.smoke._gpu_usage import (
     ALL,
     NOTHING_TRAINED,
@@ -29,7 +27,7 @@ _BUSY_PERCENT = 10
 """Mean utilization of another GPU from which the same work on this GPU would have been seen."""
 
 
-@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Every GPU with a replica was busy during training.
 
@@ -130,9 +128,8 @@ def _busiest_other(used: UsedGpus, index: int) -> float:
 def _finding(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float) -> Finding:
     other = f", while another GPU was busy for {busiest:.0f} % of the time" if busiest else ""
     rising = f"{', '.join(rose.values())}, but " if rose else "memory in use, processes and "
-    remedy = Remedy(
-        summary="Watch the GPUs during a longer training, and check that the model is created in the strategy's scope.",
-        action=Action.CHANGE_CODE,
+    remedy = Remedy.change_code(
+        "Watch the GPUs during a longer training, and check that the model is created in the strategy's scope.",
         look=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
     )
     observed = f"{rising}utilization never rose in {seen}{other}"

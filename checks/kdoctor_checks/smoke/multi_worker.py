@@ -1,12 +1,7 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    bit_equal,
-)
+from kdoctor_checks.smoke._judging import Comparison, bit_equal
 from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._workers import judge_workers
 

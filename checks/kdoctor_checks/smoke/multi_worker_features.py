@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, Comparison, unknown
 from kdoctor_checks.smoke._optimizers import judge_optimizer
@@ -16,14 +14,12 @@ _OPTIMIZERS = ("adam-built-late", "adam-built-in-scope", "nesterov", "amsgrad", 
 _CLIPPED = ("global-clipnorm", "clip-after-reduction")
 _METRICS = {"adam-built-in-scope": {"metric mae"}, "metrics-of-classes": {"metric top_2", "metric f1"}}
 _MASKS = ("dropout", "dropout-per-replica")
-_CLIP = Remedy(
-    summary="Add up the gradients of the workers with all_reduce in the step, then clip them.",
-    action=Action.CHANGE_CODE,
+_CLIP = Remedy.change_code(
+    "Add up the gradients of the workers with all_reduce in the step, then clip them.",
     look=("kdoctor explain --reproduce clipping",),
 )
-_BUILD = Remedy(
-    summary="Call optimizer.build(model.trainable_variables) in the strategy's scope.",
-    action=Action.CHANGE_CODE,
+_BUILD = Remedy.change_code(
+    "Call optimizer.build(model.trainable_variables) in the strategy's scope.",
     look=("kdoctor explain --reproduce optimizer-built-late",),
 )
 _SEED = replace(

@@ -1,19 +1,10 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Action, Outcome, Remedy
+from kdoctor.model import Outcome, Remedy
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._frameworks import framework_and_version, this_keras
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    evidence,
-    finding,
-    not_replicated,
-    unknown,
-    weights_differ,
-)
+from kdoctor_checks.smoke._judging import Comparison, evidence, finding, not_replicated, unknown, weights_differ
 from kdoctor_checks.smoke._trained import trained
 
 
@@ -39,10 +30,9 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
         return unknown(case, "its weights or its losses were not read")
     if case.weights.nonfinite or None in case.losses:
         nonfinite = f"NaN or infinity in {some(case.weights.nonfinite)}; " if case.weights.nonfinite else ""
-        remedy = Remedy(
-            summary=f"Do not train on several replicas with {this_keras(run)} and {framework_and_version(run)}: "
-            "install compatible versions.",
-            action=Action.REINSTALL,
+        remedy = Remedy.reinstall(
+            f"Do not train on several replicas with {this_keras(run)} and {framework_and_version(run)}: "
+            "install compatible versions."
         )
         observed, brief = f"{nonfinite}{losses} ({batch})", "weights or losses are not finite"
         return finding(case, observed, "finite weights and losses", remedy, brief=brief, explained_by=of_losses(run))

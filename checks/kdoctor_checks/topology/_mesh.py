@@ -1,7 +1,5 @@
 """What the NVLinks of all pairs together show: a GPU unlike its equals, or a mesh that was built with gaps."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Shared by the checks of NVLink."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

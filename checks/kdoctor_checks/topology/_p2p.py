@@ -1,7 +1,5 @@
 """Shared by the checks of peer access."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus

@@ -1,7 +1,5 @@
 """Shared by the checks of PCIe links."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether GPUs exchange data directly over PCIe."""
 
-from __future__ import annotations
-
 from kdoctor.facts import Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable
 from kdoctor_checks._gpus import absent, nvlinks, virtual

@@ -1,7 +1,5 @@
 """Shared by the checks of SXids."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal

@@ -1,16 +1,14 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import configure
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 
-@check("topology.acs", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.acs", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
     """ACS does not redirect traffic between GPUs that exchange data over PCIe.
 
@@ -75,7 +73,7 @@ def turn_off(bridges: Sequence[PciBridge], summary: str) -> Remedy:
     ports = quoted(*(bridge.bus_id for bridge in bridges))
     one = f"sudo setpci -s {ports} ECAP_ACS+0x6.w=0000"
     every = f"for port in {ports}; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done"
-    return configure(
+    return Remedy.configure(
         summary,
         one if len(bridges) == 1 else every,
         look=("sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",),

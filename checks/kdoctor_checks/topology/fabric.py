@@ -1,20 +1,18 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESTART, configure, inactive_links, only_lost, readings, too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, RESTART, inactive_links, only_lost, readings, too_new, unsupported
 
 _VIRTUAL = ("passthrough", "vgpu")
 _LONGEST = 60
 """Characters of a short form."""
 
 
-@check("topology.fabric", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.fabric", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def fabric(gpus: Gpus) -> Iterator[Outcome]:
     """Every GPU of an NVSwitch machine is registered with the NVLink fabric, and its fabric health is good.
 
@@ -85,10 +83,9 @@ def _unhealthy(gpu: Gpu, problems: Sequence[str]) -> Finding:
         observed=f"fabric health is not good ({found})",
         brief=_short(problems),
         expected="full bandwidth, healthy routes, correct configuration",
-        remedy=Remedy(
-            summary="Stop all processes on the GPU, then reset it. If the health stays bad, have its NVLinks serviced.",
-            action=Action.REBOOT,
-            commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(gpu.bus_id or str(gpu.index))}",),
+        remedy=Remedy.reboot(
+            "Stop all processes on the GPU, then reset it. If the health stays bad, have its NVLinks serviced.",
+            f"sudo nvidia-smi --gpu-reset -i {quoted(gpu.bus_id or str(gpu.index))}",
             look=("nvidia-smi -q | grep -A 12 Fabric", "sudo journalctl -u nvidia-fabricmanager"),
         ),
         rollback=RESTART,
@@ -108,7 +105,7 @@ def _finding(gpu: Gpu, observed: str) -> Finding:
         subject=gpu.subject,
         observed=observed,
         expected="fabric state completed, status success",
-        remedy=configure(
+        remedy=Remedy.configure(
             "Start the fabric manager in the same version as the driver. If it does not start, read its log.",
             "sudo systemctl enable --now nvidia-fabricmanager",
             look=("nv-fabricmanager -v", "sudo journalctl -u nvidia-fabricmanager"),

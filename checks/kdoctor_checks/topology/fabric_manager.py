@@ -1,19 +1,17 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure
+from kdoctor_checks._gpus import DRIVER, answering
 
 _DAEMON = "nv-fabricmanager"
 
 
-@check("topology.fabric-manager", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.fabric-manager", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> Iterator[Outcome]:
     """The fabric manager is running on a machine with NVSwitches.
 
@@ -44,7 +42,7 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
             brief="not running",
             observed=f"not running, on a machine with {counted(len(pci.switches), 'NVSwitch', 'NVSwitches')}",
             expected="running",
-            remedy=configure(
+            remedy=Remedy.configure(
                 "Install the fabric manager in the same version as the driver (Ubuntu command shown), and start it.",
                 *(() if branch is None else (f"sudo apt-get install {quoted(f'nvidia-fabricmanager-{branch}')}",)),
                 "sudo systemctl enable --now nvidia-fabricmanager",

@@ -1,22 +1,17 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESPONDING, lost_addresses, subjects
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, RESPONDING, lost_addresses, subjects
 from kdoctor_checks._kernel_log import log_subject
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
-PASS_THROUGH = Remedy(
-    summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
-    action=Action.REBOOT,
-    commands=(
-        "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",
-        "sudo update-grub",
-        "sudo reboot",
-    ),
+PASS_THROUGH = Remedy.reboot(
+    "Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
+    "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",
+    "sudo update-grub",
+    "sudo reboot",
     look=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
 )
 NO_PASS_THROUGH = Rollback.to(
@@ -28,7 +23,7 @@ NO_PASS_THROUGH = Rollback.to(
 _TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
 
-@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
     """The IOMMU does not translate addresses of GPUs that exchange data over PCIe.
 

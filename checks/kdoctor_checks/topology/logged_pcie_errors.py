@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
-from kdoctor_checks._gpus import READ_ONLY, RESEAT, inspect, subjects
+from kdoctor.model import Finding, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import READ_ONLY, RESEAT, subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 
@@ -45,7 +43,7 @@ def logged_pcie_errors(
             observed=summary(events),
             brief=" and ".join("corrected PCIe errors" if word[0].isdigit() else word for word in words),
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
-            remedy=inspect(
+            remedy=Remedy.inspect(
                 RESEAT,
                 "sudo dmesg | grep AER",
                 "sudo lspci -vvv -t",

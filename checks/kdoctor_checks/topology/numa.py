@@ -1,17 +1,15 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, Host, PciDevices, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure, not_answering
+from kdoctor_checks._gpus import DRIVER, answering, not_answering
 
 _BINDING = Rollback.nothing("not needed (a binding ends with the process)")
 
 
-@check("topology.numa", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.numa", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """This process can use CPUs and memory near each GPU.
 
@@ -61,7 +59,7 @@ def _memory(gpu: Gpu, host: Host, near: set[int], shared: int) -> Outcome:
         subject=gpu.subject,
         observed=f"near NUMA node {listed}, but this process may use memory of node {allowed} only",
         expected="memory of a node near each GPU",
-        remedy=configure(
+        remedy=Remedy.configure(
             "Allow that node where the job is started (Slurm, Kubernetes, or --cpuset-mems of the container).",
             look=("grep Mems_allowed_list /proc/self/status", "numactl --hardware"),
         ),
@@ -78,7 +76,7 @@ def _finding(gpu: Gpu, host: Host, ours: tuple[int, ...], near: set[int]) -> Fin
         f"(this process may use {counted(len(ours), 'CPU')})",
         expected="a CPU near each GPU",
         brief="no CPU near it is available to this process",
-        remedy=configure(
+        remedy=Remedy.configure(
             "Start the job without the binding to CPUs. In a shell, remove the binding:",
             *every,
             look=("nvidia-smi topo -m", "taskset -pc $$"),

@@ -1,18 +1,15 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import inactive_links, only_lost, readings
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER, inactive_links, only_lost, readings
 from kdoctor_checks.topology._mesh import fewer_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
 
-_REMEDY = Remedy(
-    summary="Restart the machine. If a link stays down, have it serviced.",
-    action=Action.REBOOT,
-    commands=("sudo reboot",),
+_REMEDY = Remedy.reboot(
+    "Restart the machine. If a link stays down, have it serviced.",
+    "sudo reboot",
     look=(
         "nvidia-smi nvlink -s",
         "systemctl status nvidia-fabricmanager",
@@ -21,7 +18,7 @@ _REMEDY = Remedy(
 )
 
 
-@check("topology.nvlink", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.nvlink", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iterator[Outcome]:
     """All NVLinks to NVSwitches are active, at the same speed.
 

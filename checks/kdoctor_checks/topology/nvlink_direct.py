@@ -1,22 +1,20 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESPONDING, inactive_links, inspect, only_lost, readings, silent
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, RESPONDING, inactive_links, only_lost, readings, silent
 from kdoctor_checks.topology._mesh import fewer_links, short_of_links
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
-_REMEDY = inspect(
+_REMEDY = Remedy.inspect(
     "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
     "nvidia-smi nvlink -s",
     "nvidia-smi topo -m",
 )
 
 
-@check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iterator[Outcome]:
     """All NVLinks between directly connected GPUs are active, at the same speed.
 

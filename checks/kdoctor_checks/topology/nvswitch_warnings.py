@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD
 from kdoctor_checks.topology._sxids import classify, codes, nothing_logged, summary, sxids
 
@@ -37,7 +35,7 @@ def nvswitch_warnings(
             observed=f"non-fatal {summary(events)}",
             brief=f"non-fatal {codes(events)}",
             expected="no SXid",
-            remedy=inspect(
+            remedy=Remedy.inspect(
                 "Look up the SXid in the fabric manager guide, and watch whether it returns.",
                 "sudo dmesg | grep -i sxid",
                 "sudo journalctl -u nvidia-fabricmanager",

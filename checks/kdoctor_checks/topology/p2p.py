@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import configure
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import (
     describe,
     geforce,
@@ -15,13 +13,13 @@ from kdoctor_checks.topology._p2p import (
     unanswered_pairs,
 )
 
-_REMEDY = configure(
+_REMEDY = Remedy.configure(
     "Check the fabric, the IOMMU and ACS, or accept the slower path.",
     look=("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p w", "nvidia-smi topo -m"),
 )
 
 
-@check("topology.p2p", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def p2p(gpus: Gpus) -> Iterator[Outcome]:
     """All pairs of GPUs have peer-to-peer access (P2P).
 

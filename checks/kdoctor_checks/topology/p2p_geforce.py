@@ -1,21 +1,19 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import configure
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge, unanswered_pairs
 
-_REMEDY = configure(
+_REMEDY = Remedy.configure(
     "Expect gradients to go through host memory. If NCCL tries peer access anyway, disable it.",
     "export NCCL_P2P_DISABLE=1",
     look=("nvidia-smi topo -p2p r",),
 )
 
 
-@check("topology.p2p-geforce", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p-geforce", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
     """All pairs of GeForce cards have peer-to-peer access (P2P).
 

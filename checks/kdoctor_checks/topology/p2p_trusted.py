@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import pairs_to_judge, unanswered_pairs, unread
 
 _WITHOUT_P2P = re.compile(r"GeForce RTX [45]0\d\d")
 
 
-@check("topology.p2p-trusted", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.p2p-trusted", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
     """No pair of GeForce RTX 40 or 50 cards reports unsupported peer access.
 
@@ -36,7 +34,7 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
                 brief="P2P is reported as supported, unlike NVIDIA's driver does",
                 observed="the driver reports P2P as supported, but NVIDIA's driver does not offer it for these cards",
                 expected="GNS (GPU not supported)",
-                remedy=configure(
+                remedy=Remedy.configure(
                     "Disable peer access for the job, or return to NVIDIA's kernel module.",
                     "export NCCL_P2P_DISABLE=1",
                     look=("modinfo nvidia | head",),

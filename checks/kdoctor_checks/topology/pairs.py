@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import get_args
@@ -8,14 +6,14 @@ from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure, nvlinks
+from kdoctor_checks._gpus import DRIVER, answering, nvlinks
 from kdoctor_checks.topology._mesh import built_with_gaps, short_of_links
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)
 
 
-@check("topology.pairs", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pairs", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
     """All pairs of GPUs are in the same NUMA node or connected by NVLink.
 
@@ -107,9 +105,9 @@ def _remedy(present: Sequence[int], near: Sequence[GpuPair]) -> Remedy:
         best = max(best, sorted(chosen), key=len)
     look = ("nvidia-smi topo -m",)
     if len(best) < 2:  # noqa: PLR2004 - a pair
-        return configure("Accept the slower path, or use GPUs of one socket.", look=look)
+        return Remedy.configure("Accept the slower path, or use GPUs of one socket.", look=look)
     indices = ",".join(map(str, best))
-    return configure(
+    return Remedy.configure(
         f"Train on the {counted(len(best), 'GPU')} that are near each other, or accept the slower path.",
         "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
         f"export CUDA_VISIBLE_DEVICES={indices}",

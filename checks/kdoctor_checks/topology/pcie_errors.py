@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
-from kdoctor.model import Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESEAT, RESPONDING, absent, inspect, judge, lost_addresses
+from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import RESEAT, RESPONDING, absent, judge, lost_addresses
 
 _LOSES_DATA = frozenset(
     {"FatalErr", "DLP", "SDES", "TLP", "FCP", "CmpltTO", "RxOF", "MalfTLP", "ECRC", "UncorrIntErr", "BlockedTLP"}
@@ -66,7 +64,7 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
         f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since boot",
         ok=not exceeded,
         expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
-        remedy=inspect(
+        remedy=Remedy.inspect(
             RESEAT,
             "sudo dmesg | grep AER",
         ),
@@ -83,7 +81,7 @@ def _judge_status(function: PciFunction, status: Sequence[str], explained_by: tu
         f"uncorrected PCIe errors recorded: {', '.join(found) or 'none'}",
         ok=not found,
         expected="no uncorrected PCIe error",
-        remedy=inspect(
+        remedy=Remedy.inspect(
             RESEAT,
             "sudo dmesg | grep AER",
             f"sudo lspci -vvv -s {quoted(function.bus_id)}",

@@ -1,17 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, inspect, readings
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
 
 
-@check(
-    "topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
-)
+@check("topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_generation(
     gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, busy_from_percent: int = 20
 ) -> Iterator[Outcome]:
@@ -65,7 +61,7 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu], expected: int) -> Finding:
         observed=f"{_link(gpu)}{state}{busy}",
         brief=_link(gpu) if expected == gpu.pcie_generation_max else f"{_link(gpu)}, most have {expected}",
         expected=f"generation {expected}",
-        remedy=inspect(
+        remedy=Remedy.inspect(
             "Read the link again under load. Restart once, then reseat the GPU or replace the riser.",
             *read_links(slow),
         ),

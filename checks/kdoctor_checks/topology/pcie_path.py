@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, absent, inspect, lost_addresses
+from kdoctor_checks._gpus import DRIVER, READ_ONLY, RESPONDING, absent, lost_addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +60,7 @@ def _least(first: int | None, second: int | None) -> int | None:
     return min(first, second) if first is not None and second is not None else None
 
 
-@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_path(pci: PciDevices, gpus: Gpus | Unavailable, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """PCIe links above the GPUs' switches run at full width and speed.
 
@@ -104,7 +102,7 @@ def _judge(link: _Link, gpus: list[str], least_share: float, explained_by: tuple
         brief=f"the link above {counted(len(gpus), 'GPU')} is {'narrow' if width < least_share * widest else 'slow'}",
         expected=f"x{widest}, generation {fastest}",
         explained_by=explained_by,
-        remedy=inspect(
+        remedy=Remedy.inspect(
             "Restart once. Then check risers and cables, and the firmware settings of the slot.",
             f"sudo lspci -vv -s {quoted(link.lower.bus_id)} | grep -E 'LnkCap:|LnkSta:'",
             "sudo lspci -tv",

@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import inspect, judge, readings, smi, span
+from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
 
 
-@check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     """GPU PCIe links have few replays since the driver was loaded.
 
@@ -24,7 +22,7 @@ def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     judged, others = readings(gpus, "pcie_replay_counter")
     yield from others
     many = [gpu for gpu in judged if (gpu.pcie_replay_counter or 0) > most]
-    remedy = inspect(
+    remedy = Remedy.inspect(
         "Read the counter again under load. If it grows, reseat the GPU or replace the riser.",
         smi(many, "-q | grep -i replay", among=gpus),
         smi(many, "-q -d PERFORMANCE", among=gpus),

@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import inspect, judge, readings
+from kdoctor.model import Outcome, Remedy, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import read_links
 
 
-@check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
 def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     """PCIe slots support the generation of their GPUs.
 
@@ -23,7 +21,7 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "pcie_generation_max", "pcie_generation_gpu_max")
     yield from others
     slower = [gpu for gpu in judged if (gpu.pcie_generation_max or 0) < (gpu.pcie_generation_gpu_max or 0)]
-    remedy = inspect(
+    remedy = Remedy.inspect(
         "Check risers, and the link speed of the slot in the firmware setup.",
         read_links(slower, "LnkCap:|LnkCap2:")[0],
     )

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import inspect, judge, readings
+from kdoctor.model import Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
 
 _REMEDY = (
@@ -15,7 +13,7 @@ _REMEDY = (
 )
 
 
-@check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
 def pcie_width(
     gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, least_share: float = 1.0, idle_from: int = 8
 ) -> Iterator[Outcome]:
@@ -40,7 +38,7 @@ def pcie_width(
     narrow = [gpu for gpu in known if (gpu.pcie_width or 0) < least_share * (gpu.pcie_width_max or 0)]
     all_nvlink = bool(gpus.pairs) and all(pair.nvlinks for pair in gpus.pairs)
     at_full = all(gpu.pcie_generation and gpu.pcie_generation == gpu.pcie_generation_max for gpu in judged)
-    remedy = inspect(_REMEDY, *read_links(narrow))
+    remedy = Remedy.inspect(_REMEDY, *read_links(narrow))
     for gpu in judged:
         width, widest, state = gpu.pcie_width or 0, gpu.pcie_width_max or 0, gpu.performance_state
         generation = f"generation {gpu.pcie_generation or '?'} of {gpu.pcie_generation_max or '?'}"
@@ -81,7 +79,9 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             link.observed,
             ok=link.width >= least_share * link.width_max,
             expected=f"x{link.width_max}",
-            remedy=inspect(_REMEDY, f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"),
+            remedy=Remedy.inspect(
+                _REMEDY, f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"
+            ),
             brief=f"PCIe x{link.width} of x{link.width_max}",
         )
     if not links or not missing_group(gpus.unavailable):

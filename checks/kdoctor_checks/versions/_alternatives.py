@@ -1,7 +1,5 @@
 """What runs on the installed driver: another release, or NVIDIA's forward-compatibility package."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.commands.packages import install, restore
@@ -12,7 +10,7 @@ from kdoctor.matrix.gpus import NamedGpu, find_gpu
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.ways import way_out
-from kdoctor.model import Action, Finding, Remedy
+from kdoctor.model import Finding, Remedy
 
 
 def with_alternatives(
@@ -31,10 +29,9 @@ def with_alternatives(
     needed = finding.expected.partition(",")[0].removesuffix(" or later")
     if chosen is not None:
         also = f" or the package {package}" if package else ""
-        remedy = Remedy(
-            summary=f"Install TensorFlow {chosen.release.version}, which runs on this driver, or {needed}{also}.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, *chosen.requirements),),
+        remedy = Remedy.reinstall(
+            f"Install TensorFlow {chosen.release.version}, which runs on this driver, or {needed}{also}.",
+            install(target, packages, *chosen.requirements),
             look=finding.remedy.look,
         )
         return replace(finding, remedy=remedy, rollback=restore(target, packages, "tensorflow", "keras"))

@@ -1,11 +1,9 @@
 """Helpers for checks of the driver's version."""
 
-from __future__ import annotations
-
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver, upgrade_driver
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Finding, Remedy
+from kdoctor.model import Finding, Remedy
 
 
 def unknown_driver(gpus: Gpus) -> str:
@@ -20,11 +18,10 @@ def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus, *,
         subject=subject,
         observed=observed,
         expected=f"driver {least} or later{reason}",
-        remedy=Remedy(
-            summary=f"Install driver branch {branch_of(least)} or later (on the host; Ubuntu command shown), or "
+        remedy=Remedy.reboot(
+            f"Install driver branch {branch_of(least)} or later (on the host; Ubuntu command shown), or "
             "choose a TensorFlow for this driver.",
-            action=Action.REBOOT,
-            commands=upgrade_driver(least),
+            *upgrade_driver(least),
             look=(f"kdoctor matrix --driver {quoted(gpus.driver_version or '')}",),
         ),
         brief=brief,

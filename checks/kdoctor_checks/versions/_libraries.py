@@ -1,7 +1,5 @@
 """Helpers for checks of the libraries that TensorFlow opens."""
 
-from __future__ import annotations
-
 from kdoctor.facts import Libraries, Library, TensorFlowBuild
 from kdoctor.matrix.model import Release
 from kdoctor.matrix.values import parse_requirement

@@ -1,7 +1,5 @@
 """The requirements of installed distributions, evaluated for the target interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -13,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Package, Packages, Target
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._versions import first_short, meets, narrowest, parse_version
 
@@ -178,11 +176,10 @@ def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Findi
         observed=problem + ", ".join(texts),
         brief=first_short(problem + ", ".join(texts), problem + texts[0], last),
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
-        remedy=Remedy(
-            summary=f"Install a version of {name} that meets all requirements. If there is none, change the version of "
+        remedy=Remedy.reinstall(
+            f"Install a version of {name} that meets all requirements. If there is none, change the version of "
             "a package that requires it.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, f"{name}{narrowest(specifiers)}"),),
+            install(target, packages, f"{name}{narrowest(specifiers)}"),
         ),
         rollback=restore(target, packages, name),
     )

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Packages, PciDevices, Target, TensorFlowBuild, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import after_a_gpu
 
 
@@ -45,19 +43,17 @@ def cuda_build(
 
 def _replacement(name: str, version: str | None, packages: Packages, target: Target) -> tuple[Remedy, Rollback]:
     if not target.platform.endswith("x86_64") or not target.platform.startswith("linux"):
-        remedy = Remedy(
-            summary="Run the job in NVIDIA's TensorFlow container (on Windows, in WSL2): no wheel has CUDA for "
-            "this platform.",
-            action=Action.REINSTALL,
-            commands=("docker run --gpus all --rm -it '<NVIDIA TensorFlow image>' '<command>'",),
+        remedy = Remedy.reinstall(
+            "Run the job in NVIDIA's TensorFlow container (on Windows, in WSL2): no wheel has CUDA for this platform.",
+            "docker run --gpus all --rm -it '<NVIDIA TensorFlow image>' '<command>'",
         )
         return remedy, Rollback.nothing(f"not needed (a container leaves {target.prefix} unchanged)")
     wanted = f"tensorflow[and-cuda]=={version}" if version else "tensorflow[and-cuda]"
     # tensorflow-cpu and tensorflow share one folder, so the first must be removed before the other is installed.
     removal = (uninstall(target, packages, name),) if name != "tensorflow" else ()
-    remedy = Remedy(
-        summary="Replace it with the CUDA build of the same version and its CUDA libraries.",
-        action=Action.REINSTALL,
-        commands=(*removal, install(target, packages, wanted)),
+    remedy = Remedy.reinstall(
+        "Replace it with the CUDA build of the same version and its CUDA libraries.",
+        *removal,
+        install(target, packages, wanted),
     )
     return remedy, restore(target, packages, name)

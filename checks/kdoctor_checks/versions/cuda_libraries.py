@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -7,7 +5,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.commands.search_path import search_without
 from kdoctor.facts import Environment, Libraries, Library, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import Release, VersionMatrix
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._builds import after_a_gpu, release_of, versions_there
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, version_of, with_libraries
 
@@ -72,13 +70,10 @@ def cuda_libraries_load(
                 observed=f"{item.path} does not load: {item.load_error or item.status}",
                 brief="installed, but does not load",
                 expected="a library that loads",
-                remedy=Remedy(
-                    summary=f"{summary}.",
-                    action=Action.REINSTALL,
-                    commands=(
-                        *([search_without(folders, environment)] if folders else []),
-                        install(target, packages, "--force-reinstall", reinstall),
-                    ),
+                remedy=Remedy.reinstall(
+                    f"{summary}.",
+                    *([search_without(folders, environment)] if folders else []),
+                    install(target, packages, "--force-reinstall", reinstall),
                 ),
                 rollback=rollback,
                 after=after_a_gpu(pci),
@@ -106,10 +101,10 @@ def _install_all(release: Release | None, also_needed: str | None, command: str)
         summary = (
             f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
         )
-        return Remedy(summary=summary, action=Action.REINSTALL, look=("kdoctor matrix",))
+        return Remedy.reinstall(summary, look=("kdoctor matrix",))
     summary = "Install TensorFlow with its NVIDIA libraries."
     summary += " This release does not find all of them (see versions.libraries-searched)." if also_needed else ""
-    return Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
+    return Remedy.reinstall(summary, command)
 
 
 def _also_needed(tensorflow: TensorFlowBuild, packages: Packages, matrix: VersionMatrix) -> str | None:

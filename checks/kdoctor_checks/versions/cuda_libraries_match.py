@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -7,7 +5,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._cuda_components import cuda_release
@@ -62,11 +60,11 @@ def cuda_libraries_match(
             observed=f"from {len(releases)} CUDA releases ({'; '.join(parts)})",
             brief=f"from {len(releases)} different CUDA releases",
             expected="all from one CUDA release",
-            remedy=Remedy(
-                summary="Reinstall all NVIDIA wheels together. With pip, pin them to one release, because a range can "
+            remedy=Remedy.reinstall(
+                "Reinstall all NVIDIA wheels together. With pip, pin them to one release, because a range can "
                 "resolve to a mixture again.",
-                action=Action.REINSTALL,
-                commands=(*([uninstall(target, packages, *names)] if names else []), wanted),
+                *([uninstall(target, packages, *names)] if names else []),
+                wanted,
             ),
             rollback=restore(target, packages, *(names or ["tensorflow"])),
         )
@@ -88,11 +86,11 @@ def _judge_wheels(packages: Packages, target: Target, cuda: str | None) -> Itera
                 observed=f"{', '.join(pins)} share the folder nvidia/{component}; the last one installed wins",
                 brief=f"{counted(len(wheels), 'wheel')} overwrite each other's files",
                 expected="the wheel for one CUDA major",
-                remedy=Remedy(
-                    summary="Uninstall them all, then install the one for TensorFlow's CUDA. Use a separate "
+                remedy=Remedy.reinstall(
+                    "Uninstall them all, then install the one for TensorFlow's CUDA. Use a separate "
                     "environment for a framework that needs another one.",
-                    action=Action.REINSTALL,
-                    commands=(uninstall(target, packages, *wheels), install(target, packages, kept)),
+                    uninstall(target, packages, *wheels),
+                    install(target, packages, kept),
                 ),
                 rollback=restore(target, packages, *wheels),
             )

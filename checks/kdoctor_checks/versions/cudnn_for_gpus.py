@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -7,7 +5,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import CudnnSupport, VersionMatrix
 from kdoctor.matrix.values import parse_requirement, specifier
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, judge_gpus
 from kdoctor_checks._versions import numbers, parse_version
 from kdoctor_checks.versions._libraries import shown
@@ -65,13 +63,12 @@ def cudnn_for_gpus(
             f"{code_for} only",
             brief=f"cuDNN {version} has no code for this GPU",
             expected="a cuDNN with code for this GPU",
-            remedy=Remedy(
-                summary="Install a cuDNN with code for this GPU."
+            remedy=Remedy.reinstall(
+                "Install a cuDNN with code for this GPU."
                 if pin
                 else "Hide the GPU from the job, or use a TensorFlow for another CUDA. No cuDNN for this CUDA supports "
                 "the GPU.",
-                action=Action.REINSTALL,
-                commands=(install(target, packages, pin),) if pin else (),
+                *((install(target, packages, pin),) if pin else ()),
                 look=() if pin else ("kdoctor matrix",),
             ),
             rollback=restore(target, packages, package),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -8,7 +6,7 @@ from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBu
 from kdoctor.matrix.kernels import weakest
 from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.values import specifier
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import code_of, judge_gpus
 from kdoctor_checks._versions import parse_version
 
@@ -51,12 +49,7 @@ def gpu_code(
             observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {build} {problem}",
             brief=f"{build} {'crashes on this GPU' if bad else 'has no code for this GPU'}",
             expected="a build with code for this GPU",
-            remedy=Remedy(
-                summary=summary,
-                action=Action.REINSTALL,
-                commands=(install(target, packages, wanted),),
-                look=("kdoctor matrix",),
-            ),
+            remedy=Remedy.reinstall(summary, install(target, packages, wanted), look=("kdoctor matrix",)),
             rollback=restore(target, packages, tensorflow.distribution or "tensorflow"),
         )
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +10,7 @@ from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.keras import HARMLESS
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import specifier
-from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 
 _BRIEFS = {
@@ -168,7 +166,7 @@ def _finding(
         observed=observed,
         expected=expected,
         explains=explains,
-        remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(install(target, packages, wanted),)),
+        remedy=Remedy.reinstall(summary, install(target, packages, wanted)),
         rollback=restore(target, packages, keras.package),
     )
 
@@ -183,10 +181,9 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
         brief=f"{keras.backend}, which ignores tf.distribute strategies",
         explains=_TRAININGS,
         expected="tensorflow, the only backend that tf.distribute strategies support",
-        remedy=Remedy(
-            summary="Set the backend in the job's environment. The variable overrides keras.json.",
-            action=Action.CONFIGURE,
-            commands=(set_variable("KERAS_BACKEND", "tensorflow"),),
+        remedy=Remedy.configure(
+            "Set the backend in the job's environment. The variable overrides keras.json.",
+            set_variable("KERAS_BACKEND", "tensorflow"),
         ),
         rollback=Rollback.to("restore the recorded KERAS_BACKEND", set_variable("KERAS_BACKEND", recorded)),
     )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
@@ -9,18 +7,7 @@ from kdoctor.facts import KerasChoice
 from kdoctor.matrix.keras import KnownFeature, defects, features_of
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.truth import describe, titles
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, parse_version
 
@@ -87,10 +74,9 @@ def _finding(subject: str, package: str, wrong: Sequence[KnownFeature], loud: st
             f"{some(names, 2)} {verb} wrong on several replicas", "some features of jobs are wrong on several replicas"
         ),
         expected="no feature that trains incorrectly without an error",
-        remedy=Remedy(
-            summary="Before a job uses such a feature, replace it (docs/distributed-keras.md)"
-            f"{f', or train with {alternative}' if alternative else ''}. To examine a job: kdoctor check --model.",
-            action=Action.CHANGE_CODE,
+        remedy=Remedy.change_code(
+            "Before a job uses such a feature, replace it (docs/distributed-keras.md)"
+            f"{f', or train with {alternative}' if alternative else ''}. To examine a job: kdoctor check --model."
         ),
         rollback=Rollback.nothing("not needed (only the job's code changes)"),
     )

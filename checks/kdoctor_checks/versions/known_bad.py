@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -7,7 +5,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.values import specifier
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of, versions_there
 from kdoctor_checks._versions import parse_version
@@ -81,10 +79,9 @@ def _finding(
         brief=_EFFECTS[row.effect],
         explained_by=explained_by,
         expected="not " + " with ".join(f"{name}{specifier(spec)}" for name, spec in row.when.items()),
-        remedy=Remedy(
-            summary=f"Install {row.fix}.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, *wanted),) if wanted else (),
+        remedy=Remedy.reinstall(
+            f"Install {row.fix}.",
+            *((install(target, packages, *wanted),) if wanted else ()),
             look=() if wanted else ("kdoctor matrix",),
         ),
         rollback=restore(target, packages, *names),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -8,7 +6,7 @@ from kdoctor.commands.search_path import restore_path, search_first
 from kdoctor.facts import Environment, Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import specifier
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._versions import parse_version
@@ -50,7 +48,7 @@ def libraries_searched(
             release = f"tensorflow[and-cuda]{fixed_in},=={minor(tensorflow.version or '')}.*"
             summary = "Install a release without the defect, or add the folders to LD_LIBRARY_PATH."
             command = install(target, packages, release)
-            remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
+            remedy = Remedy.reinstall(summary, command)
             rollback = restore(target, packages, tensorflow.distribution or "tensorflow")
         yield Finding(
             subject=f"TensorFlow {tensorflow.version}",
@@ -73,10 +71,9 @@ def libraries_searched(
 
 
 def _put_first(folders: Sequence[str]) -> Remedy:
-    return Remedy(
-        summary="Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts.",
-        action=Action.CONFIGURE,
-        commands=(search_first(folders),),
+    return Remedy.configure(
+        "Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts.",
+        search_first(folders),
     )
 
 

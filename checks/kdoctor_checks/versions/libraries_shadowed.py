@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Libraries, Library
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks.versions._libraries import cuda_libraries, version_of
 
@@ -37,10 +35,9 @@ def libraries_shadowed(libraries: Libraries, environment: Environment) -> Iterat
             observed=f"{version_of(item)} from {item.path} ({item.found_by}) shadows {wheel}",
             brief="another copy is loaded instead of the one of TensorFlow",
             expected="the copy installed with TensorFlow",
-            remedy=Remedy(
-                summary=f"Remove {some(folders)} from LD_LIBRARY_PATH in the shell or unit that starts the job.",
-                action=Action.CONFIGURE,
-                commands=(search_without(folders, environment),),
+            remedy=Remedy.configure(
+                f"Remove {some(folders)} from LD_LIBRARY_PATH in the shell or unit that starts the job.",
+                search_without(folders, environment),
             ),
             rollback=restore_path(environment),
         )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,7 +6,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 
 _VARIANTS = frozenset({
@@ -53,13 +51,10 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
         if len(names) > 1
         else f"{copies} copies are installed, and Python imports one of them",
         expected="one distribution",
-        remedy=Remedy(
-            summary="Uninstall all of them, then install the one that the job needs.",
-            action=Action.REINSTALL,
-            commands=(
-                _repeated(uninstall(target, packages, *names), copies),
-                install(target, packages, _wanted(kept, names, tensorflow, packages)),
-            ),
+        remedy=Remedy.reinstall(
+            "Uninstall all of them, then install the one that the job needs.",
+            _repeated(uninstall(target, packages, *names), copies),
+            install(target, packages, _wanted(kept, names, tensorflow, packages)),
         ),
         rollback=restore(target, packages, *names),
     )

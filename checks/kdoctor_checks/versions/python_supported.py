@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from packaging.version import Version
@@ -9,18 +7,7 @@ from kdoctor.commands.packages import create_environment, pip_command
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 
@@ -78,17 +65,14 @@ def _remedy(target: Target, packages: Packages, tensorflow: TensorFlowBuild, dem
     minors = [f"3.{number}" for number in _MINORS if all(meets(Version(f"3.{number}.99"), item) for item in accepted)]
     if not minors:
         summary = f"Choose a TensorFlow for the Python of the checklist: no Python meets {' and '.join(demanded)}."
-        return Remedy(summary=summary, action=Action.REINSTALL, look=("kdoctor matrix",))
+        return Remedy.reinstall(summary, look=("kdoctor matrix",))
     folder = f"{target.prefix}-py{minors[-1]}" if target.environment != "system" else f"venv-py{minors[-1]}"
     python = f"{folder}/bin/python"
     names = (tensorflow.distribution or "tensorflow", "keras")
     pins = [f"{name}=={version}" for name in names if (version := packages.version(name))]
-    return Remedy(
-        summary=f"Create an environment with Python {minors[-1]}, install the job's packages in it, and check it.",
-        action=Action.REINSTALL,
-        commands=(
-            create_environment("uv", minors[-1], folder),
-            *([pip_command("uv", python, "install", *pins)] if pins else []),
-            quoted("kdoctor", "check", "--python", python),
-        ),
+    return Remedy.reinstall(
+        f"Create an environment with Python {minors[-1]}, install the job's packages in it, and check it.",
+        create_environment("uv", minors[-1], folder),
+        *([pip_command("uv", python, "install", *pins)] if pins else []),
+        quoted("kdoctor", "check", "--python", python),
     )

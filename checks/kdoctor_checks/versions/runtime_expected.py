@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,18 +13,7 @@ from kdoctor.commands.system import previous_driver, upgrade_driver
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._expected import OR_AGREE, install_agreed, judge_version, other_value
 from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
@@ -118,10 +105,8 @@ def _sdk(
     if tensorflow.installed and tensorflow.cuda_build is None:
         reason = tensorflow.unreadable or "TensorFlow's files do not state what it was built with"
         return Unjudged(subject=subject, reason=reason)
-    remedy = Remedy(
-        summary=f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {OR_AGREE}",
-        action=Action.REINSTALL,
-        look=("kdoctor matrix",),
+    remedy = Remedy.reinstall(
+        f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {OR_AGREE}", look=("kdoctor matrix",)
     )
     rollback = restore(*tools, tensorflow.distribution or "tensorflow")
     if not tensorflow.cuda_build:
@@ -164,11 +149,10 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
     if found is None and gpus.state not in ("library-absent", "driver-not-loaded"):
         reason = gpus.error or gpus.errors.get("driver_version") or f"NVML: {gpus.state}"
         return Unjudged(subject=subject, reason=f"its version was not read ({reason})")
-    remedy = Remedy(
-        summary="Install the agreed driver version while no job is running and restart (for a container, on the host), "
+    remedy = Remedy.reboot(
+        "Install the agreed driver version while no job is running and restart (for a container, on the host), "
         f"{OR_AGREE}",
-        action=Action.REBOOT,
-        commands=upgrade_driver(named[0]) if (named := re.findall(r"(?:==|>=|~=)\s*(\d[\d.]*)", wanted)) else (),
+        *(upgrade_driver(named[0]) if (named := re.findall(r"(?:==|>=|~=)\s*(\d[\d.]*)", wanted)) else ()),
         look=("apt-cache policy 'nvidia-driver-*'",),
     )
     rollback = previous_driver(found) if found else Rollback.nothing("not needed (no driver was installed)")
@@ -196,9 +180,8 @@ def _library(
         remedy, rollback = install_agreed(*tools, wheel, re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted))
     else:
         rollback = READ_ONLY
-        remedy = Remedy(
-            summary=f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
-            action=Action.REINSTALL,
+        remedy = Remedy.reinstall(
+            f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
             look=(f"ldconfig -p | grep {quoted(f'lib{name}')}",),
         )
     if library is None or library.status == "missing":
@@ -241,10 +224,9 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
         observed=observed,
         brief=first_short(f"{host.image}, the checklist expects {wanted}", "not the image in the checklist"),
         expected=wanted,
-        remedy=Remedy(
-            summary=f"Start the job's container from the agreed image, {OR_AGREE}",
-            action=Action.CONFIGURE,
-            commands=(f"docker run --gpus all -e KDOCTOR_IMAGE={quoted(wanted)} {quoted(wanted)} '<command>'",),
+        remedy=Remedy.configure(
+            f"Start the job's container from the agreed image, {OR_AGREE}",
+            f"docker run --gpus all -e KDOCTOR_IMAGE={quoted(wanted)} {quoted(wanted)} '<command>'",
         ),
         rollback=NEW_CONTAINER,
     )

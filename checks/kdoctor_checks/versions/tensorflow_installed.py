@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
-from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._versions import parse_version
 
 
@@ -28,11 +26,10 @@ def tensorflow_installed(
             observed=f"not found by {target.executable} ({target.chosen_by})",
             brief="not installed in the examined environment",
             expected="TensorFlow 2",
-            remedy=Remedy(
-                summary=f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
+            remedy=Remedy.reinstall(
+                f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
                 "environment with --python.",
-                action=Action.REINSTALL,
-                commands=(_installation(packages, target, has_cuda=has_cuda),),
+                _installation(packages, target, has_cuda=has_cuda),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )

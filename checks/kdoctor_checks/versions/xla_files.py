@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks._builds import after_a_gpu, release_of
 from kdoctor_checks.versions._libraries import pinned
@@ -48,11 +46,10 @@ def xla_files(
             explained_by=explained_by,
             after=after_a_gpu(pci),
             expected=f"{file.name} on XLA's search path",
-            remedy=Remedy(
-                summary=f"Install {package}, set the folder of a CUDA toolkit (XLA_FLAGS=--xla_gpu_cuda_data_dir=...), "
+            remedy=Remedy.reinstall(
+                f"Install {package}, set the folder of a CUDA toolkit (XLA_FLAGS=--xla_gpu_cuda_data_dir=...), "
                 "or do not use jit_compile.",
-                action=Action.REINSTALL,
-                commands=(install(target, packages, pin or package),),
+                install(target, packages, pin or package),
             ),
             rollback=restore(target, packages, package),
         )

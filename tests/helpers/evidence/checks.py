@@ -1,7 +1,5 @@
 """The checks that judge facts, and machines on which they pass."""
 
-from __future__ import annotations
-
 import functools
 
 from helpers.checks import ALL

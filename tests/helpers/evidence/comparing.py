@@ -1,7 +1,5 @@
 """No status gets better by losing information, and no subject is lost in silence."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 

@@ -1,24 +1,11 @@
 """The machines from which facts are taken."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from helpers import machines
 from helpers.evidence.comparing import Table
 from helpers.extensions import facts_of_extensions
-from helpers.facts import (
-    cpu_host,
-    geforces,
-    gpu,
-    gpus,
-    h100_node,
-    host,
-    kernel,
-    lost_gpu,
-    pci,
-    v100_workstation,
-)
+from helpers.facts import cpu_host, geforces, gpu, gpus, h100_node, host, kernel, lost_gpu, pci, v100_workstation
 from helpers.facts.base import GIB
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption

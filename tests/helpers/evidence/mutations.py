@@ -1,7 +1,5 @@
 """Every way to take one fact away, or to replace it by a value that cannot be."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """Units and paths that the builders share."""
 
-from __future__ import annotations
-
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 DRIVER = "580.105.08"
 PYTHON = "/opt/job/bin/python"

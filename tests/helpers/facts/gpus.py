@@ -1,7 +1,5 @@
 """Builders of the group ``gpus``: GPUs as reported by NVML (H100 SXM5, GeForce RTX 4090, V100), and their driver."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any

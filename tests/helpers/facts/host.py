@@ -1,7 +1,5 @@
 """Builder of the group ``host``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.base import GIB

@@ -1,7 +1,5 @@
 """Builders of the kernel's facts: its nvidia module, its settings and its log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.base import DRIVER

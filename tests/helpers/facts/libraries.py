@@ -3,8 +3,6 @@
 That release does not search nvidia/cusolver/lib. The healthy job therefore has the folder on LD_LIBRARY_PATH.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.base import DRIVER, SITE

@@ -1,7 +1,5 @@
 """Facts of whole machines."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from helpers.extensions import facts_of_extensions

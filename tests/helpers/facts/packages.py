@@ -1,7 +1,5 @@
 """Builders of the job's Python environment: interpreter, packages, TensorFlow, Keras, variables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.base import PYTHON, SITE

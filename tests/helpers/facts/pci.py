@@ -1,7 +1,5 @@
 """Builders of the group ``pci``: GPUs and the ports above them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.gpus import bus_id, near

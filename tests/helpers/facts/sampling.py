@@ -1,7 +1,5 @@
 """Builders of GPU samples taken during the training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts.base import MIB

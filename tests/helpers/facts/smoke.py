@@ -1,7 +1,5 @@
 """Builders of passing smoke trainings."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The machines by name, with their facts from the real probes or their folders for a real command line."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import os

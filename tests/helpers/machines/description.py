@@ -1,7 +1,5 @@
 """The parts of a machine description: the answers of NVML, and the matching trees."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass

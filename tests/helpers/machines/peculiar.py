@@ -1,7 +1,5 @@
 """Machines with an unusual property."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from helpers import nvml_library as nvml

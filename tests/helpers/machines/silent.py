@@ -1,7 +1,5 @@
 """Machines with a driver that does not answer some or all calls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from helpers import nvml_library as nvml

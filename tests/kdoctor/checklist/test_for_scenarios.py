@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.catalog.load import Catalog, load_catalog

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from helpers.catalogs import gpu_check, host_check, small_catalog

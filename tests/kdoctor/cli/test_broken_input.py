@@ -1,7 +1,5 @@
 """Files that are not what an option expects: one short error, and never a wait for a pipe."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

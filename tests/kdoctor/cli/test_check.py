@@ -1,7 +1,5 @@
 """``kdoctor check`` in broken environments, with wrong options, and interrupted."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

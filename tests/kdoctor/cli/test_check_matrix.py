@@ -1,7 +1,5 @@
 """``kdoctor check`` with a custom version matrix."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Completion as a shell asks for it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

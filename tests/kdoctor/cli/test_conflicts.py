@@ -1,7 +1,5 @@
 """Options that contradict each other, or would have no effect, are usage errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.command import kdoctor

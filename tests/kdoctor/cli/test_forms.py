@@ -1,7 +1,5 @@
 """Formats for mail, monitoring and logs, as cron and a monitoring system receive them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The complete flow with the TensorFlow of this environment: read, train, judge, report, record, judge again."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``kdoctor history`` after real runs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``--help`` imports no command, and every command describes itself."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

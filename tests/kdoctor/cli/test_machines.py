@@ -1,7 +1,5 @@
 """The command line on described machines: the real NVML binding, and trees of /sys, /proc and /dev."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``kdoctor matrix`` on the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import io

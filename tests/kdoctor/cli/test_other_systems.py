@@ -3,8 +3,6 @@
 .github/workflows/systems.yml runs the real ones.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

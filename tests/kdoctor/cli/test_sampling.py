@@ -1,7 +1,5 @@
 """GPU sampling on a described machine, and its end."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

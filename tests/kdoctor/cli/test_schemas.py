@@ -1,7 +1,5 @@
 """JSON output has exactly the keys that ``kdoctor schema`` describes."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``kdoctor smoke`` on the command line."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

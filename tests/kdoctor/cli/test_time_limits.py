@@ -1,7 +1,5 @@
 """Time limits that no timer of the system takes are refused before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.cli import main

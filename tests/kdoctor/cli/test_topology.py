@@ -1,7 +1,5 @@
 """``kdoctor topology`` on described machines and on a snapshot."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,16 +1,14 @@
 """No fix changes kdoctor's own environment, unless the user named it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from helpers.catalogs import described
 from helpers.facts import package, packages
 from helpers.facts import target as target_facts
 from helpers.locks import lock, node_facts
-from kdoctor.check import check
 from kdoctor.commands.packages import (
     conda_command,
     create_environment,
@@ -23,7 +21,7 @@ from kdoctor.commands.packages import (
 from kdoctor.commands.stand_in import CHECK_ANOTHER, changes_packages
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Status
+from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Status
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.testing import compute_check
@@ -93,21 +91,15 @@ def test_other_package_follows_from_the_missing_tensorflow() -> None:
     assert finding.explained_by == ("versions.tensorflow-installed",)
 
 
-@check("host.example", severity=Severity.ERROR)
+@described("host.example")
 def _plugin(installed: Packages, target: Target) -> Iterator[Outcome]:
-    """An example.
-
-    Why: an example.
-    Remedy: an example.
-    Source: https://example.org
-    """
     yield Evidence(subject="one", observed="well")
     for commands in (("sudo reboot",), ("sudo reboot", uninstall(target, installed, "numpy"))):
         yield Finding(
             subject="two",
             observed="bad",
             expected="good",
-            remedy=Remedy(summary="Do it.", action=Action.REBOOT, commands=commands),
+            remedy=Remedy.reboot("Do it.", *commands),
             rollback=Rollback.nothing("not needed"),
         )
 

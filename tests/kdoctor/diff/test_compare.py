@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import Specifier
 
-from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
+from helpers.catalogs import described, gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
 from kdoctor.catalog.load import Catalog
-from kdoctor.check import Check, check
+from kdoctor.check import Check
 from kdoctor.checklist.text import scalar
 from kdoctor.diff.compare import (
     LOCK_CHANGED_ALONE,
@@ -32,7 +30,7 @@ from kdoctor.diff.sources import Side, from_files
 from kdoctor.facts import Host
 from kdoctor.lock.document import Accepted, Lock, text_of
 from kdoctor.lock.store import write_lock
-from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.model import Evidence, Outcome
 
 
 def limits_check() -> Check:
@@ -47,16 +45,10 @@ def limits_check() -> Check:
         farthest: str = "NODE",
         idle_from: int = 8,
     ) -> Iterator[Outcome]:
-        """Limits are kept.
-
-        Why: they must be.
-        Remedy: fix it.
-        Source: this test.
-        """
         limits = (max_used_mib, least_share, loss_tolerance, allow_processes, refusals, farthest, idle_from)
         yield Evidence(subject=host.os, observed=str(limits))
 
-    return check("host.limits", severity=Severity.ERROR)(function)
+    return described("host.limits")(function)
 
 
 CATALOG = small_catalog(

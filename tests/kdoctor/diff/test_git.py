@@ -1,7 +1,5 @@
 """With a real git: a revision as the base, the external diff, and textconv."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The external diff driver, called as git calls it, in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

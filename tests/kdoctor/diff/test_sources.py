@@ -1,7 +1,5 @@
 """With a real git, in this process."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

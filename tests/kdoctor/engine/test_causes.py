@@ -1,17 +1,15 @@
-from __future__ import annotations
-
 import pytest
 
 from helpers.reports import failure, finding, result
 from kdoctor.engine.causes import about_one_gpu, describe_problem, find_causes
 from kdoctor.engine.report import Cause, JudgedFinding, Result
-from kdoctor.model import Action, Finding, Remedy, Severity, Status, Unjudged
+from kdoctor.model import Finding, Remedy, Severity, Status, Unjudged
 
 GPU_2, GPU_5 = "GPU 2 (0000:4c:00.0)", "GPU 5 (0000:9b:00.0)"
 
 
 def remedy(*commands: str, summary: str = "Fix it.") -> Remedy:
-    return Remedy(summary=summary, commands=commands, action=Action.CONFIGURE)
+    return Remedy.configure(summary, *commands)
 
 
 def about(subject: str, command: str = "fix it", **changes: object) -> Finding:

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.report import Drift, DriftChange, FixStep, Result
-from kdoctor.model import Action, Remedy, Severity
+from kdoctor.model import Remedy, Severity
 
 AGAIN = "kdoctor check"
 DRIFT = Drift(
@@ -18,7 +16,7 @@ DRIFT = Drift(
 
 
 def remedy(*commands: str, look: tuple[str, ...] = ()) -> Remedy:
-    return Remedy(summary="Fix it.", commands=commands, look=look, action=Action.CONFIGURE)
+    return Remedy.configure("Fix it.", *commands, look=look)
 
 
 def lost(*indices: int, check: str = "gpu.responding") -> Result:

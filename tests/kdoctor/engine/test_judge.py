@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -9,17 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.catalogs import host_check, smoke_check
+from helpers.catalogs import described, host_check, smoke_check
 from helpers.facts import environment, gpu, gpus, host, lost_gpu, smoke_run
 from helpers.judging import TODAY
-from kdoctor.check import Check, check
+from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
 from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
-    Action,
     Assumptions,
     Evidence,
     Finding,
@@ -44,20 +41,14 @@ def bad(subject: str = "it") -> Finding:
         subject=subject,
         observed="bad",
         expected="good",
-        remedy=Remedy(summary="Fix it.", action=Action.CONFIGURE),
+        remedy=Remedy.configure("Fix it."),
         rollback=Rollback.nothing("nothing changes"),
     )
 
 
 def yielding(*outcomes: Outcome, check_id: str = "host.it", requires: Sequence[str] = (), gpus: bool = False) -> Check:
-    @check(check_id, severity=Severity.ERROR, requires=requires, needs_gpus=gpus)
+    @described(check_id, requires=requires, needs_gpus=gpus)
     def function(host: Host) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield from outcomes
 
     return function
@@ -120,14 +111,8 @@ def test_unavailable_group_gives_reason() -> None:
 
 
 def test_tolerant_check_receives_unavailable_group() -> None:
-    @check("gpu.it", severity=Severity.ERROR)
+    @described("gpu.it")
     def copes(host: Host | Unavailable) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield Evidence(subject="it", observed="available" if isinstance(host, Host) else host.unavailable)
 
     assert compute_check(copes, missing={Host: "no sysfs"}).evidence[0].observed == "no sysfs"
@@ -135,14 +120,8 @@ def test_tolerant_check_receives_unavailable_group() -> None:
 
 
 def test_check_receives_assumptions_and_parameters() -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def wants(assumptions: Assumptions, *, least: int = 1) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield Evidence(subject="it", observed=f"{assumptions.python} {least}")
 
     assert compute_check(wants).evidence[0].observed == "None 1"
@@ -153,14 +132,8 @@ def test_check_receives_assumptions_and_parameters() -> None:
 def test_gap_of_an_old_matrix_states_its_age(days: int, *, is_old: bool) -> None:
     matrix = load_matrix(environ={})
 
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def it(host: Host, matrix: VersionMatrix) -> Iterator[Outcome]:
-        """It is known.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield BLIND
 
     rules = Rules(today=date.fromisoformat(matrix.updated) + timedelta(days=days), matrix=matrix)
@@ -179,14 +152,8 @@ def forget_to_return() -> Iterator[Outcome]:
 
 @pytest.mark.parametrize(("defect", "named"), [(crash, "ValueError: no such thing"), (forget_to_return, "None")])
 def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iterator[Outcome]], named: str) -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def it(host: Host, *, first: bool = False) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield bad() if first else GOOD
         yield from defect()
 
@@ -198,14 +165,8 @@ def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iter
 
 
 def test_check_without_generator_is_unknown() -> None:
-    @check("host.it", severity=Severity.ERROR)
+    @described("host.it")
     def forgets(host: Host) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         return None  # type: ignore[return-value] # the defect under test
 
     assert compute_check(forgets, host()).status is Status.UNKNOWN
@@ -214,14 +175,8 @@ def test_check_without_generator_is_unknown() -> None:
 # --- smoke runs --------------------------------------------------------------------------------------------------
 
 
-@check("smoke.it", severity=Severity.ERROR, scenario="smoke.baseline")
+@described("smoke.it", scenario="smoke.baseline")
 def trained(run: SmokeRun) -> Iterator[Outcome]:
-    """It trains.
-
-    Why: it must.
-    Remedy: fix it.
-    Source: https://example.org
-    """
     yield Evidence(subject=run.scenario, observed="trained")
 
 
@@ -458,14 +413,8 @@ class Room(FactGroup):
     unrecorded: ClassVar[str] = "the recording does not say where the machine is"
 
 
-@check("room.it", severity=Severity.WARNING)
+@described("room.it", severity=Severity.WARNING)
 def of_room(room: Room) -> Iterator[Outcome]:
-    """The room exists.
-
-    Why: for this test.
-    Remedy: none.
-    Source: https://example.org
-    """
     yield Evidence(subject="room", observed=room.group)
 
 
@@ -542,14 +491,8 @@ def test_missing_facts_are_explained_by_what_the_check_names() -> None:
 
 
 def test_check_of_releases_is_unknown_without_a_matrix() -> None:
-    @check("versions.it", severity=Severity.ERROR)
+    @described("versions.it")
     def function(matrix: VersionMatrix) -> Iterator[Outcome]:
-        """It is good.
-
-        Why: it must be.
-        Remedy: fix it.
-        Source: https://example.org
-        """
         yield GOOD
 
     plan = [PlannedCheck(check=function, severity=Severity.ERROR)]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.catalogs import small_catalog
 from kdoctor.engine.listing import make_listing
 

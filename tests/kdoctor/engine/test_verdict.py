@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -10,9 +8,9 @@ from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Waiver
 from kdoctor.engine.verdict import ALL_PASSED, conclude, exit_code_for
-from kdoctor.model import Action, Remedy, Severity, Status
+from kdoctor.model import Remedy, Severity, Status
 
-OTHER = Remedy(summary="Free some memory.", action=Action.CONFIGURE)
+OTHER = Remedy.configure("Free some memory.")
 
 
 def result(status: Status, severity: Severity = Severity.ERROR, **changes: object) -> Result:

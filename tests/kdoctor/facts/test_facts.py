@@ -1,7 +1,5 @@
 """What all groups of facts have in common."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import pkgutil

@@ -3,8 +3,6 @@
 The messages are those of TensorFlow's, Keras's, NCCL's and the driver's own sources and logs (see the list's sources).
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

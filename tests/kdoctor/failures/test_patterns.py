@@ -1,7 +1,5 @@
 """Patterns are found by a literal text and take linear time, however a line is made."""
 
-from __future__ import annotations
-
 import re
 import time
 

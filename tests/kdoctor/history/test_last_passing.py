@@ -1,7 +1,5 @@
 """Locks of passing runs in the history."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Short names of the environments of several runs."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The history of several runs as text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

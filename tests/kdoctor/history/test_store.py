@@ -1,7 +1,5 @@
 """The database with concurrent runs, killed processes, full disks, other files, and older and newer versions."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Compatibility of TensorFlow releases with machines, for cases with a measured or documented answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.matrix.compatibility import best, compatible, needed_driver

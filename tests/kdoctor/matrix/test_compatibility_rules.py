@@ -1,7 +1,5 @@
 """Each rule of compatibility, by a matrix of a few rows and the values next to its limits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The printed LD_LIBRARY_PATH makes the loading code of the installed TensorFlow find the libraries of [and-cuda]."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Names of GPUs: from drivers, from users, and ambiguous ones."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Names of GPUs in a matrix of a few models: parts of names, several models, and suggestions."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.matrices import SOURCE, small_matrix

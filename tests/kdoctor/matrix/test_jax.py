@@ -1,7 +1,5 @@
 """Releases of JAX with their CUDA plugins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

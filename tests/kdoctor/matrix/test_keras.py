@@ -1,7 +1,5 @@
 """What the measured releases of Keras say about a release and a feature."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

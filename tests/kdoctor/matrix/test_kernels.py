@@ -1,7 +1,5 @@
 """Which GPUs run machine code and PTX. Source: the CUDA C++ Programming Guide, sections on compatibility."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.matrix.kernels import Kernels, weakest

@@ -1,7 +1,5 @@
 """Known-bad combinations: which releases may lead to them, which must, and the pins that prevent them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

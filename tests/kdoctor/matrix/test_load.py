@@ -1,7 +1,5 @@
 """Matrix files of users: what they add and replace, and the problems of invalid ones with line and column."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How rows of a user's file are merged with others, and which contradictions are reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

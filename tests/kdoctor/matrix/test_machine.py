@@ -1,7 +1,5 @@
 """The machine that ``kdoctor matrix`` judges, from options and from the files of a machine."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """What follows from the rows of a version matrix."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

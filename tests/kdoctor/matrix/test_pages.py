@@ -1,7 +1,5 @@
 """The answer in each format: every value under its label, from a matrix that can be worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

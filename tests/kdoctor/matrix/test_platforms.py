@@ -1,7 +1,5 @@
 """Platforms other than Linux on x86-64, libraries of the system, and ways to run a newer release."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.matrix.compatibility import best, compatible

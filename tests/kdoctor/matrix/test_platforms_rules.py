@@ -1,7 +1,5 @@
 """Rules about platforms, Arm machines and the libraries of the system, by a matrix of a few rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

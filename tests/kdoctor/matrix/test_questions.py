@@ -1,7 +1,5 @@
 """Questions that people ask, answered from primary sources in ``tests/matrix/questions.yaml``."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The requirements of a release, and parsing of release names."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.matrix.load import load_matrix

@@ -1,7 +1,5 @@
 """Each short answer fits on one screen, and names what it leaves out."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of the answer on a terminal, from a matrix of a few rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What distributed Keras does, as text."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.matrices import SOURCE, release, small_matrix

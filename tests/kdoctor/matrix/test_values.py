@@ -1,7 +1,5 @@
 """Versions and other values of a version matrix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The outcome and the commands of a verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.matrices import A100, release

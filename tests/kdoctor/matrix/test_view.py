@@ -1,7 +1,5 @@
 """What the answer shows in any format, from a matrix that can be worked out by hand."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

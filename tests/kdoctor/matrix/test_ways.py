@@ -1,7 +1,5 @@
 """Ways to run a release that an old driver keeps from running, on a matrix that can be worked out by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

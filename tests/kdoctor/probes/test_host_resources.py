@@ -1,7 +1,5 @@
 """NUMA, control groups, swap, governors and disks."""
 
-from __future__ import annotations
-
 import tarfile
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The interpreter probe in real environments without pip and TensorFlow. The tests write the packages."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

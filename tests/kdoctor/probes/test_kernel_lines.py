@@ -1,7 +1,5 @@
 """Every way to write a line of the kernel log gives the same message."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The libraries probe with a real interpreter, real shared libraries and fake TensorFlow files."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

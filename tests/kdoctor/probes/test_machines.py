@@ -1,7 +1,5 @@
 """The real command line on whole machines: KDOCTOR_ROOT, the fake NVML and the real binding."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

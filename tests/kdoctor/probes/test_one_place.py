@@ -1,7 +1,5 @@
 """Only one module starts processes, so that one call can end all of them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

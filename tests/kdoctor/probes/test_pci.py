@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from helpers.machine import add_pci_device, context

@@ -1,7 +1,5 @@
 """The path of each GPU to its root port, and the facts of its ports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

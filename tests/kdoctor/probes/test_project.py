@@ -1,7 +1,5 @@
 """Finding the environment of a project."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

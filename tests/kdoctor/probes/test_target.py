@@ -1,7 +1,5 @@
 """Choosing the interpreter."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,16 +1,14 @@
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 from helpers.reports import complete, cpu_report, failure, finding, passing_report
 from kdoctor.engine.report import Report
-from kdoctor.model import Action, Remedy, Severity
+from kdoctor.model import Remedy, Severity
 from kdoctor.report.formats import render
 
 
 def fails(*commands: str, look: tuple[str, ...] = (), check: str = "host.disk") -> Report:
-    remedy = Remedy(summary="Fix it.", commands=commands, look=look, action=Action.CONFIGURE)
+    remedy = Remedy.configure("Fix it.", *commands, look=look)
     return complete(cpu_report(), results=(failure(check, finding("disk", remedy=remedy)),))
 
 
@@ -75,7 +73,7 @@ def test_commands_that_only_read_are_comments(tmp_path: Path) -> None:
 
 def test_hostile_texts_run_nothing(tmp_path: Path) -> None:
     text = "x\ntouch hacked\n$(touch hacked) `touch hacked` '; touch hacked; '"
-    remedy = Remedy(summary=text, commands=("true",), look=(text,), action=Action.CONFIGURE)
+    remedy = Remedy.configure(text, "true", look=(text,))
     report = complete(cpu_report(), results=(failure("host.disk", finding(text, observed=text, remedy=remedy)),))
     assert run(report, tmp_path, "--yes").returncode == 0
     assert not (tmp_path / "hacked").exists()

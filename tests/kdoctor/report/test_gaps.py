@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.reports import cpu_report, result
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Host, KernelLog, Packages, TensorFlowBuild, not_collected

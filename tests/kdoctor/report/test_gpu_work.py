@@ -1,7 +1,5 @@
 """Samples of the GPUs during the trainings, in each format that shows them."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The HTML report: its content, its independence from the network and other files, and its display in a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -15,7 +13,7 @@ import pytest
 from helpers.browser import CHROMIUM, Tab, browser
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import GpuLinkNote, GpuNote, Report
-from kdoctor.model import Action, Remedy, Severity
+from kdoctor.model import Remedy, Severity
 from kdoctor.report.formats import render
 
 VOID = {"meta"}
@@ -93,7 +91,7 @@ def test_only_verdict_causes_changes_and_drawing_are_unfolded() -> None:
 
 
 def test_notes_are_folded_and_the_command_to_check_again_is_not() -> None:
-    raised = Remedy(summary="Raise the limit:", action=Action.CONFIGURE, commands=("ulimit -l unlimited",))
+    raised = Remedy.configure("Raise the limit:", "ulimit -l unlimited")
     note = failure("host.memlock", finding("ulimit -l", remedy=raised), severity=Severity.INFO)
     report = gpu_report(results=(failure("gpu.free"), note), command="kdoctor check -q")
     found = page(report)

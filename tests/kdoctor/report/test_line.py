@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.reports import cpu_report, gpu_report, with_text
 from kdoctor.report.formats import render
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, complete, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import Report
-from kdoctor.model import Action, Remedy
+from kdoctor.model import Remedy
 from kdoctor.report.formats import render
 from kdoctor.text.markdown import escape
 
@@ -77,7 +75,7 @@ def test_commands_are_fenced_unchanged() -> None:
 
 def test_command_with_backticks_and_lines_stays_whole() -> None:
     command = "cat <<'E'\n```\n\n  x\nE\necho `date` ````"
-    remedy = Remedy(summary="Do it.", action=Action.CONFIGURE, commands=(command,))
+    remedy = Remedy.configure("Do it.", command)
     report = complete(gpu_report(), results=(failure("gpu.free", finding(remedy=remedy)),), decisions=(), drift=None)
     assert fences(report) == [command + "\n"]
 

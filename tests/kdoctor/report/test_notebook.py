@@ -1,7 +1,5 @@
 """What a preflight shows in a notebook."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 import pytest

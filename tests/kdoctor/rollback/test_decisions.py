@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -10,7 +8,7 @@ from helpers.facts import gpus, kernel, package
 from helpers.reports import failure, finding, waiver
 from helpers.rollbacks import planned, with_packages
 from kdoctor.engine.report import DecidedStep, Decision, JudgedFinding, Result
-from kdoctor.model import Action, Finding, Remedy
+from kdoctor.model import Finding, Remedy
 from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.document import RollbackPlan
 
@@ -18,7 +16,7 @@ Wanted = Literal["roll back at once", "fix forward", "investigate"]
 
 
 def about(subject: str, command: str = "sudo reboot") -> Finding:
-    remedy = Remedy(summary=f"Run {command}:", action=Action.REBOOT, commands=(command,))
+    remedy = Remedy.reboot(f"Run {command}:", command)
     return finding(subject, remedy=remedy)
 
 

@@ -3,8 +3,6 @@
 It installs packages from the index into temporary environments: ``make test-drill``.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One function builds every report."""
 
-from __future__ import annotations
-
 import ast
 import datetime as dt
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import signal
 
 from kdoctor.run.interrupts import delayed_interrupt

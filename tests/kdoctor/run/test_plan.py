@@ -1,43 +1,29 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.catalogs import scenario
+from helpers.catalogs import described, scenario
 from helpers.judging import TODAY
-from kdoctor.check import Check, check
+from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules
 from kdoctor.facts import Environment, FactGroup, Gpus, Host
 from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
+from kdoctor.model import Assumptions, GpuAssumption, Outcome
 from kdoctor.run.plan import RunOptions, with_matrix
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor.testing import healthy
 
 
-@check("versions.informed", severity=Severity.ERROR, needs_gpus=True)
+@described("versions.informed", needs_gpus=True)
 def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
-    """The matrix is available.
-
-    Why: for this test.
-    Remedy: none.
-    Source: https://example.org
-    """
     yield from ()
 
 
-@check("host.plain", severity=Severity.ERROR)
+@described("host.plain")
 def plain(host: Host) -> Iterator[Outcome]:
-    """The host is plain.
-
-    Why: for this test.
-    Remedy: none.
-    Source: https://example.org
-    """
     yield from ()
 
 

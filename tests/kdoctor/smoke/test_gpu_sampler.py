@@ -1,7 +1,5 @@
 """Sampling of GPUs during scenarios that need none, with a fake NVML library."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

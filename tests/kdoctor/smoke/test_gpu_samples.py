@@ -1,7 +1,5 @@
 """Summaries of samples are correct, and their size does not depend on the number of samples."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Scenarios without TensorFlow: every outcome of a case is recorded, and no process is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Cases with several processes, without TensorFlow: the end of each is recorded, and no process is left."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import textwrap

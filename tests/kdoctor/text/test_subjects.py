@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.text.subjects import gpu_index, name_subjects

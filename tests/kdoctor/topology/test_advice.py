@@ -1,7 +1,5 @@
 """Advice on communication: NVLink, PCIe, and the limits of NCCL."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The choice of GPUs, compared with every possible set and on machines with an obvious answer."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

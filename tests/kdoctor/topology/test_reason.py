@@ -1,7 +1,5 @@
 """The reason for a choice: no claim about pairs that are unknown."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """libyaml and PyYAML read the same values at the same places, with the same errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Prints how many machines were tried."""
 
-from __future__ import annotations
-
 import pytest
 
 

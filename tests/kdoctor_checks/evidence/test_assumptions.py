@@ -1,7 +1,5 @@
 """Every assumption that does not hold fails."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,30 +1,14 @@
 """No check passes if a field of a GPU that it needs was not read."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from helpers.evidence.checks import CHECKS, healthy_status, judged
-from helpers.facts import (
-    H100_LACKS,
-    NOT_SUPPORTED,
-    geforces,
-    gpu,
-    gpus,
-    kernel,
-    lost_gpu,
-    pci,
-    v100_workstation,
-)
+from helpers.facts import H100_LACKS, NOT_SUPPORTED, geforces, gpu, gpus, kernel, lost_gpu, pci, v100_workstation
 from kdoctor.check import Check
-from kdoctor.facts import (
-    FactGroup,
-    Gpu,
-    Gpus,
-)
+from kdoctor.facts import FactGroup, Gpu, Gpus
 from kdoctor.model import Status
 from kdoctor_checks.gpu.readings import readings
 

@@ -1,18 +1,12 @@
 """No check passes if a group of facts that it needs is unavailable."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.checks import ALL
 from helpers.evidence.checks import CHECKS, HOST_LOG_CHECKS, LOG_CHECKS, healthy_status, judged
 from helpers.evidence.machines import MACHINE, STATED
 from kdoctor.check import Check
-from kdoctor.facts import (
-    FactGroup,
-    SmokeRun,
-    SmokeRuns,
-)
+from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check

@@ -1,7 +1,5 @@
 """No status gets better by losing information, and no subject is lost in silence."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable, Collection

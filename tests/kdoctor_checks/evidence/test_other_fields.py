@@ -1,26 +1,13 @@
 """No check passes if a field of another group that it needs was not read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from helpers.evidence.checks import CHECKS, judged
-from helpers.facts import (
-    gpus,
-    h100_node,
-    pci,
-)
-from kdoctor.facts import (
-    FactGroup,
-    Gpus,
-    Host,
-    Kernel,
-    KernelDriver,
-    PciDevices,
-)
+from helpers.facts import gpus, h100_node, pci
+from kdoctor.facts import FactGroup, Gpus, Host, Kernel, KernelDriver, PciDevices
 from kdoctor.model import Status
 
 GROUP_FIELDS: dict[tuple[type[FactGroup], str], set[str]] = {

@@ -1,25 +1,14 @@
 """A pass is about a subject that exists on this machine."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
 from helpers.evidence.checks import CHECKS, LOG_CHECKS
 from helpers.evidence.machines import MACHINE, STATED
-from helpers.facts import (
-    cpu_host,
-    gpu,
-    gpus,
-    h100_node,
-    kernel,
-    pci,
-)
+from helpers.facts import cpu_host, gpu, gpus, h100_node, kernel, pci
 from kdoctor.check import Check
-from kdoctor.facts import (
-    FactGroup,
-)
+from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 

@@ -1,7 +1,5 @@
 """No check of a training passes if its number of replicas, or whether they agree, is not known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

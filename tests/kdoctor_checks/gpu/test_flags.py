@@ -1,7 +1,5 @@
 """The checks that ask each GPU one question: a row for each state of a GPU, and what every check of them says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.checks import BUILT_IN
-from helpers.facts import NOT_SUPPORTED, bus_id, geforce, geforces, gpu, gpus, lost_gpu, v100
+from helpers.facts import NOT_SUPPORTED, bus_id, geforce, geforces, gpu, gpus, v100
 from helpers.saying import said
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu
@@ -305,22 +303,6 @@ def test_healthy_gpus_pass(name: str) -> None:
 def test_only_gpu_is_fixed_without_its_address(name: str) -> None:
     found = judged(name, QUESTIONS[name].bad[0][0]).findings[0].finding
     assert (*found.remedy.commands, *found.remedy.look)[0] == QUESTIONS[name].fix
-
-
-@by_question
-def test_lost_gpu_is_unknown_and_the_other_is_judged(name: str) -> None:
-    result = compute_check(BUILT_IN[name], gpus(2, QUESTIONS[name].build(0), lost_gpu(1)))
-    assert result.status is Status.UNKNOWN
-    assert [item.subject[:5] for item in result.evidence] == ["GPU 0"]
-    assert [item.explained_by for item in result.unjudged] == [("gpu.responding",)]
-
-
-@by_question
-@pytest.mark.parametrize("error", ["NVML_ERROR_UNKNOWN", NOT_SUPPORTED, TOO_OLD])
-def test_unread_gpu_is_unknown(name: str, error: str) -> None:
-    for missing in QUESTIONS[name].fields:
-        result = judged(name, {}, {}, {missing: None, "errors": {missing: error}})
-        assert (result.status, [item.subject[:5] for item in result.unjudged]) == (Status.UNKNOWN, ["GPU 2"])
 
 
 @by_question

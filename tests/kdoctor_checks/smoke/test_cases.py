@@ -1,7 +1,5 @@
 """How the end of a case is described: its error, hang or crash, with the line that tells most."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every known defect of Keras is found by its check, with its remedy, and nothing else is blamed on it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

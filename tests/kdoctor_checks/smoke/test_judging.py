@@ -1,7 +1,5 @@
 """What the checks of trainings share: who is judged, how trainings are compared, and what is said about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The limits of what the checks of trainings share, at the limit and just beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from helpers.facts import packages, smoke_case, smoke_run, target
 from helpers.saying import said
 from kdoctor.engine.report import Result
-from kdoctor.facts import SmokeCase, SmokeWorker, Weights
+from kdoctor.facts import SmokeCase, SmokeWorker
 from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_backends.checks.smoke.torch_fit import torch_fit
@@ -22,12 +20,6 @@ from kdoctor_checks.smoke._random_layers import judge_masks
 from kdoctor_checks.smoke._values import count_predictions, judge_reported
 from kdoctor_checks.smoke._workers import judge_workers
 from kdoctor_checks.smoke.evaluate import evaluate
-from kdoctor_checks.smoke.lost_worker import lost_worker
-from kdoctor_checks.smoke.no_such_device import no_such_device
-from kdoctor_checks.smoke.parameter_server import parameter_server
-from kdoctor_checks.smoke.persistence import persistence
-from kdoctor_checks.smoke.starved_replica import starved_replica
-from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 
 HALF = 0.5
 """A tolerance of which sums and products are exact."""
@@ -232,98 +224,6 @@ def judged(check: Any, scenario: str, *cases: SmokeCase, **parameters: Any) -> R
     return compute_check(check, smoke_run(scenario, 2, *cases), **parameters)
 
 
-def resumed(after: float, deviation: float) -> Result:
-    equal = {"equal on 2 replicas": 6.0, "variables": 6.0}
-    case = smoke_case(
-        "backup-and-restore", 2, measures={"epochs": 4.0, "epochs_after": after}, weight_deviation=deviation
-    )
-    cases = (smoke_case("model-file", 2, measures=equal), smoke_case("weights-file", 2, measures=equal), case)
-    return judged(persistence, "smoke.persistence", *cases, tolerance=HALF)
-
-
-@pytest.mark.parametrize(
-    ("after", "deviation", "stated"),
-    [
-        (2.0, HALF, "resumed with 2 of 4 epochs left; weights within 0.5"),
-        (2.0, 0.51, "weights differ by up to 0.51 from those of an uninterrupted training"),
-        (3.0, 0.0, "resumed with 3 of 4 epochs left; weights within 0"),
-        (4.0, 0.0, "4 of 4 epochs were trained after the interruption: it started over"),
-    ],
-)
-def test_resumed_training_is_stated(after: float, deviation: float, stated: str) -> None:
-    assert stated in said(resumed(after, deviation)).values()
-
-
-@pytest.mark.parametrize(("deviation", "status"), [(HALF, Status.PASS), (0.51, Status.FAIL)])
-def test_weights_of_full_batches_may_differ_by_the_tolerance(deviation: float, status: Status) -> None:
-    cases = smoke_case("fed-tail", 2), smoke_case("guarded", 2, weight_deviation=deviation)
-    assert judged(uneven_final_batch, "smoke.uneven-final-batch", *cases, tolerance=HALF).status is status
-
-
-def lost(first: SmokeWorker, **measures: float | None) -> str:
-    others = SmokeWorker(name="worker 1", outcome="died", signal="SIGKILL")
-    cases = [smoke_case(name, 2, workers=(first, others), measures=measures) for name in ("dies", "never-comes")]
-    return next(iter(said(judged(lost_worker, "smoke.lost-worker", *cases)).values()))
-
-
-def worker(outcome: Any, **facts: Any) -> SmokeWorker:
-    return SmokeWorker(name="worker 0", outcome=outcome, phase="train", **facts)
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (
-            lambda: lost(worker("raised", error_type="X"), patience_s=25.0, others_s=9.6),
-            "worker 0 ended with X after 10 s",
-        ),
-        (
-            lambda: lost(worker("died", signal="SIGABRT"), patience_s=25.0, others_s=3.0),
-            "worker 0 ended with SIGABRT after 3 s",
-        ),
-        (lambda: lost(worker("died"), patience_s=25.0, others_s=3.0), "worker 0 ended with an exit after 3 s"),
-        (lambda: lost(worker("trained"), patience_s=25.0, others_s=3.0), "worker 0 continued training alone"),
-        (lambda: lost(worker("raised"), others_s=3.0), "the workers were not watched"),
-    ],
-)
-def test_end_of_the_other_workers_is_stated(make: Callable[[], str], expected: str) -> None:
-    assert make() == expected
-
-
-def test_patience_with_the_other_workers_is_stated() -> None:
-    assert lost(worker("timed-out"), patience_s=25.0).endswith("without an error; kdoctor ended it after 25 s")
-    assert lost(worker("raised"), patience_s=None).endswith("kdoctor ended it after 0 s")
-
-
-def process(outcome: Any, **facts: Any) -> str:
-    case = smoke_case("no-such-device", 2, workers=(worker(outcome, **facts),))
-    return next(iter(said(judged(no_such_device, "smoke.misuse", case)).values()))
-
-
-def test_end_of_a_training_on_a_missing_device_is_stated() -> None:
-    assert process("raised", error_type="ValueError") == "refused with ValueError"
-    assert process("trained") == "trains on 2 replicas, one of which does not exist"
-    assert process("died", signal="SIGSEGV", exit_code=-11) == "terminated by SIGSEGV"
-    assert process("died", exit_code=3) == "terminated by 3"
-    assert process("timed-out", seconds=25.0).endswith("without an error; kdoctor ended it after 25 s")
-    assert process("timed-out").endswith("without an error; kdoctor ended it")
-
-
-def served(finite: float, losses: tuple[float, ...] = (1.0, 0.5), **measures: float) -> Result:
-    found = {"weights": 6.0, "finite": finite, **measures}
-    return judged(
-        parameter_server, "smoke.parameter-server", smoke_case("custom-loop", 2, measures=found, losses=losses)
-    )
-
-
-def test_parameter_servers_are_judged_by_weights_and_losses() -> None:
-    assert list(said(served(6.0, workers=2.0)).values()) == ["2 workers; losses 1, 0.5"]
-    assert list(said(served(6.0)).values()) == ["0 workers; losses 1, 0.5"]
-    assert list(said(served(5.0)).values()) == ["5 of 6 weights are finite; losses 1, 0.5"]
-    assert served(6.0, (0.5, 1.0)).status is Status.FAIL
-    assert served(6.0, (1.0,)).status is Status.UNKNOWN
-
-
 def test_torch_without_a_result_is_not_judged_by_its_ranks() -> None:
     def judged_fit(**changes: Any) -> Result:
         cases = smoke_case("fit", 2, **changes), smoke_case("distribution", 2, measures={"devices used": 2.0})
@@ -334,23 +234,3 @@ def test_torch_without_a_result_is_not_judged_by_its_ranks() -> None:
     assert judged_fit(measures={"ranks differ": 0.51}).status is Status.FAIL
     refused = judged_fit(outcome="raised", phase="train", error_type="RuntimeError")
     assert "refused: RuntimeError" in said(refused).values()
-
-
-NAN = Weights(variables=6, mirrored=6, nonfinite=("a/gamma",), replicas_agree=True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "status", "stated"),
-    [
-        ({}, Status.PASS, "weights stay finite after a final batch of 1 over 2 replicas; reported losses are 1, 0.5"),
-        ({"final_batch": 2}, Status.UNKNOWN, "final batch of 2 over 2 replicas: no replica is empty"),
-        ({"weights": NAN}, Status.FAIL, "NaN or infinity in 1 variable (a/gamma) after a final batch of 1 over 2"),
-        ({"losses": (1.0, None)}, Status.FAIL, "weights are finite after a final batch of 1 over 2 replicas, but "),
-        ({"losses": ()}, Status.UNKNOWN, "its weights or its losses were not read"),
-    ],
-)
-def test_starved_replica_is_stated(changes: dict[str, Any], status: Status, stated: str) -> None:
-    case = smoke_case("starved-tail", 2, **{"final_batch": 1, **changes})
-    result = judged(starved_replica, "smoke.uneven-final-batch", case)
-    assert result.status is status
-    assert next(iter(said(result).values())).startswith(stated)

@@ -1,7 +1,5 @@
 """Which checks of trainings need several replicas, and what an error counts where fewer were made than requested."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.facts import environment, gpus, packages, sampling, smoke_case, smoke_run, target

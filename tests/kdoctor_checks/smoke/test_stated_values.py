@@ -1,36 +1,16 @@
 """The GPUs, numbers and reasons that the checks of trainings state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from helpers.facts import (
-    bus_id,
-    environment,
-    gpu,
-    gpus,
-    pair,
-    pairs_run,
-    sampled_gpu,
-    sampling,
-    smoke_case,
-    smoke_run,
-)
-from helpers.saying import said
-from kdoctor.facts import GpuPair, SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
-from kdoctor.model import Action, Finding, Status
-from kdoctor.testing import compute_check
+from helpers.facts import bus_id, environment, gpu, gpus, sampled_gpu, sampling, smoke_case, smoke_run
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
+from kdoctor.model import Action, Finding
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import did_not_finish
 from kdoctor_checks.smoke._replica_gpus import replica_gpus
-from kdoctor_checks.smoke.baseline import baseline
-from kdoctor_checks.smoke.determinism import determinism
 from kdoctor_checks.smoke.gpus_unslowed import judge_slowdowns
-from kdoctor_checks.smoke.pairs import pairs
-from kdoctor_checks.smoke.speed import speed
-from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 
 TWO = 2
 
@@ -207,74 +187,3 @@ def test_lost_peer_is_an_error_of_several_processes(
 def test_way_a_training_ended_decides_the_fix(changes: dict[str, Any], action: Action) -> None:
     found = did_not_finish(smoke_run("smoke.baseline", 2), smoke_case(replicas=2, phase="train", **changes))
     assert found.remedy.action is action
-
-
-@pytest.mark.parametrize(
-    ("replicas", "stated"),
-    [
-        (1, "1 replica (gpu), 6 variables; losses 1, 0.5; "),
-        (2, "2 replicas (gpu), 6 variables mirrored on each; losses"),
-    ],
-)
-def test_baseline_counts_replicas_and_variables(replicas: int, stated: str) -> None:
-    case = smoke_case(replicas=replicas, measures={"numpy": 1.0} if replicas == 1 else {})
-    result = compute_check(baseline, smoke_run("smoke.baseline", replicas, case))
-    assert result.status is Status.PASS
-    assert result.evidence[0].observed.startswith(stated)
-
-
-def operations(**measures: float) -> dict[str, str]:
-    found = {f"sum: {name.replace('_', ' ')}": value for name, value in measures.items()}
-    cases = (
-        smoke_case("seed", 2, measures={"difference": 0.0}),
-        smoke_case("op-determinism", 2, measures={"difference": 0.0, "cost": 1.25}),
-        smoke_case("operations", 2, measures={"sum: difference": 0.0, "sum: difference insisting": 0.0, **found}),
-    )
-    return said(compute_check(determinism, smoke_run("smoke.determinism", 2, *cases)))
-
-
-def test_expensive_or_refused_operation_is_named() -> None:
-    assert operations(cost=1.4)["1 operation"].endswith("sum; with enable_op_determinism at most 1.4 times the time")
-    assert operations()["1 operation"] == "equal when repeated: sum"
-    assert operations(cost=1.5)["sum"].endswith("equal, 1.5 times the time")
-    assert operations(refused=1.0)["sum"].endswith("TensorFlow refuses it")
-
-
-def test_agreement_of_a_pair_that_was_not_read_is_a_problem() -> None:
-    unread = {"weights": Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=None)}
-    joints: tuple[GpuPair, ...] = (pair(0, 1),)
-    result = compute_check(pairs, pairs_run(2, {(0, 1): unread}), gpus(2, pairs=joints))
-    assert result.status is Status.FAIL
-    assert "whether the replicas hold equal weights was not read" in result.findings[0].finding.observed
-
-
-def test_speed_of_one_replica_is_stated() -> None:
-    case = smoke_case("throughput", 1, measures={"per_s 1": 1000.0, "step 1": 0.064, "input_per_s": 10_000.0})
-    result = compute_check(speed, smoke_run("smoke.speed", 1, case))
-    assert said(result) == {
-        "1 replica (gpu)": "1,000 examples/s, 64 ms per step",
-        "input pipeline": "10,000 examples/s alone, 10 times the rate of the steps: not input-bound",
-    }
-
-
-@pytest.mark.parametrize(
-    ("rate", "stated"),
-    [
-        (99.94, "99.9 examples/s alone, 0.1 times"),
-        (100.0, "100 examples/s alone, 0.1 times"),
-        (1000.0, "1,000 examples/s alone, 1 times the rate of the steps: not input-bound"),
-        (9900.0, "9,900 examples/s alone, 9.9 times"),
-        (15_000.0, "15,000 examples/s alone, 15 times"),
-    ],
-)
-def test_rate_of_the_input_is_compared(rate: float, stated: str) -> None:
-    case = smoke_case("throughput", 1, measures={"per_s 1": 1000.0, "input_per_s": rate})
-    result = compute_check(speed, smoke_run("smoke.speed", 1, case))
-    assert said(result)["input pipeline"].startswith(stated)
-
-
-def test_error_counts_although_fewer_replicas_were_made() -> None:
-    raised = {"outcome": "raised", "phase": "train", "error_type": "ValueError", "error_message": "no"}
-    run = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1, **raised), smoke_case("guarded", 2))
-    result = compute_check(uneven_final_batch, run)
-    assert [item.finding.subject for item in result.findings] == ["training fed-tail"]

@@ -1,7 +1,5 @@
 """The checks that compare each case of a training with one device: a row for each, and what holds for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

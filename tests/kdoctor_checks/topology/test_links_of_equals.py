@@ -1,7 +1,5 @@
 """NVLinks of GPUs that should have the same number: what is odd, and what is said about it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -9,16 +7,13 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, nvlinks, pair, pci
-from helpers.saying import briefs, said
-from kdoctor.facts import Gpu, GpuPair, NvLink, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Remedy, Status, Unjudged
-from kdoctor.testing import compute_check
+from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor_checks.topology._mesh import Odd, built_with_gaps, fewer_links, short_of_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import has, is_card, judge_links, stands_alone, switched
 from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, reported_by_pairs
-from kdoctor_checks.topology.pairs import pairs
 
-REMEDY = Remedy(summary="Look.", action=Action.INSPECT_HARDWARE)
+REMEDY = Remedy.inspect("Look.")
 UNREAD = Unavailable(unavailable="not read")
 
 
@@ -278,53 +273,3 @@ def test_distant_pair_is_reported_by_its_distance(changes: dict[str, Any], *, ex
 def test_pair_with_a_geforce(names: tuple[str | None, str | None], *, expected: bool | None) -> None:
     found = gpus(3, *(gpu(index, name=name) for index, name in enumerate(names)), gpu(2, name="GeForce"))
     assert geforce(pair(0, 1), found) is expected
-
-
-def paired(number: int, *found: GpuPair, **parameters: Any) -> Any:
-    return compute_check(pairs, gpus(number, pairs=found), **parameters)
-
-
-@pytest.mark.parametrize(
-    ("level", "farthest", "status"),
-    [
-        ("NODE", "NODE", Status.PASS),
-        ("SYS", "NODE", Status.FAIL),
-        ("SYS", "SYS", Status.PASS),
-        ("PHB", "PIX", Status.FAIL),
-    ],
-)
-def test_pairs_may_be_as_far_as_the_parameter(level: Any, farthest: str, status: Status) -> None:
-    assert paired(2, pair(level=level, nvlinks=0), farthest=farthest).status is status
-
-
-def test_paths_of_all_pairs_are_summed_up() -> None:
-    assert briefs(paired(2, pair(nvlinks=18))) == ["NVLink (NV18) between both GPUs"]
-    partly = paired(3, pair(0, 1), pair(0, 2, nvlinks=0, level="SYS"), pair(1, 2))
-    assert set(briefs(partly)[1:]) == {"NVLink (NV18) between 2 of 3 pairs"}
-    mixed = paired(3, pair(0, 1, nvlinks=18), pair(0, 2, nvlinks=0, level="PIX"), pair(1, 2, nvlinks=18))
-    assert set(briefs(mixed)) == {"NVLink (NV18) or PIX between every pair"}
-    assert list(said(mixed).values()) == ["NV18", "PIX", "NV18"]
-
-
-def test_unread_pairs_are_unknown() -> None:
-    missing = paired(2)
-    assert said(missing) == {pair().subject: "distance not read (not requested)"}
-    unlinked = paired(2, pair(level="SYS", nvlinks=None, errors={"nvlinks": "hung"}))
-    assert said(unlinked) == {pair().subject: "SYS, but its NVLinks were not read (hung)"}
-
-
-def test_largest_group_of_near_gpus_is_chosen() -> None:
-    far: dict[str, Any] = {"level": "SYS", "nvlinks": 0}
-    found = paired(4, pair(0, 1, **far), pair(0, 2, **far), pair(0, 3, **far), pair(1, 2), pair(1, 3), pair(2, 3))
-    remedy = found.findings[0].finding.remedy
-    assert remedy.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=1,2,3")
-    alone = paired(2, pair(**far)).findings[0].finding.remedy
-    assert alone.commands == ()
-
-
-def test_single_gpu_has_no_pair() -> None:
-    assert compute_check(pairs, gpus(1)).reason == "only one GPU"
-    lost = Gpu(index=1, errors={"handle": "GpuIsLost"})
-    result = compute_check(pairs, gpus(2, gpu(0), lost))
-    assert "only one GPU responds" in (result.reason or "")
-    assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN

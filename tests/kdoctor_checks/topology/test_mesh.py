@@ -1,7 +1,5 @@
 """NVLinks of all pairs: a GPU unlike its equals, meshes with gaps, and links that a listing shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

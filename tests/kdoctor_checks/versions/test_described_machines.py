@@ -1,7 +1,5 @@
 """Checks on healthy machines, read by the real probes, with a healthy ``tensorflow[and-cuda]``."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers import machines

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.saying import briefs, said
 from kdoctor.facts import FactGroup
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
@@ -47,3 +48,25 @@ def test_without_results_it_does_not_pass() -> None:
     missing: dict[type[FactGroup], str] = {Diagnostics: "not given"}
     assert compute_check(diagnostics, missing=missing).status is Status.SKIP
     assert compute_check(diagnostic_warnings, missing=missing).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("statuses", "observed", "brief"),
+    [
+        (("fail", "fail"), "dcgmi diag: test 0, test 1 failed", "test 0, test 1 failed"),
+        (("fail", "pass", "fail"), "dcgmi diag: test 0, test 2 failed", "test 0, test 2 failed"),
+        (("fail", "fail", "fail"), "dcgmi diag: test 0, test 1, test 2 failed", "test 0, test 1 and 1 more failed"),
+        (("pass", "pass", "skip"), "dcgmi diag: 2 tests passed", None),
+        (("pass", "unknown"), "dcgmi diag: no clear result of test 1", None),
+    ],
+)
+def test_tests_are_counted_and_named(statuses: tuple[DiagnosticStatus, ...], observed: str, brief: str | None) -> None:
+    result = compute_check(diagnostics, given(*statuses))
+    assert observed in str(said(result))
+    assert [item.finding.headline for item in result.findings] == ([brief] if brief else [])
+
+
+def test_warnings_are_named() -> None:
+    result = compute_check(diagnostic_warnings, given("warn", "warn", "warn"))
+    assert briefs(result) == ["dcgmi diag: test 0, test 1 and 1 more"]
+    assert "dcgmi diag: test 0, test 1, test 2: a" in str(said(result))

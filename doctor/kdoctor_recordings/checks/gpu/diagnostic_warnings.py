@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN
 from kdoctor_recordings.facts import Diagnostics
 
@@ -34,7 +34,7 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
             observed=f"{own[0].tool}: {', '.join(tests)}: {own[-1].message or 'a warning'}",
             brief=f"{own[0].tool}: {some(tests, 2)}",
             expected="no warning",
-            remedy=inspect(
+            remedy=Remedy.inspect(
                 "Read the message, and watch whether it returns.", "sudo journalctl -u nvidia-fabricmanager"
             ),
             rollback=READ_ONLY,

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_recordings.facts import Diagnostics
 
 NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
@@ -41,7 +41,7 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
                 observed=f"{tool}: {', '.join(tests)} failed{message}",
                 brief=f"{some(tests, 2)} failed",
                 expected="every test passes",
-                remedy=inspect(
+                remedy=Remedy.inspect(
                     f"Follow the test's message ({_MANUAL}), and drain the machine until it passes.", "dcgmi diag -r 3"
                 ),
                 rollback=READ_ONLY,

@@ -1,7 +1,5 @@
 """Which wheel pip is asked for, and what is reported if it finds none."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.machinery import ModuleSpec

@@ -1,7 +1,5 @@
 """Fatbins byte by byte: what ends one, what an image's header states, and LZ4."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

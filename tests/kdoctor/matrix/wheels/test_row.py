@@ -1,7 +1,5 @@
 """The row of a wheel, key by key."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is read from a wheel: metadata, tags, build files, and which libraries count."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reading of wheels, with libraries whose fatbins have the layout that nvcc writes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 import zipfile

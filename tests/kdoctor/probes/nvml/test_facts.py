@@ -1,7 +1,5 @@
 """Every fact of a GPU, and edge cases, through the real binding, from whole machines."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The NVML probe with the fake NVML, the real binding and a real child process."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

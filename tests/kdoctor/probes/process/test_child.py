@@ -1,7 +1,5 @@
 """Tests with real child processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

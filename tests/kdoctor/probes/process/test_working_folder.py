@@ -1,7 +1,5 @@
 """Code in the working directory is never imported, whatever its name."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import date
@@ -21,11 +19,11 @@ from helpers.reports import (
     with_text,
 )
 from kdoctor.engine.report import Drift, JudgedFinding, Report
-from kdoctor.model import Action, Remedy, Severity, Status
+from kdoctor.model import Remedy, Severity, Status
 from kdoctor.report.formats import render
 from kdoctor.text.canvas import Canvas
 
-OTHER = Remedy(summary="Free some memory.", action=Action.CONFIGURE)
+OTHER = Remedy.configure("Free some memory.")
 WIDTHS = (40, 60, 80, 120)
 REPORTS = {"cpu": cpu_report(), "gpu": gpu_report()}
 

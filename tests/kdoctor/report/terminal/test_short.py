@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -20,7 +18,7 @@ from helpers.reports import (
     with_text,
 )
 from kdoctor.engine.report import Report, Result
-from kdoctor.model import Action, Evidence, Remedy, Severity, Status
+from kdoctor.model import Evidence, Remedy, Severity, Status
 from kdoctor.report.formats import render
 from kdoctor.text.canvas import SCREEN, Canvas
 
@@ -38,7 +36,7 @@ def terminal(report: Report, **canvas: int | bool) -> str:
 
 def busy(number: int, **changes: object) -> Result:
     """A failure of a separate check, with a separate fix."""
-    remedy = Remedy(summary=f"Stop job {number}.", commands=(f"kill {number}",), action=Action.CONFIGURE)
+    remedy = Remedy.configure(f"Stop job {number}.", f"kill {number}")
     found = finding(f"host {number}", observed=f"busy with job {number}", remedy=remedy)
     return failure(f"host.busy-{number}", found, **changes)
 
@@ -108,7 +106,7 @@ def test_ascii_stream_gets_ascii_marks() -> None:
 
 
 def test_commands_are_whole_lines() -> None:
-    first = finding("A", remedy=Remedy(summary="Do it.", commands=(LONG_COMMAND,), action=Action.CONFIGURE))
+    first = finding("A", remedy=Remedy.configure("Do it.", LONG_COMMAND))
     lines = terminal(cpu_report(results=(failure("gpu.free", first),)), width=60).splitlines()
     assert LONG_COMMAND in [line.strip() for line in lines]
 

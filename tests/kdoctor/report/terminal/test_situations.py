@@ -1,7 +1,5 @@
 """The first screen in the situations that users meet most: real runs, and described GPU machines."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from dataclasses import replace

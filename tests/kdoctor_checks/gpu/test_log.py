@@ -1,0 +1,192 @@
+"""The checks of what the kernel logged about GPUs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, no_driver, pci
+from helpers.rows import Row, fails, passes, skips, table, unknown
+from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, NvLink, PciDevices
+from kdoctor.model import Action, Severity
+from kdoctor_checks import _xids
+from kdoctor_checks.gpu._recovery import recovery
+
+ADDRESS = bus_id(1)
+GPU0, GPU1, GPU2 = (gpu(index).subject for index in range(3))
+RESET = f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"
+ALONE = {Gpus: "not in the log", PciDevices: "not in the log"}
+LOST = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
+FATAL = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot"
+NO_ADDRESS = "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED] (0x62) @ kernel_channel.c:2874"
+OWNED = "NVRM: The NVIDIA probe routine was not called for 3 device(s)."
+UNKNOWN = "NVRM: an assertion failed somewhere"
+
+
+def xid(code: int, rest: str = "pid=1, name=python", index: int = 1) -> str:
+    return f"[ 12.5] NVRM: Xid (PCI:{bus_id(index)[:-2]}): {code}, {rest}"
+
+
+def xids(*codes: int) -> KernelLog:
+    return logged(*map(xid, codes))
+
+
+def asked(action: str) -> str:
+    return xid(154, f"pid=1, GPU recovery action changed from 0x0 (None) to 0x1 ({action})")
+
+
+def event(kind: Any, address: str | None = None, code: int | None = None) -> KernelLogEvent:
+    return KernelLogEvent(kind=kind, bus_id=address, code=code, text=f"{kind} {code}")
+
+
+FELL, XID_79, HUNG = event("fallen-off-the-bus", ADDRESS), event("xid", ADDRESS, 79), event("uvm-fatal")
+
+
+def explained(codes: Sequence[int], explained_by: str, **state: Any) -> Row:
+    """A failure of a GPU in this state."""
+    lines = [asked("GPU Reset Required") if code == 154 else xid(code) for code in codes]
+    found = gpus(4, gpu(0), gpu(1, **state), gpu(2), gpu(3))
+    return fails(logged(*lines), found, of=[GPU1], explained_by=[explained_by])
+
+
+test_kernel_log = table(
+    "gpu.kernel-log",
+    Severity.ERROR,
+    passes(log(), "2048 lines of /dev/kmsg, complete"),
+    passes(logged("usb 1-1: new device"), ALONE),
+    skips(logged("usb 1-1: new device"), *no_driver()),
+    *(
+        skips(log(**changes), "driver.kernel-log")
+        for changes in ({"complete": False}, {"complete": None}, {"lines": 0})
+    ),
+    skips(KernelLog, "driver.kernel-log"),
+    *(fails(xids(code), f"Xid {code} (", of=[GPU1], evidence=0) for code in (48, 64, 74, 79, 95, 119, 120, 149)),
+    *(passes(xids(code)) for code in (13, 31, 43, 45, 63, 94)),
+    passes(logged(asked("None"))),
+    fails(logged(asked("GPU Reset Required"))),
+    fails(logged(asked("Node Reboot"))),
+    *(
+        fails(logged(line))
+        for line in (
+            "NVRM: GPU 0000:20:00.0: GPU has fallen off the bus.",
+            "NVRM: GPU 0000:20:00.0: RmInitAdapter failed! (0x62:0x40:2421)",
+            "NVRM: GPU0 _kgspRpcRecvPoll: 0000:20:00.0 GSP RPC timeout",
+        )
+    ),
+    # Recorded with an RTX 5090, an eGPU and a V100 that nouveau owned.
+    fails(logged(NO_ADDRESS), commands=("sudo reboot",), of=["kernel log"]),
+    fails(logged(FATAL), commands=("sudo reboot",)),
+    fails(logged(OWNED), "Fix: ", "sudo modprobe -r nouveau", explained_by=["driver.loaded"]),
+    fails(logged(OWNED, FATAL), commands=("sudo reboot",)),
+    fails(logged(OWNED, NO_ADDRESS), "another driver owns the GPU", explained_by=[""]),
+    fails(
+        logged(*map(xid, (48, 95, 95)), xid(119, index=2)),
+        f"fail {GPU1}: Xid 48 (",
+        "), Xid 95 (",
+        ") x2;",
+        of=[GPU1, GPU2],
+    ),
+    fails(xids(119), *no_driver()),
+    fails(xids(119), ALONE, of=[f"GPU at {ADDRESS}"], explained_by=[""]),
+    # NVIDIA's catalog has the fix of each Xid, and Xid 154 sums up what those before it need.
+    fails(logged(xid(79), asked("GPU Reset Required")), commands=(RESET,)),
+    fails(logged(xid(95), asked("Node Reboot Required")), commands=("sudo reboot",)),
+    fails(logged(xid(95), asked("None")), commands=(RESET,)),
+    fails(logged(asked("GPU Reset Required"), asked("Node Reboot Required")), commands=("sudo reboot",)),
+    fails(logged(asked("Node Reboot Required"), asked("GPU Reset Required")), commands=(RESET,)),
+    fails(xids(79, 95), commands=("sudo reboot",)),  # the stronger one
+    fails(xids(78), "; nvidia-smi;", commands=()),  # UPDATE_SWFW
+    fails(xids(54), "; sudo nvidia-bug-report.sh", commands=()),  # CHECK_MECHANICALS
+    fails(xids(12), "; sudo nvidia-bug-report.sh;", commands=()),  # CONTACT_SUPPORT
+    fails(xids(79), LOST, of=[GPU1], explained_by=["gpu.responding"]),
+    fails(logged(xid(79, index=2)), LOST, of=[GPU2], explained_by=[""]),
+    fails(xids(79), gpus(3, gpu(0), gpu(2), gpu(3)), of=[f"GPU at {ADDRESS}"], explained_by=["gpu.visible-to-driver"]),
+    explained((48, 95), "gpu.ecc-errors", ecc_uncorrected_volatile=1),
+    explained((48, 95), ""),
+    explained((48,), "gpu.ecc-errors", ecc_uncorrected_volatile=1, recovery_action="reset"),
+    explained((64,), "gpu.row-remapping", remapped_rows_failure=True),
+    explained((48, 119), "", ecc_uncorrected_volatile=1),
+    explained((74,), "topology.nvlink, topology.nvlink-direct", nvlinks=(NvLink(index=0, active=False),)),
+    explained((154,), "gpu.recovery-action", recovery_action="reset"),
+    explained((119,), "", recovery_action="reset"),
+    *(
+        unknown(logged(f"[ 12.5] {line}"), line)
+        for line in (
+            "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+            UNKNOWN,
+            "NVRM: Xid (a form that is not known)",
+            "nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed",
+        )
+    ),
+    unknown(logged(UNKNOWN, UNKNOWN), f"2 unknown messages of a driver, the last one {UNKNOWN!r}."),
+    unknown(xids(999), "Xid 999 not explained in NVIDIA's catalog (Xid 999", of=[GPU1]),
+    *(
+        passes(logged(f"[ 12.5] {line}"))
+        for line in (
+            "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08",
+            "nvidia-nvlink: Nvlink Core is being initialized, major device number 239",
+            "nvidia-uvm: Loaded the UVM driver, major device number 511.",
+            "nouveau 0000:01:00.0: NVIDIA GP107 (137000a1)",
+        )
+    ),
+    # Failures without an address belong to the only GPU that failed.
+    fails(log(HUNG), of=["kernel log"]),
+    fails(log(event("xid", code=79)), of=["a GPU without address in the log"]),
+    fails(log(HUNG, event("xid", code=79)), of=["a GPU without address in the log"]),
+    fails(log(FELL), of=[GPU1]),
+    fails(log(XID_79, HUNG), of=[GPU1]),
+    fails(log(FELL, XID_79, HUNG), of=[GPU1]),
+    fails(log(FELL, HUNG), of=[GPU1, "kernel log"]),
+    fails(log(XID_79, event("xid", bus_id(2), 79), HUNG), of=[GPU1, GPU2, "kernel log"]),
+    fails(logged(xid(79), NO_ADDRESS), "calls fail until the GPU is reset", of=[GPU1]),
+    fails(logged(xid(79), xid(79, index=2), NO_ADDRESS), of=[GPU1, GPU2, "kernel log"]),
+    fails(logged(xid(79), OWNED, NO_ADDRESS), "fail kernel log: another driver owns the GPU", of=[GPU1, "kernel log"]),
+    passes(log(event("version-mismatch"))),  # the driver was read
+    fails(
+        log(event("version-mismatch")),
+        {Gpus: "a log alone"},
+        explained_by=["driver.library-matches-module, driver.loaded"],
+    ),
+    given=(gpus(4), pci(4)),
+)
+
+test_application_xids = table(
+    "gpu.application-xids",
+    Severity.INFO,
+    passes(log()),
+    *(fails(xids(code), of=[GPU1], explained_by=[""]) for code in (13, 31, 43, 45)),
+    *(passes(xids(code)) for code in (48, 63, 79, 154)),
+    fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
+    fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),
+    fails(xids(13, 79), explained_by=[""]),  # 13 is an error of the program
+    fails(logged(xid(43), xid(79, index=0)), of=[GPU1], explained_by=[""]),
+    unknown(xids(999), "unknown kernel log: Xid 999 "),
+    unknown(logged(UNKNOWN), explained_by=["gpu.kernel-log"]),
+    given=(gpus(2),),
+)
+
+SILENT = gpu(1, remapped_rows_pending=None, retired_pages_pending=None)
+
+test_logged_remapping = table(
+    "gpu.logged-remapping",
+    Severity.WARNING,
+    passes(log(), of=["kernel log"]),
+    passes(xids(13), of=["kernel log"]),
+    passes(xids(63), of=[GPU1]),
+    fails(xids(63), gpus(2, gpu(0), SILENT), commands=(RESET,), explained_by=[""]),
+    fails(xids(63), ALONE),
+    fails(xids(63), gpus(2, gpu(0), lost_gpu(1)), pci(2), explained_by=["gpu.responding"]),
+    fails(logged(xid(63, index=0), xid(94)), gpus(2, gpu(0), SILENT), pci(2), f"pass {GPU0}", of=[GPU1], evidence=1),
+    skips(xids(63, 48), ALONE),
+    given=(gpus(2),),
+)
+
+
+def test_reset_names_the_gpu_and_needs_its_address() -> None:
+    """NVIDIA's catalog: Xid 95, an uncontained memory error, needs a reset."""
+    remedy, _ = recovery(ADDRESS, xids(95).events)
+    assert (remedy.commands, remedy.action) == ((RESET,), Action.REBOOT)
+    without, _ = recovery(None, xids(95).events)
+    assert not any("--gpu-reset" in command for command in without.commands)
+
+
+def test_xid_without_a_code_has_no_meaning() -> None:
+    assert _xids.meaning(KernelLogEvent(kind="xid", text="NVRM: Xid (PCI:0000:10:00)")) == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
+from kdoctor_fleet.facts import Nodes
 
 try:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
@@ -33,9 +35,14 @@ def is_valid(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def fold(names: Iterable[str]) -> str:
+def fold(names: Iterable[str]) -> Nodes:
     """``node[03,17-19]``: the names in short. Valid names only."""
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    return _fold(tuple(names))
+
+
+@lru_cache(maxsize=4096)  # many checks name the same nodes
+def _fold(names: tuple[str, ...]) -> Nodes:
+    return Nodes.of(names, lambda every: str(NodeSet.fromlist(list(every), resolver=RESOLVER_NOGROUP)))
 
 
 def expand(text: str, shown: str) -> tuple[str, ...]:

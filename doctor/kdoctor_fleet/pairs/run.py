@@ -11,9 +11,9 @@ from kdoctor.engine.report import Conclusion
 from kdoctor.model import Status
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.documents import SentReport
 from kdoctor_fleet.launch.collect import Answer, Collection, Limits
 from kdoctor_fleet.launch.engine import Engine
+from kdoctor_fleet.node_report import SentReport
 from kdoctor_fleet.pairs.record import TrialEntry, WorkerOutcome
 from kdoctor_fleet.pairs.schedule import Group
 

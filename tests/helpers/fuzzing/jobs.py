@@ -34,7 +34,6 @@ from kdoctor_diagnose.inputs import logs_of
 from kdoctor_diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
 from kdoctor_diagnose.report.formats import render as render_diagnosis
 from kdoctor_fleet.diff import compare_files
-from kdoctor_fleet.document import make_document as fleet_document
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor_fleet.formats import render as render_fleet
 from kdoctor_fleet.launch.kubectl import Kubectl
@@ -45,6 +44,7 @@ from kdoctor_fleet.pairs.record import FILE as PAIRS_FILE
 from kdoctor_fleet.pairs.record import read_pairs
 from kdoctor_fleet.probes.job_hosts.probe import _MalformedError, _tasks
 from kdoctor_fleet.read import UnusableError, find_report, gather
+from kdoctor_fleet.report import make_document as fleet_document
 from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
 from kdoctor_mcp import server as mcp

@@ -26,8 +26,6 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a file that names nodes: a million names of 60 characters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
-_RANGE = re.compile(r"[\[,]\s*([\d_]+)-([\d_]+)")
-"""ClusterShell lists the numbers of a range before it can be asked how many they are."""
 
 
 def is_valid(name: str) -> bool:
@@ -61,9 +59,8 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
     if "@" in text:
         raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
     try:
-        is_wide = any(int(last) - int(first) > MOST_NODES for first, last in _RANGE.findall(text))
-        nodes = NodeSet() if is_wide else NodeSet(text, resolver=RESOLVER_NOGROUP)
-        if is_wide or len(nodes) > MOST_NODES:
+        nodes = NodeSet(text, resolver=RESOLVER_NOGROUP)
+        if len(nodes) > MOST_NODES:
             raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
         names = tuple(nodes)
     except (NodeSetException, ValueError, AssertionError, OverflowError) as error:

@@ -10,16 +10,18 @@ from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.check import Check
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
-from kdoctor_fleet.checks.cluster.cuda_libraries import cuda_libraries
-from kdoctor_fleet.checks.cluster.driver import driver
-from kdoctor_fleet.checks.cluster.environment import environment
-from kdoctor_fleet.checks.cluster.frameworks import frameworks
-from kdoctor_fleet.checks.cluster.gpus import gpus
-from kdoctor_fleet.checks.cluster.interpreter import interpreter
-from kdoctor_fleet.checks.cluster.network import network
-from kdoctor_fleet.checks.cluster.packages import packages
-from kdoctor_fleet.checks.cluster.system import system
-from kdoctor_fleet.checks.cluster.topology import topology
+from kdoctor_fleet.checks.cluster.comparisons import (
+    cuda_libraries,
+    driver,
+    environment,
+    frameworks,
+    gpus,
+    interpreter,
+    network,
+    packages,
+    system,
+    topology,
+)
 
 PLANTED = [
     (frameworks, "packages", "keras", "3.6.0"),

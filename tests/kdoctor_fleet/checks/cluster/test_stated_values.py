@@ -105,12 +105,6 @@ def test_short_form_leaves_out_the_others_first(length: int, brief: str) -> None
     assert found.brief == brief.format("x" * length)
 
 
-def test_short_form_is_cut_at_60_characters() -> None:
-    (found,) = compared({"a": "1"}, {"a": "1"}, {"a": "x" * 59})
-    assert found.brief == f"a {'x' * 54} ..."
-    assert len(found.brief) == 60
-
-
 def test_packages_are_pinned_or_removed_as_on_the_others() -> None:
     differences = [
         Difference(name="keras", label="keras", value="3.6.0", others="3.10.0"),

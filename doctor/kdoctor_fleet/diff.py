@@ -12,9 +12,8 @@ from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.document import FleetDocument, FleetNodeEntry
 from kdoctor_fleet.names import fold, is_valid
-from kdoctor_fleet.report import NodeState
+from kdoctor_fleet.report import FleetDocument, NodeNote, NodeState
 
 SCHEMA: Literal["kdoctor/fleet-diff/v1"] = "kdoctor/fleet-diff/v1"
 _ORDER = (NodeState.PASSED, NodeState.UNKNOWN, NodeState.SILENT, NodeState.FAILED)
@@ -99,7 +98,7 @@ def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
     yield from sorted(changed, key=lambda change: -_ORDER.index(change.new) if change.new else 1)
 
 
-def _by_name(nodes: Iterable[FleetNodeEntry]) -> dict[str, FleetNodeEntry]:
+def _by_name(nodes: Iterable[NodeNote]) -> dict[str, NodeNote]:
     return {node.name: node for node in nodes}
 
 
@@ -114,7 +113,7 @@ def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:
             )
 
 
-def _of_causes(nodes: Iterable[FleetNodeEntry]) -> dict[tuple[str, str], set[str]]:
+def _of_causes(nodes: Iterable[NodeNote]) -> dict[tuple[str, str], set[str]]:
     """Check and headline to the nodes that have the problem."""
     found: dict[tuple[str, str], set[str]] = {}
     for node in nodes:

@@ -24,13 +24,13 @@ _LONGEST_REASON = 80
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusion:
-    """The commands of one engine."""
+    """How to keep nodes out of a job, in the words of one engine. kdoctor runs nothing of it."""
 
     engine: Engine
     leave_out: tuple[str, ...]
     """Starts the job without the nodes that did not pass."""
     drain: tuple[str, ...]
-    """Keeps other jobs off the nodes that have a problem themselves; empty if there are none."""
+    """Keeps other jobs off the nodes that have a problem."""
 
 
 def exclusions(

@@ -16,9 +16,8 @@ from kdoctor.inputs import is_folder
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.diff import read_report
-from kdoctor_fleet.document import FleetDocument
 from kdoctor_fleet.names import fold
-from kdoctor_fleet.report import NodeState
+from kdoctor_fleet.report import FleetDocument, NodeState
 
 SCHEMA: Literal["kdoctor/fleet-history/v1"] = "kdoctor/fleet-history/v1"
 _FLAKY = 3

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
+from kdoctor_fleet.facts import Nodes
 
 try:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
@@ -24,8 +26,6 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a file that names nodes: a million names of 60 characters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
-_RANGE = re.compile(r"[\[,]\s*([\d_]+)-([\d_]+)")
-"""ClusterShell lists the numbers of a range before it can be asked how many they are."""
 
 
 def is_valid(name: str) -> bool:
@@ -33,9 +33,14 @@ def is_valid(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def fold(names: Iterable[str]) -> str:
+def fold(names: Iterable[str]) -> Nodes:
     """``node[03,17-19]``: the names in short. Valid names only."""
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    return _fold(tuple(names))
+
+
+@lru_cache(maxsize=4096)  # many checks name the same nodes
+def _fold(names: tuple[str, ...]) -> Nodes:
+    return Nodes.of(names, lambda every: str(NodeSet.fromlist(list(every), resolver=RESOLVER_NOGROUP)))
 
 
 def expand(text: str, shown: str) -> tuple[str, ...]:
@@ -54,9 +59,8 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
     if "@" in text:
         raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
     try:
-        is_wide = any(int(last) - int(first) > MOST_NODES for first, last in _RANGE.findall(text))
-        nodes = NodeSet() if is_wide else NodeSet(text, resolver=RESOLVER_NOGROUP)
-        if is_wide or len(nodes) > MOST_NODES:
+        nodes = NodeSet(text, resolver=RESOLVER_NOGROUP)
+        if len(nodes) > MOST_NODES:
             raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
         names = tuple(nodes)
     except (NodeSetException, ValueError, AssertionError, OverflowError) as error:

@@ -15,10 +15,9 @@ from pydantic import ValidationError
 from kdoctor.errors import UsageError
 from kdoctor.inputs import exists, is_folder
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.documents import MOST_BYTES, SentReport
-from kdoctor_fleet.facts import UnreadReport
+from kdoctor_fleet.facts import FleetNode, UnreadReport
 from kdoctor_fleet.names import is_valid
-from kdoctor_fleet.record import NodeRecord, Shared
+from kdoctor_fleet.node_report import MOST_BYTES, SentReport, Shared
 from kdoctor_fleet.run_record import read_run, report_file
 
 STDIN = "-"
@@ -46,7 +45,7 @@ class UnusableError(Exception):
 class Gathered:
     """What the files contain."""
 
-    records: dict[str, NodeRecord] = field(default_factory=dict)
+    nodes: dict[str, FleetNode] = field(default_factory=dict)
     """By name of the node: its newest report."""
     unread: list[UnreadReport] = field(default_factory=list)
     replaced: dict[str, int] = field(default_factory=dict)
@@ -82,16 +81,16 @@ def gather(places: Iterable[str], judge_snapshot: JudgeSnapshot, stdin: BinaryIO
                 raise found.content
             sent = _parse(found.content, judge_snapshot)
             if found.node:
-                _keep(gathered, shared.record(_alone(sent), found.node, found.source, found.asked_at))
+                _keep(gathered, shared.keep(_alone(sent), found.node, found.source, found.asked_at))
             else:
-                _keep(gathered, shared.record(sent, _name(sent, found.source), found.source))
+                _keep(gathered, shared.keep(sent, _name(sent, found.source), found.source))
         except UnusableError as error:
             reason = clean(" ".join(str(error).split()))[:LONGEST_REASON]
             if found.node:
                 gathered.silent[found.node] = reason
             else:
                 gathered.unread.append(UnreadReport(source=clean(found.source), reason=reason))
-    if not gathered.records and not gathered.expected:
+    if not gathered.nodes and not gathered.expected:
         first = f": {gathered.unread[0].source}: {gathered.unread[0].reason}" if gathered.unread else ""
         raise UsageError(
             f"no report of a node in {' '.join(places)}{first}",
@@ -100,13 +99,13 @@ def gather(places: Iterable[str], judge_snapshot: JudgeSnapshot, stdin: BinaryIO
     return gathered
 
 
-def _keep(gathered: Gathered, record: NodeRecord) -> None:
+def _keep(gathered: Gathered, node: FleetNode) -> None:
     """Keep the newest report of each node."""
-    known = gathered.records.get(record.name)
+    known = gathered.nodes.get(node.name)
     if known is not None:
-        gathered.replaced[record.name] = gathered.replaced.get(record.name, 0) + 1
-    if known is None or record.facts.started_at >= known.facts.started_at:
-        gathered.records[record.name] = record
+        gathered.replaced[node.name] = gathered.replaced.get(node.name, 0) + 1
+    if known is None or node.started_at >= known.started_at:
+        gathered.nodes[node.name] = node
 
 
 def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Iterator[_Found]:

@@ -1,15 +1,26 @@
-"""What the report of a fleet has besides the parts of an ordinary report."""
+"""The report of a fleet: an ordinary report whose subjects are nodes, and the nodes.
+
+Its dataclasses are the parts of its JSON document, too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated, Literal
 
-from kdoctor.engine.report import Report
-from kdoctor.model import Severity
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from kdoctor.documents import Document, Part
+from kdoctor.engine.causes import describe_problem
+from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, FixStep, Problem, Report
+from kdoctor.model import Severity, Status
+from kdoctor.version import __version__
 from kdoctor_fleet.exclusion import Engine, Exclusion
-from kdoctor_fleet.facts import Fleet
+from kdoctor_fleet.facts import UnreadReport
 from kdoctor_fleet.scope import Scope
+
+SCHEMA: Literal["kdoctor/fleet/v1"] = "kdoctor/fleet/v1"
 
 
 class NodeState(str, Enum):
@@ -39,14 +50,16 @@ class NodeProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeNote:
-    """One node of the fleet."""
+    """One node."""
 
     name: str
     state: NodeState
     reason: str
-    """One sentence: its own verdict, or why it is not used in spite of that."""
+    """Its own verdict, or why it is not used in spite of that."""
     expected: bool
     """Whether it was expected; true if nothing says which nodes are."""
+    broken: bool = False
+    """Whether it has a problem of the node, so that no job should use it."""
     source: str = ""
     """The file of its report; empty for a silent node."""
     rank: int | None = None
@@ -54,37 +67,125 @@ class NodeNote:
     problems: tuple[NodeProblem, ...] = ()
     """Worst first."""
 
-    @property
-    def broken(self) -> bool:
-        """Whether it has a problem of the node itself, so that other jobs should not use it."""
-        return any(item.scope == "node" and item.severity is Severity.ERROR for item in self.problems)
+
+@dataclass(frozen=True, kw_only=True)
+class FleetCause(Cause):
+    """One cause of failures over all nodes."""
+
+    scope: Scope
+    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FleetReport:
-    """The report of a fleet: an ordinary report whose subjects are nodes, and the nodes."""
+class FleetReport(Report):
+    """The report of a fleet, whose causes, results, plan and verdict are about all nodes."""
 
-    report: Report
-    """Its causes, results, plan and verdict are about all nodes."""
+    causes: tuple[FleetCause, ...] = ()
     nodes: tuple[NodeNote, ...]
     """In order of name."""
     needed: int
     """How many nodes must pass."""
-    fleet: Fleet
+    unread: tuple[UnreadReport, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     engine: Engine = "hosts"
     """The engine that the nodes ran under."""
 
-    def of(self, *states: NodeState) -> tuple[str, ...]:
-        """Names of the nodes in these states that a job may use at all."""
-        return tuple(node.name for node in self.nodes if node.state in states and node.expected)
-
     @property
     def passing(self) -> tuple[str, ...]:
         """The nodes to use."""
-        return self.of(NodeState.PASSED)
+        return tuple(node.name for node in self.nodes if node.expected and node.state is NodeState.PASSED)
 
     @property
     def failing(self) -> tuple[str, ...]:
         """The nodes to leave out."""
-        return self.of(NodeState.FAILED, NodeState.UNKNOWN, NodeState.SILENT)
+        return tuple(node.name for node in self.nodes if node.expected and node.state is not NodeState.PASSED)
+
+
+class _Shown(Part):
+    """Some fields of what a report has."""
+
+    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+
+
+def _described(problem: object) -> object:
+    return describe_problem(problem) if isinstance(problem, Problem) else problem
+
+
+class FleetCauseEntry(_Shown):
+    """One cause of failures over all nodes."""
+
+    checks: tuple[str, ...]
+    severity: Severity
+    scope: Scope
+    """Whether it is a problem of the nodes or of the job."""
+    problems: tuple[Annotated[str, BeforeValidator(_described)], ...]
+    """What is wrong, with the nodes in short."""
+    nodes: tuple[str, ...]
+    """Every node that it is about."""
+    fix: str
+    commands: tuple[str, ...]
+    """As computed for one of the nodes. Read before pasting."""
+    look: tuple[str, ...]
+    explains: tuple[str, ...]
+
+
+class FleetCheck(_Shown):
+    """The result of one check over all nodes."""
+
+    id: str
+    status: Status
+    severity: Severity
+    reason: str | None
+
+
+class FleetDocument(Document):
+    """The report of ``kdoctor fleet merge``."""
+
+    model_config = ConfigDict(
+        revalidate_instances="always", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
+    )
+
+    schema_: Annotated[Literal["kdoctor/fleet/v1"], Field(alias="schema")] = SCHEMA
+    kdoctor: str
+    """Version of kdoctor."""
+    verdict: Conclusion
+    verdict_reason: str
+    exit_code: int
+    checklist: ChecklistName
+    merged_at: str
+    """UTC, ISO 8601."""
+    duration_s: float
+    needed: int
+    """How many nodes must pass."""
+    passing: tuple[str, ...]
+    """The nodes to use."""
+    failing: tuple[str, ...]
+    """The nodes to leave out."""
+    nodes: tuple[NodeNote, ...]
+    categories: tuple[Category, ...]
+    causes: tuple[FleetCauseEntry, ...]
+    plan: tuple[FixStep, ...]
+    checks: tuple[FleetCheck, ...]
+    unread: tuple[UnreadReport, ...]
+    exclusions: tuple[Exclusion, ...]
+
+
+def make_document(report: FleetReport) -> FleetDocument:
+    """The report as its document."""
+    head = {
+        "kdoctor": __version__,
+        "verdict": report.verdict.conclusion,
+        "verdict_reason": report.verdict.reason,
+        "exit_code": report.verdict.exit_code,
+    }
+    return FleetDocument.model_validate(
+        {
+            **vars(report),
+            **head,
+            "merged_at": report.started_at,
+            "duration_s": round(report.duration_s, 3),
+            "passing": report.passing,
+            "failing": report.failing,
+            "checks": report.results,
+        }
+    )

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kdoctor.engine.report import JudgedFinding, Result
+from kdoctor.engine.report import Cause, JudgedFinding, Result
 from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.subjects import name_subjects
-from kdoctor_fleet.documents import SentCause
-from kdoctor_fleet.record import CheckLine, NodeRecord
+from kdoctor_fleet.facts import FleetNode, NodeResult, Nodes
 
-Fold = Callable[[Iterable[str]], str]
+Fold = Callable[[Iterable[str]], Nodes]
 
 
 @dataclass(kw_only=True)
 class _Group:
     """One problem of several nodes."""
 
-    cause: SentCause
+    cause: Cause
     action: Action
     headline: str
     nodes: list[str] = field(default_factory=list)
@@ -35,7 +34,7 @@ class _Check:
     title: str
     severity: Severity
     passed: int = 0
-    failed: list[str] = field(default_factory=list)
+    failed: int = 0
     groups: dict[str, _Group] = field(default_factory=dict)
     """By headline."""
     explained: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -44,34 +43,25 @@ class _Check:
     """The check that explains it, or an empty text, and the reason; to the nodes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """On how many nodes a check passed and failed."""
-
-    passed: int
-    failed: int
-
-
-def merge_results(records: Sequence[NodeRecord], fold: Fold) -> tuple[tuple[Result, ...], dict[str, Tally]]:
-    """The result of each check over all nodes, and the numbers of nodes."""
+def merge_results(nodes: Sequence[FleetNode], fold: Fold) -> tuple[tuple[Result, ...], dict[str, tuple[int, int]]]:
+    """The result of each check over all nodes, and on how many it passed and failed."""
     checks: dict[str, _Check] = {}
-    for record in records:
-        _add(record, checks)
-    results = tuple(_result(check, len(records), fold) for check in checks.values())
-    tallies = {check.id: Tally(passed=check.passed, failed=len(check.failed)) for check in checks.values()}
-    return results, tallies
+    for node in nodes:
+        _add(node, checks)
+    results = tuple(_result(check, len(nodes), fold) for check in checks.values())
+    return results, {check.id: (check.passed, check.failed) for check in checks.values()}
 
 
-def _add(record: NodeRecord, checks: dict[str, _Check]) -> None:
-    lines = {line.id: line for line in record.checks}
+def _add(node: FleetNode, checks: dict[str, _Check]) -> None:
+    lines = {line.id: line for line in node.results}
     explained = {
         check: (cause.checks[0], cause.problems[0].headline if cause.problems else "")
-        for cause in record.causes
+        for cause in node.causes
         for check in cause.explains
     }
-    missing = {check: cause.checks[0] for cause in record.causes for check in cause.unjudged}
-    own = {check for cause in record.causes for check in cause.checks}
-    for line in record.checks:
+    missing = {check: cause.checks[0] for cause in node.causes for check in cause.unjudged}
+    own = {check for cause in node.causes for check in cause.checks}
+    for line in node.results:
         check = checks.get(line.id)
         if check is None:
             check = checks[line.id] = _Check(id=line.id, title=line.title, severity=line.severity)
@@ -80,16 +70,16 @@ def _add(record: NodeRecord, checks: dict[str, _Check]) -> None:
         if line.status is Status.PASS:
             check.passed += 1
         elif line.status is Status.FAIL:
-            check.failed.append(record.name)
+            check.failed += 1
             if line.id not in own:
-                check.explained.setdefault(explained.get(line.id, ("", "")), []).append(record.name)
+                check.explained.setdefault(explained.get(line.id, ("", "")), []).append(node.name)
         elif line.status is Status.UNKNOWN and not line.accepted:
-            check.unknown.setdefault((missing.get(line.id, ""), line.reason), []).append(record.name)
-    for cause in record.causes:
-        _add_cause(record.name, cause, lines, checks)
+            check.unknown.setdefault((missing.get(line.id, ""), line.reason or ""), []).append(node.name)
+    for cause in node.causes:
+        _add_cause(node.name, cause, lines, checks)
 
 
-def _add_cause(name: str, cause: SentCause, lines: dict[str, CheckLine], checks: dict[str, _Check]) -> None:
+def _add_cause(name: str, cause: Cause, lines: dict[str, NodeResult], checks: dict[str, _Check]) -> None:
     for problem in cause.problems:
         line = lines.get(problem.check)
         if line is None or line.status is not Status.FAIL:

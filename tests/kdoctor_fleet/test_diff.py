@@ -7,8 +7,8 @@ import pytest
 from helpers.kdoctor_fleet.fleets import fact, fleet_of, merged, names_of
 from kdoctor.errors import UsageError
 from kdoctor_fleet.diff import compare, compare_files
-from kdoctor_fleet.document import make_document
 from kdoctor_fleet.formats import render
+from kdoctor_fleet.report import make_document
 
 OLD = {3: [fact("libraries", "cudnn", "9.1.0")], 5: [fact("packages", "keras", "3.6.0")]}
 NEW = {5: [fact("packages", "keras", "3.6.0")], 6: [fact("packages", "keras", "3.6.0")]}

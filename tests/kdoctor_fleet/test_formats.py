@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from helpers.kdoctor_fleet.fleets import Document, fact, fleet_of, merged, names_of
 from kdoctor.text.canvas import Canvas
-from kdoctor_fleet.document import FleetDocument
 from kdoctor_fleet.formats import FORMATS, render
-from kdoctor_fleet.report import FleetReport
+from kdoctor_fleet.report import FleetDocument, FleetReport
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m'\"`$(reboot)|\u202e]]>"
 

@@ -46,7 +46,7 @@ def lost_gpu() -> Document:
 
 def problems(shown: FleetReport) -> dict[str, str]:
     """Check to the nodes of its problems."""
-    return {problem.check: ",".join(problem.subjects) for cause in shown.report.causes for problem in cause.problems}
+    return {problem.check: ",".join(problem.subjects) for cause in shown.causes for problem in cause.problems}
 
 
 def states(shown: FleetReport, state: NodeState) -> list[str]:
@@ -57,20 +57,20 @@ def states(shown: FleetReport, state: NodeState) -> list[str]:
 def test_equal_nodes_pass(number: int) -> None:
     shown = merged(fleet_of(number))
     assert problems(shown) == {}
-    assert shown.report.verdict.exit_code == 0
+    assert shown.verdict.exit_code == 0
     assert shown.passing == tuple(names_of(number))
-    assert [category.mark.value for category in shown.report.categories if category.mark.value == "error"] == []
+    assert [category.mark.value for category in shown.categories if category.mark.value == "error"] == []
 
 
 def test_planted_differences_are_named_and_no_others() -> None:
     planted = {index * 5 + 1: [plant] for index, plant in enumerate(PLANTS.values())}
     shown = merged(fleet_of(64, planted))
     assert problems(shown) == {check: f"node{index * 5 + 1:04}" for index, check in enumerate(PLANTS)}
-    errors = {check for cause in shown.report.causes if cause.severity is Severity.ERROR for check in cause.checks}
+    errors = {check for cause in shown.causes if cause.severity is Severity.ERROR for check in cause.checks}
     failed = [f"node{index * 5 + 1:04}" for index, check in enumerate(PLANTS) if check in errors]
     assert states(shown, NodeState.FAILED) == failed
     assert len(shown.passing) == 64 - len(failed)
-    assert shown.report.verdict.exit_code == 1
+    assert shown.verdict.exit_code == 1
 
 
 def test_odd_one_of_three_is_named_and_of_two_both_are() -> None:
@@ -89,7 +89,7 @@ def test_thousand_nodes_with_a_split_and_one_odd_node() -> None:
 
 def test_problem_of_nodes_is_folded_and_drains_them() -> None:
     shown = merged(fleet_of(8, {index: [replaced(lost_gpu())] for index in (3, 5, 6)}))
-    cause = next(cause for cause in shown.report.causes if "gpu.responding" in cause.checks)
+    cause = next(cause for cause in shown.causes if "gpu.responding" in cause.checks)
     assert cause.scope == "node"
     assert {subject for problem in cause.problems for subject in problem.subjects} == {"node[0003,0005-0006]"}
     assert shown.failing == ("node0003", "node0005", "node0006")
@@ -98,20 +98,20 @@ def test_problem_of_nodes_is_folded_and_drains_them() -> None:
     assert slurm.drain[0].startswith(
         "sudo scontrol update 'nodename=node[0003,0005-0006]' state=drain 'reason=kdoctor: "
     )
-    assert any(step.commands == slurm.leave_out for step in shown.report.plan)
+    assert any(step.commands == slurm.leave_out for step in shown.plan)
 
 
 def test_split_without_a_majority_drains_no_node() -> None:
     planted = {index: [fact("driver", "version", "535.161.08")] for index in (1, 2)}
     report = merged(fleet_of(4, planted))
-    assert [cause.scope for cause in report.report.causes] == ["job"]
+    assert [cause.scope for cause in report.causes] == ["job"]
     assert all(not item.drain for item in report.exclusions)
     assert not report.passing
 
 
 def test_problem_of_the_job_drains_nothing() -> None:
     shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}))
-    assert [cause.scope for cause in shown.report.causes] == ["job"]
+    assert [cause.scope for cause in shown.causes] == ["job"]
     assert [item.drain for item in shown.exclusions] == [(), (), ()]
     assert shown.failing == ("node0002",)
 
@@ -140,7 +140,7 @@ def test_wrong_name_in_one_tf_config_drains_no_node(odd: str, scope: str) -> Non
         for index in (1, 2, 3, 4)
     }
     shown = merged(fleet_of(4, planted))
-    (cause,) = (cause for cause in shown.report.causes if "network.hosts-resolve" in cause.checks)
+    (cause,) = (cause for cause in shown.causes if "network.hosts-resolve" in cause.checks)
     assert cause.scope == scope
     slurm = next(item for item in shown.exclusions if item.engine == "slurm")
     assert bool(slurm.drain) == (scope == "node")
@@ -149,14 +149,14 @@ def test_wrong_name_in_one_tf_config_drains_no_node(odd: str, scope: str) -> Non
 def test_silent_nodes_are_unknown() -> None:
     shown = merged(fleet_of(3), names=tuple(names_of(5)))
     assert states(shown, NodeState.SILENT) == ["node0004", "node0005"]
-    assert shown.report.verdict.conclusion is Conclusion.UNKNOWN
-    assert shown.report.verdict.exit_code == 3
+    assert shown.verdict.conclusion is Conclusion.UNKNOWN
+    assert shown.verdict.exit_code == 3
 
 
 def test_unexpected_node_is_not_used() -> None:
     shown = merged(fleet_of(3), names=tuple(names_of(2)))
     assert shown.passing == ("node0001", "node0002")
-    assert shown.report.verdict.exit_code == 0
+    assert shown.verdict.exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_unexpected_node_is_not_used() -> None:
 )
 def test_threshold_of_healthy_nodes(min_healthy: str | None, exit_code: int) -> None:
     shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}), min_healthy=min_healthy)
-    assert shown.report.verdict.exit_code == exit_code
+    assert shown.verdict.exit_code == exit_code
 
 
 def test_silent_nodes_may_be_missing_under_a_threshold() -> None:
-    assert merged(fleet_of(3), names=tuple(names_of(4)), min_healthy="3").report.verdict.exit_code == 0
-    assert merged(fleet_of(3), names=tuple(names_of(9)), min_healthy="90%").report.verdict.exit_code == 3
+    assert merged(fleet_of(3), names=tuple(names_of(4)), min_healthy="3").verdict.exit_code == 0
+    assert merged(fleet_of(3), names=tuple(names_of(9)), min_healthy="90%").verdict.exit_code == 3
 
 
 def test_report_of_an_older_kdoctor_is_judged_and_not_compared() -> None:
@@ -179,7 +179,7 @@ def test_report_of_an_older_kdoctor_is_judged_and_not_compared() -> None:
     shown = merged(fleet_of(4, {2: [age]}))
     assert states(shown, NodeState.UNKNOWN) == ["node0002"]
     assert states(shown, NodeState.FAILED) == []
-    assert shown.report.verdict.exit_code == 3
+    assert shown.verdict.exit_code == 3
 
 
 def test_failed_report_without_causes_names_the_failed_checks() -> None:

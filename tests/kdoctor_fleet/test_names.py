@@ -38,9 +38,7 @@ def test_other_text_is_not_a_name(name: str) -> None:
     assert not is_valid(name)
 
 
-@pytest.mark.parametrize(
-    "text", ["node[1-", "@all", "", "a!a", "*", "$(reboot)", "a/b", "n[1-9999999999]", "n[1-9999]m[1-9999]"]
-)
+@pytest.mark.parametrize("text", ["node[1-", "@all", "", "a!a", "*", "$(reboot)", "a/b", "n[1-9999]m[1-9999]"])
 def test_text_that_is_no_set_of_nodes_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--expect: "):
         expand(text, "--expect")

@@ -30,7 +30,7 @@ def unusable(gathered: Gathered) -> dict[str, str]:
 def test_reports_in_a_stream_need_no_separator(between: str, indent: int | None) -> None:
     names = [f"node{index}" for index in range(1, 5)]
     stream = between.join(json.dumps(healthy(name), indent=indent) for name in names)
-    assert sorted(read("-", stdin=stream.encode()).records) == names
+    assert sorted(read("-", stdin=stream.encode()).nodes) == names
 
 
 def test_files_folders_and_stdin_are_read(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_files_folders_and_stdin_are_read(tmp_path: Path) -> None:
     folder = write([one, two], tmp_path / "reports")
     file = write([three], tmp_path / "other") / "node0003.json"
     found = read(folder, file, "-", stdin=json.dumps(four, indent=2).encode())
-    assert sorted(found.records) == ["node0001", "node0002", "node0003", "node0004"]
+    assert sorted(found.nodes) == ["node0001", "node0002", "node0003", "node0004"]
     assert found.unread == []
 
 
@@ -64,7 +64,7 @@ def test_files_that_are_no_reports_are_named_and_the_rest_is_read(tmp_path: Path
     os.mkfifo(folder / "pipe.json")
     (folder / "dangling.json").symlink_to("nowhere")
     found = read(folder)
-    assert sorted(found.records) == ["node0001", "node0002"]
+    assert sorted(found.nodes) == ["node0001", "node0002"]
     reasons = unusable(found)
     assert set(reasons) == {*BROKEN, "pipe.json", "dangling.json"}
     for name, (_, reason) in BROKEN.items():
@@ -81,14 +81,21 @@ def test_name_of_a_node_is_not_trusted(name: str, tmp_path: Path) -> None:
     bad["node"]["name"] = name
     (folder / "bad.json").write_text(json.dumps(bad))
     found = read(folder)
-    assert list(found.records) == ["good"]
+    assert list(found.nodes) == ["good"]
     assert "\x1b" not in unusable(found)["bad.json"]
+
+
+CAUSE = {
+    "checks": ["gpu.free"], "severity": "error", "problems": [], "fix": "f", "commands": [],
+    "rollback": {"kind": "nothing", "why": "w"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"verdict_reason": "x" * 10_000},
+        {"verdict_reason": "x" * 40_001},
+        {"causes": [CAUSE | {"checks": []}]},
         {"results": [{"id": "gpu.free", "title": "t", "status": "pass", "severity": "error"}] * 2_001},
         {"results": [{"id": "../x", "title": "t", "status": "pass", "severity": "error"}]},
         {"facts": {"packages": {f"p{index}": "1" for index in range(5_001)}}},
@@ -99,6 +106,15 @@ def test_sizes_are_bounded(change: dict[str, Any], tmp_path: Path) -> None:
     folder = write([healthy("good"), healthy("bad")], tmp_path / "reports")
     (folder / "bad.json").write_text(json.dumps(healthy("bad") | change))
     assert list(unusable(read(folder))) == ["bad.json"]
+
+
+def test_tf_config_of_a_large_job_and_causes_are_read(tmp_path: Path) -> None:
+    large = healthy("large") | {"causes": [CAUSE]}
+    large["node"]["tf_config"] = json.dumps({"cluster": {"worker": [f"node{index:05}:2222" for index in range(5_000)]}})
+    node = read(write([large], tmp_path / "reports")).nodes["large"]
+    assert node.job is not None
+    assert len(node.job.tasks) == 5_000
+    assert node.causes[0].checks == ("gpu.free",)
 
 
 def test_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
@@ -113,7 +129,7 @@ def test_newest_report_of_a_node_counts(tmp_path: Path) -> None:
     new["started_at"], new["kdoctor"] = "2025-02-01T00:00:00+00:00", "9.9"
     for documents in ([old, new], [new, old]):
         found = read("-", stdin="\n".join(map(json.dumps, documents)).encode())
-        assert found.records["node1"].facts.kdoctor == "9.9"
+        assert found.nodes["node1"].kdoctor == "9.9"
         assert found.replaced == {"node1": 1}
 
 
@@ -121,7 +137,7 @@ def test_stream_with_other_text_is_read(tmp_path: Path) -> None:
     one, two = map(json.dumps, fleet_of(2))
     stream = f"Warning: Permanently added node1\n{one}\n{{garbage\n  ok\n{two}\n".encode()
     found = read("-", stdin=stream)
-    assert sorted(found.records) == ["node0001", "node0002"]
+    assert sorted(found.nodes) == ["node0001", "node0002"]
     assert [item.source for item in found.unread] == ["standard input, document 2"]
 
 
@@ -130,7 +146,7 @@ def test_report_of_an_older_kdoctor_has_the_name_of_its_file(tmp_path: Path) -> 
     for key in ("node", "facts", "causes", "categories", "trainings"):
         del old[key]
     (tmp_path / "node7.json").write_text(json.dumps(old))
-    assert list(read(tmp_path).records) == ["node7"]
+    assert list(read(tmp_path).nodes) == ["node7"]
     with pytest.raises(UsageError, match="does not name its node"):
         read("-", stdin=json.dumps(old).encode())
 
@@ -143,6 +159,6 @@ def test_places_without_a_report_are_an_error(name: str, tmp_path: Path) -> None
 
 
 def test_equal_parts_of_reports_are_stored_once(tmp_path: Path) -> None:
-    first, second = read(write(fleet_of(2), tmp_path / "reports")).records.values()
-    assert first.checks is second.checks
-    assert first.facts.sections["packages"] is second.facts.sections["packages"]
+    first, second = read(write(fleet_of(2), tmp_path / "reports")).nodes.values()
+    assert first.results is second.results
+    assert first.sections["packages"] is second.sections["packages"]

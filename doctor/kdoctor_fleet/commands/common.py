@@ -30,10 +30,10 @@ from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import loads
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted, some
-from kdoctor_fleet.documents import SentReport
 from kdoctor_fleet.formats import FORMATS, render
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import expand, read_names
+from kdoctor_fleet.node_report import SentReport
 from kdoctor_fleet.pairs.campaign import pair_tests
 from kdoctor_fleet.pairs.record import read_pairs
 from kdoctor_fleet.read import STDIN, Gathered, gather
@@ -131,7 +131,7 @@ class Delivery:
             wrote(item.path)
         canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=self.verbosity)
         show(render(found, self.outputs.stdout, canvas))
-        return exit_code_for(found.report.verdict, self.outputs.stdout)
+        return exit_code_for(found.verdict, self.outputs.stdout)
 
 
 def expected_nodes(
@@ -155,7 +155,7 @@ def _of_slurm(gathered: Gathered) -> tuple[str, ...]:
     if not text:
         return ()
     names = expand(text, "SLURM_JOB_NODELIST")
-    return names if any(name in gathered.records for name in names) else ()
+    return names if any(name in gathered.nodes for name in names) else ()
 
 
 def _judge_snapshot(catalog: Catalog, checklist: str) -> Callable[[bytes], SentReport]:

@@ -184,8 +184,8 @@ def _judge(
         [str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun
     )
     if interrupted:
-        verdict = replace(found.report.verdict, exit_code=EXIT_INTERRUPTED)
-        found = replace(found, report=replace(found.report, interrupted=True, verdict=verdict))
+        verdict = replace(found.verdict, exit_code=EXIT_INTERRUPTED)
+        found = replace(found, interrupted=True, verdict=verdict)
     code = delivery.deliver(found)
     _hint(folder, plan)
     raise typer.Exit(code)

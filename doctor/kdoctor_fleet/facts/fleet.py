@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import AliasPath, Field, StringConstraints
+
+from kdoctor.engine.report import Category, Cause, Conclusion
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import Reason
 from kdoctor.facts.node import Node
+from kdoctor.model import Action, Severity, Status
 
 Section = Mapping[str, str]
 """Facts of one kind, by name: ``{"cudnn": "9.3.0"}``."""
+
+
+class Nodes(str):
+    """Nodes as a report names them in short: ``node[03,17-19]``. It knows their names."""
+
+    __slots__ = ("names",)
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Iterable[str], shown: Callable[[Iterable[str]], str] = ",".join) -> Nodes:
+        """These nodes, which a function writes in short."""
+        every = tuple(names)
+        found = cls(shown(every))
+        found.names = every
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +50,59 @@ class JobConfig:
         """Each task with its address: ``{"worker 0": "node1:2222"}``."""
         return {f"{kind} {index}": where for kind, all_ in self.cluster.items() for index, where in enumerate(all_)}
 
+    @classmethod
+    def read(cls, text: str) -> JobConfig:
+        """TF_CONFIG as a job reads it."""
+        try:
+            config = json.loads(text)
+        except (ValueError, RecursionError):
+            return cls(malformed="it is not JSON")
+        cluster = config.get("cluster", {}) if isinstance(config, dict) else None
+        if not isinstance(cluster, dict):
+            return cls(malformed="it is not an object with a cluster")
+        for kind, addresses in cluster.items():
+            if not isinstance(addresses, list) or not all(isinstance(address, str) for address in addresses):
+                return cls(malformed=f"cluster.{kind} is not a list of addresses")
+        task = config.get("task")
+        named = task if isinstance(task, dict) and {"type", "index"} <= task.keys() else None
+        return cls(
+            cluster={kind: tuple(addresses) for kind, addresses in cluster.items()},
+            task=f"{named['type']} {named['index']}" if named else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeResult:
+    """The result of one check on one node."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}\.[a-z0-9-]{1,96}$")]
+    title: str
+    status: Status
+    severity: Severity
+    reason: str | None = None
+    accepted: str | None = None
+    action: Annotated[Action, Field(validation_alias=AliasPath("findings", 0, "remedy", "action"))] = Action.CONFIGURE
+    """The kind of work that its first fix requires."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FleetNode:
     """One node, from its newest report."""
 
     name: str
+    source: str = ""
+    """The file of the report."""
     checklist: str
     """Name and version of the checklist: ``multi-gpu-keras, version 1``."""
     kdoctor: str
     """The version of kdoctor that made the report."""
+    verdict: Conclusion = Conclusion.PASS
+    """The node's own."""
+    reason: str = ""
+    """Of the verdict."""
+    results: tuple[NodeResult, ...] = ()
+    categories: tuple[Category, ...] = ()
+    causes: tuple[Cause, ...] = ()
     sections: Mapping[str, Section] = field(default_factory=dict)
     """The recorded facts by section, as in a lock: ``driver``, ``packages``, ... Empty in reports of older kdoctors."""
     node: Node | None = None
@@ -119,11 +182,6 @@ class PairTests:
     interrupted: bool = False
 
 
-def join_names(names: Iterable[str]) -> str:
-    """The names, separated by commas."""
-    return ",".join(names)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fleet(FactGroup):
     """The nodes whose reports were brought together."""
@@ -142,8 +200,8 @@ class Fleet(FactGroup):
     """None if no training over several nodes was requested."""
     merged_at: str = ""
     """When the reports were brought together: UTC, ISO 8601."""
-    fold: Callable[[Iterable[str]], str] = join_names
-    """Writes names of nodes in short: ``node[03,17-19]``."""
+    fold: Callable[[Iterable[str]], Nodes] = Nodes.of
+    """Writes names of nodes in short: ``node[03,17-19]``. Subjects that it writes are these nodes."""
 
     @property
     def silent(self) -> tuple[str, ...]:

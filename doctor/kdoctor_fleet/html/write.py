@@ -15,16 +15,15 @@ _HERE = "kdoctor_fleet.html"
 _TEMPLATES = templates_of(_HERE)
 
 
-def render_html(shown: FleetReport, _: Canvas) -> str:
+def render_html(report: FleetReport, _: Canvas) -> str:
     """The fleet as one HTML file. Its policy forbids every request, and every script but the filter."""
-    report = shown.report
     script = packaged(_HERE, "filter.js")
-    states = Counter(node.state.value for node in shown.nodes)
-    failing = {family for node in shown.nodes for family in _families(node)}
+    states = Counter(node.state.value for node in report.nodes)
+    failing = {family for node in report.nodes for family in _families(node)}
     return _TEMPLATES.get_template("fleet.html.j2").render(
         report=report,
-        nodes=shown.nodes,
-        others=[node for node in shown.nodes if node.state is not NodeState.PASSED],
+        nodes=report.nodes,
+        others=[node for node in report.nodes if node.state is not NodeState.PASSED],
         states=[(state.value, states[state.value]) for state in NodeState if states[state.value]],
         families=sorted(failing, key=family_order),
         families_of=lambda node: " ".join(_families(node)),

@@ -15,8 +15,8 @@ from tempfile import SpooledTemporaryFile
 
 from kdoctor.errors import UsageError
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.documents import MOST_BYTES
 from kdoctor_fleet.launch.engine import GRACE_S, Ended, Engine, InterruptedRunError
+from kdoctor_fleet.node_report import MOST_BYTES
 from kdoctor_fleet.read import LONGEST_REASON, UnusableError, find_report
 
 _IN_MEMORY = 2**20

@@ -11,10 +11,10 @@ from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
-from kdoctor_fleet.documents import MOST_BYTES
 from kdoctor_fleet.exclusion import Engine as Words
 from kdoctor_fleet.launch.engine import Ended, InterruptedRunError, first_problem, tied
 from kdoctor_fleet.names import is_valid
+from kdoctor_fleet.node_report import MOST_BYTES
 
 _LATER_S = 10.0
 """How much later than the task itself its result is missed: the task ends what hangs."""

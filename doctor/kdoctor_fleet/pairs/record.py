@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from kdoctor.documents import Document, Part
+from kdoctor.documents import Document
 from kdoctor.errors import UsageError
 from kdoctor.output import write_atomically
 from kdoctor.version import __version__
@@ -19,46 +19,24 @@ SCHEMA: Literal["kdoctor/fleet-pairs/v1"] = "kdoctor/fleet-pairs/v1"
 FILE = "fleet-pairs.json"
 
 
-class WorkerOutcome(Part):
-    """What one node said about a training."""
-
-    node: str
-    verdict: Annotated[str, Field(description="Of its report; empty if it sent none.")]
-    problem: Annotated[str, Field(description="What is wrong, or why it sent no report; empty if it trained.")] = ""
-    hung: Annotated[bool, Field(description="Whether it passed its time limit.")] = False
-    phase: Annotated[str | None, Field(description="The phase in which it ended, if it did not finish.")] = None
-    stacks: Annotated[str | None, Field(description="Python stacks of all threads, if it hung or crashed.")] = None
-    gbs: Annotated[float | None, Field(description="GB/s that its all-reduce sent from each replica.")] = None
-    seconds: float = 0.0
-
-
-class TrialEntry(Part):
-    """A training over some nodes."""
-
-    nodes: tuple[str, ...]
-    outcome: Literal["trained", "failed", "untested"]
-    problem: str = ""
-    hung: Annotated[bool, Field(description="Whether every worker that failed waited until its time limit.")] = False
-    gbs: Annotated[float | None, Field(description="The lowest speed of its workers.")] = None
-    workers: tuple[WorkerOutcome, ...]
-
-    @property
-    def trial(self) -> Trial:
-        """Without the workers."""
-        return Trial(nodes=self.nodes, outcome=self.outcome, problem=self.problem, hung=self.hung, gbs=self.gbs)
-
-
 class FleetPairs(Document):
     """Trainings over several nodes: in pairs, and of all nodes together."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     schema_: Annotated[Literal["kdoctor/fleet-pairs/v1"], Field(alias="schema")] = SCHEMA
-    kdoctor: Annotated[str, Field(description="Version of kdoctor.")] = __version__
-    nodes: Annotated[tuple[str, ...], Field(max_length=MOST_NODES, description="In the order of the first round.")]
-    started_at: Annotated[str, Field(description="UTC, ISO 8601.")]
-    full_matrix: Annotated[bool, Field(description="Whether every pair was to be tested.")]
+    kdoctor: str = __version__
+    """Version of kdoctor."""
+    nodes: Annotated[tuple[str, ...], Field(max_length=MOST_NODES)]
+    """In the order of the first round."""
+    started_at: str
+    """UTC, ISO 8601."""
+    full_matrix: bool
+    """Whether every pair was to be tested."""
     interrupted: bool = False
-    pairs: tuple[TrialEntry, ...] = ()
-    groups: Annotated[tuple[TrialEntry, ...], Field(description="All good nodes, and halves of what hangs.")] = ()
+    pairs: tuple[Trial, ...] = ()
+    groups: tuple[Trial, ...] = ()
+    """All good nodes, and halves of what hangs."""
 
 
 def write_pairs(folder: Path, pairs: FleetPairs) -> None:

@@ -11,11 +11,10 @@ from kdoctor.engine.report import Conclusion
 from kdoctor.model import Status
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.documents import SentReport
 from kdoctor_fleet.launch.collect import Answer, Collection, Limits
 from kdoctor_fleet.launch.engine import Engine
-from kdoctor_fleet.pairs.record import TrialEntry, WorkerOutcome
-from kdoctor_fleet.pairs.schedule import Group
+from kdoctor_fleet.node_report import SentReport
+from kdoctor_fleet.pairs.schedule import Group, Trial, WorkerOutcome
 
 SCENARIOS: Mapping[str, str] = {"tensorflow": "across-nodes", "jax": "across-nodes-jax"}
 """Framework to the scenario."""
@@ -52,12 +51,12 @@ class Runner:
     """Called about twice a second."""
     _used: int = field(default=0, init=False)
 
-    def run(self, groups: Sequence[Group]) -> Iterator[TrialEntry]:
+    def run(self, groups: Sequence[Group]) -> Iterator[Trial]:
         """Train each group; all at once as far as the fan-out allows. A group larger than that runs alone."""
         for wave in _waves(groups, self.fan_out):
             yield from self._run(wave)
 
-    def _run(self, groups: Sequence[Group]) -> Iterator[TrialEntry]:
+    def _run(self, groups: Sequence[Group]) -> Iterator[Trial]:
         configs = {name: config for group in groups for name, config in self._configs(group).items()}
         sent: dict[str, SentReport] = {}
         collection = Collection(
@@ -137,7 +136,7 @@ def _busy(sent: SentReport) -> str:
     return next((clean(reason) for reason in skipped if "cannot be used" in reason), "")
 
 
-def conclude_group(nodes: Group, workers: Sequence[WorkerOutcome]) -> TrialEntry:
+def conclude_group(nodes: Group, workers: Sequence[WorkerOutcome]) -> Trial:
     """What the workers say together. If one was inconclusive, nothing was tested, whatever the others say."""
     failed = [one for one in workers if one.verdict in ("", Conclusion.FAIL.value)]
     unsure = [one for one in workers if one.verdict == Conclusion.UNKNOWN.value]
@@ -145,7 +144,7 @@ def conclude_group(nodes: Group, workers: Sequence[WorkerOutcome]) -> TrialEntry
     speeds = [one.gbs for one in workers if one.gbs is not None]
     shown = "; ".join(f"{one.node}: {one.problem}" for one in said[:_NAMED])
     more = f"; and {counted(len(said) - _NAMED, 'more node')}" if len(said) > _NAMED else ""
-    return TrialEntry(
+    return Trial(
         nodes=nodes,
         outcome="untested" if unsure else "failed" if failed else "trained",
         problem=f"{shown[:_LONGEST]}{more}",

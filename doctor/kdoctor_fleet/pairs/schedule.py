@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from kdoctor_fleet.facts import BadLink, BadNode, PairTests
 
 Pair = tuple[str, str]
 Group = tuple[str, ...]
@@ -25,6 +27,26 @@ _MOST_DEVIATIONS, _LEAST_SHARE = 3.5, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkerOutcome:
+    """What one node said about a training."""
+
+    node: str
+    verdict: str
+    """Of its report; empty if it sent none."""
+    problem: str = ""
+    """What is wrong, or why it sent no report; empty if it trained."""
+    hung: bool = False
+    """Whether it passed its time limit."""
+    phase: str | None = None
+    """The phase in which it ended, if it did not finish."""
+    stacks: str | None = None
+    """Python stacks of all threads, if it hung or crashed."""
+    gbs: float | None = None
+    """GB/s that its all-reduce sent from each replica."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trial:
     """A training over some nodes."""
 
@@ -34,9 +56,10 @@ class Trial:
     problem: str = ""
     """Why it failed, or was not a test."""
     hung: bool = False
-    """Whether it failed because every worker waited."""
+    """Whether every worker that failed waited until its time limit."""
     gbs: float | None = None
-    """GB/s of the all-reduce, if it trained."""
+    """The lowest speed of its workers."""
+    workers: tuple[WorkerOutcome, ...] = ()
 
 
 def circle(nodes: Sequence[str]) -> list[list[Pair]]:
@@ -105,48 +128,50 @@ def _witnesses(trials: Iterable[Trial], proven: set[str]) -> dict[str, set[str]]
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conclusion:
-    """What the pairs show."""
-
-    bad: Mapping[str, tuple[str, str]]
-    """Each bad node, to a proven node that it failed with and to the problem."""
-    links: tuple[Trial, ...]
-    """Pairs that fail although both nodes train with others."""
-    undecided: Mapping[str, str]
-    """Nodes about which the pairs show nothing, with the reason."""
-
-    def leave_out(self) -> dict[str, Trial]:
-        """Nodes without which no bad link is left: always the one with the most bad links, and one of them."""
-        left, chosen = list(self.links), dict[str, Trial]()
-        while left:
-            worst = Counter(name for link in left for name in link.nodes).most_common(1)[0][0]
-            chosen[worst] = next(link for link in left if worst in link.nodes)
-            left = [link for link in left if worst not in link.nodes]
-        return chosen
-
-
-def conclude(nodes: Sequence[str], trials: Sequence[Trial]) -> Conclusion:
+def conclude(nodes: Sequence[str], trials: Sequence[Trial]) -> PairTests:
     """Which nodes and links are bad.
 
     A node is bad if it trains with no other node and fails with a node that has proved itself. A link is bad if a pair
     fails although both nodes have proved themselves.
     """
     proven = proven_nodes(trials)
-    bad: dict[str, tuple[str, str]] = {}
+    bad: dict[str, BadNode] = {}
     undecided: dict[str, str] = {}
     for trial in trials:
         for name, partner in zip(trial.nodes, reversed(trial.nodes), strict=True):
             if name in proven:
                 continue
             if trial.outcome == "failed" and partner in proven:
-                bad.setdefault(name, (partner, trial.problem))
+                bad.setdefault(name, BadNode(name=name, partner=partner, problem=trial.problem))
             else:
                 undecided.setdefault(name, f"with {partner}: {trial.problem}")
     undecided = {name: why for name, why in undecided.items() if name not in bad}
     undecided |= {name: "was not paired" for name in nodes if name not in proven | bad.keys() | undecided.keys()}
-    links = tuple(trial for trial in trials if trial.outcome == "failed" and proven.issuperset(trial.nodes))
-    return Conclusion(bad=bad, links=links, undecided=undecided)
+    failed = [trial for trial in trials if trial.outcome == "failed"]
+    speeds = [trial.gbs for trial in trials if trial.gbs is not None]
+    return PairTests(
+        nodes=tuple(sorted(nodes)),
+        proven=tuple(sorted(proven)),
+        pairs=len(trials),
+        failed=len(failed),
+        bad=tuple(bad.values()),
+        links=tuple(_links([trial for trial in failed if proven.issuperset(trial.nodes)])),
+        undecided=undecided,
+        gbs=statistics.median(speeds) if speeds else None,
+    )
+
+
+def _links(trials: Sequence[Trial]) -> Iterator[BadLink]:
+    """The bad links. Always the node with the most of them is left out, and of the rest the next one."""
+    left, left_out = list(trials), list[str]()
+    while left:
+        worst = Counter(name for trial in left for name in trial.nodes).most_common(1)[0][0]
+        left_out.append(worst)
+        left = [trial for trial in left if worst not in trial.nodes]
+    for trial in trials:
+        one, other = trial.nodes
+        worst = next(name for name in left_out if name in trial.nodes)
+        yield BadLink(nodes=(one, other), leave_out=worst, problem=trial.problem)
 
 
 def with_slow_pairs(trials: Sequence[Trial]) -> list[Trial]:

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -34,7 +35,7 @@ from kdoctor_diagnose.inputs import logs_of
 from kdoctor_diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
 from kdoctor_diagnose.report.formats import render as render_diagnosis
 from kdoctor_fleet.diff import compare_files
-from kdoctor_fleet.document import make_document as fleet_document
+from kdoctor_fleet.facts import JobConfig
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor_fleet.formats import render as render_fleet
 from kdoctor_fleet.launch.kubectl import Kubectl
@@ -43,8 +44,8 @@ from kdoctor_fleet.names import expand, fold, read_names
 from kdoctor_fleet.pairs.campaign import good_nodes, pair_tests
 from kdoctor_fleet.pairs.record import FILE as PAIRS_FILE
 from kdoctor_fleet.pairs.record import read_pairs
-from kdoctor_fleet.probes.job_hosts.probe import _MalformedError, _tasks
 from kdoctor_fleet.read import UnusableError, find_report, gather
+from kdoctor_fleet.report import make_document as fleet_document
 from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
 from kdoctor_mcp import server as mcp
@@ -126,6 +127,8 @@ def _fleet_diff(data: bytes, folder: Path) -> None:
 
 
 def _node_names(data: bytes, folder: Path) -> None:
+    if re.search(rb"[\d_]{7}", data):  # ClusterShell lists the numbers of a range
+        return
     (folder / "nodes").write_bytes(data)
     fold(read_names(folder / "nodes"))
     fold(expand(data.decode("utf-8", "replace"), "--expect"))
@@ -308,8 +311,7 @@ EVENTS = b"\n".join(
 
 
 def _job_configuration(data: bytes, _: Path) -> None:
-    with contextlib.suppress(_MalformedError):
-        list(_tasks(data.decode("utf-8", "replace")))
+    JobConfig.read(data.decode("utf-8", "replace"))
 
 
 def _json(document: object) -> Sequence[bytes]:

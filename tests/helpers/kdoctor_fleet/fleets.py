@@ -15,12 +15,11 @@ from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions
 from kdoctor.run.session import read_snapshot
-from kdoctor_fleet.documents import SentReport
 from kdoctor_fleet.facts import Fleet, JobConfig
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import fold
+from kdoctor_fleet.node_report import SentReport, Shared
 from kdoctor_fleet.read import Gathered
-from kdoctor_fleet.record import Shared
 from kdoctor_fleet.report import FleetReport
 from kdoctor_fleet.testing import healthy_fleet
 
@@ -144,11 +143,11 @@ def fleet_plan(checklist: str = "fleet") -> Plan:
 def merged(documents: Iterable[Document], **expectation: Any) -> FleetReport:
     """The report of the fleet, without the way over JSON."""
     shared = Shared()
-    records = [
-        shared.record(SentReport.model_validate(document), document["node"]["name"], f"{document['node']['name']}.json")
+    nodes = [
+        shared.keep(SentReport.model_validate(document), document["node"]["name"], f"{document['node']['name']}.json")
         for document in documents
     ]
-    gathered = Gathered(records={record.name: record for record in records})
+    gathered = Gathered(nodes={node.name: node for node in nodes})
     return merge(gathered, Expectation(**expectation), fleet_plan(), MERGED_AT, 0.25)
 
 

@@ -12,10 +12,10 @@ import pytest
 from helpers.kdoctor_fleet.fleets import healthy
 from kdoctor.output import OutputError
 from kdoctor.probes.process.readers import Take
-from kdoctor_fleet.documents import MOST_BYTES
 from kdoctor_fleet.exclusion import Engine as Words
 from kdoctor_fleet.launch.collect import Answer, Collection, Limits
 from kdoctor_fleet.launch.engine import Ended, InterruptedRunError
+from kdoctor_fleet.node_report import MOST_BYTES
 
 REPORT = json.dumps(healthy("n1"), indent=2).encode()
 Run = Callable[[str, Take, float], Ended]

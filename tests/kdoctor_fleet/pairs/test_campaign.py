@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,9 @@ from kdoctor_fleet.commands.pairs import passed_on
 from kdoctor_fleet.exclusion import Engine as Words
 from kdoctor_fleet.launch.engine import Ended
 from kdoctor_fleet.pairs.campaign import pair_tests, run_pairs
-from kdoctor_fleet.pairs.record import FILE, FleetPairs, WorkerOutcome, read_pairs, write_pairs
+from kdoctor_fleet.pairs.record import FILE, FleetPairs, read_pairs, write_pairs
 from kdoctor_fleet.pairs.run import Runner, conclude_group
+from kdoctor_fleet.pairs.schedule import WorkerOutcome
 
 NODES = tuple(names_of(6))
 
@@ -122,8 +125,8 @@ def test_fan_out_limits_pairs_but_not_the_group() -> None:
     assert engine.most <= 6
 
 
-def worker(name: str, **changes: object) -> WorkerOutcome:
-    return WorkerOutcome.model_validate({"node": name, "verdict": "pass", **changes})
+def worker(name: str, verdict: str = "pass", **changes: Any) -> WorkerOutcome:
+    return WorkerOutcome(node=name, verdict=verdict, **changes)
 
 
 def test_error_is_said_before_those_who_waited() -> None:
@@ -155,7 +158,7 @@ def test_record_is_read_back_and_bad_names_are_refused(tmp_path: Path) -> None:
     ("part", "nodes"), [("pairs", NODES[:1]), ("pairs", NODES[:3]), ("pairs", [NODES[0]] * 2), ("groups", NODES[:1])]
 )
 def test_trainings_of_the_wrong_number_of_nodes_are_refused(tmp_path: Path, part: str, nodes: Sequence[str]) -> None:
-    entry = campaign(Nodes()).pairs[0].model_copy(update={"nodes": tuple(nodes)})
+    entry = replace(campaign(Nodes()).pairs[0], nodes=tuple(nodes))
     write_pairs(tmp_path, campaign(Nodes()).model_copy(update={part: (entry,)}))
     with pytest.raises(UsageError, match=f"{FILE}: {part}"):
         read_pairs(tmp_path)

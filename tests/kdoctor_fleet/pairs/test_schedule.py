@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.kdoctor_fleet.fleets import names_of
+from kdoctor_fleet.facts import PairTests
 from kdoctor_fleet.pairs.schedule import (
-    Conclusion,
     Group,
     Trial,
     circle,
@@ -25,7 +25,7 @@ from kdoctor_fleet.pairs.schedule import (
 
 def try_pairs(
     nodes: list[str], bad: Iterable[str] = (), links: Iterable[frozenset[str]] = (), seed: int = 0
-) -> tuple[Conclusion, int]:
+) -> tuple[PairTests, int]:
     """What is concluded over a fleet in which these nodes and links do not work, and in how many rounds."""
     order = random.Random(seed).sample(nodes, len(nodes))  # noqa: S311 - a seed of a test
     broken, cut = set(bad), set(links)
@@ -41,8 +41,8 @@ def try_pairs(
     return conclude(nodes, trials), rounds
 
 
-def named(conclusion: Conclusion) -> tuple[set[str], set[frozenset[str]]]:
-    return set(conclusion.bad), {frozenset(link.nodes) for link in conclusion.links}
+def named(conclusion: PairTests) -> tuple[set[str], set[frozenset[str]]]:
+    return {node.name for node in conclusion.bad}, {frozenset(link.nodes) for link in conclusion.links}
 
 
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 64, 1000])
@@ -73,7 +73,7 @@ def test_bad_link_that_was_tried_is_named_and_its_nodes_are_not(seed: int) -> No
     conclusion, rounds = try_pairs(nodes, links=[link], seed=seed)
     assert named(conclusion) == (set(), {link})
     assert rounds == 2
-    assert set(conclusion.leave_out()) < link
+    assert {found.leave_out for found in conclusion.links} < link
 
 
 @given(st.integers(5, 40), st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 2))
@@ -144,8 +144,10 @@ def test_untested_pair_blames_no_node_and_its_nodes_are_paired_again() -> None:
 
 def test_node_with_most_bad_links_is_left_out() -> None:
     one, two, three, four = names_of(4)
-    links = tuple(Trial(nodes=pair, outcome="failed") for pair in ((one, two), (two, three), (two, four)))
-    assert list(Conclusion(bad={}, links=links, undecided={}).leave_out()) == [two]
+    links = [Trial(nodes=pair, outcome="failed") for pair in ((one, two), (two, three), (three, four), (two, four))]
+    trained = [Trial(nodes=pair, outcome="trained") for pair in ((one, four), (two, "e"), (three, "e"))]
+    found = conclude([one, two, three, four, "e"], [*links, *trained]).links
+    assert [link.leave_out for link in found] == [two, two, three, two]
 
 
 def speeds(*gbs: float) -> list[Trial]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.check import Check, check_of, text_of
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_fleet.facts import Fleet, FleetNode
 from kdoctor_fleet.facts.fleet import Section
@@ -44,8 +45,8 @@ class Comparison:
     """Shell-style patterns of the facts to compare."""
     without: Sequence[str] = ()
     """Patterns of those to leave out."""
-    label: Callable[[str], str] = str
-    """The name of a fact in a report."""
+    label: Callable[[str], str] | None = None
+    """The name of a fact in a report, if the check's function does not give it."""
     absent: str = ABSENT
     """How a report says that a node does not have the fact."""
     explained_by: tuple[str, ...] = ()
@@ -65,16 +66,31 @@ _Values = dict[str, tuple[str, ...]]
 """Value of a fact to the nodes that have it, the most frequent one first."""
 
 
-def compare(fleet: Fleet, *comparisons: Comparison) -> Iterator[Outcome]:
-    """Differences in these sections. A fact that more than half of the nodes share is the majority's."""
-    if len(fleet.nodes) < 2:  # noqa: PLR2004 - two nodes can differ
-        yield NotApplicable(reason="only one node reported")
-        return
-    for comparison in comparisons:
-        yield from _compare(fleet, comparison)
+def compared(
+    id: str,  # noqa: A002 - always passed by position
+    *comparisons: Comparison,
+    severity: Severity,
+    explained_by: Sequence[str] = (),
+) -> Callable[[Callable[[str], str]], Check]:
+    """Make a check of these sections from a function that names a fact in a report. Its docstring is as for ``check``.
+
+    A fact that more than half of the nodes share is the majority's.
+    """
+
+    def make(label: Callable[[str], str]) -> Check:
+        def compare(fleet: Fleet) -> Iterator[Outcome]:
+            if len(fleet.nodes) < 2:  # noqa: PLR2004 - two nodes can differ
+                yield NotApplicable(reason="only one node reported")
+                return
+            for comparison in comparisons:
+                yield from _compare(fleet, comparison, comparison.label or label)
+
+        return check_of(id, compare, text_of(id, label), severity=severity, explained_by=explained_by)
+
+    return make
 
 
-def _compare(fleet: Fleet, comparison: Comparison) -> Iterator[Outcome]:
+def _compare(fleet: Fleet, comparison: Comparison, label: Callable[[str], str]) -> Iterator[Outcome]:
     reported = [node for node in fleet.nodes if comparison.section in node.sections]
     missing = [node.name for node in fleet.nodes if comparison.section not in node.sections]
     if missing:
@@ -85,8 +101,9 @@ def _compare(fleet: Fleet, comparison: Comparison) -> Iterator[Outcome]:
     values = _values(reported, comparison)
     different = {name: by_value for name, by_value in values.items() if len(by_value) > 1}
     majority = {name: _majority(by_value) for name, by_value in different.items()}
-    yield from _odd(fleet, comparison, different, {name: value for name, value in majority.items() if value})
-    yield from _split(fleet, comparison, {name: different[name] for name, value in majority.items() if not value})
+    odd = {name: value for name, value in majority.items() if value}
+    yield from _odd(fleet, comparison, label, different, odd)
+    yield from _split(fleet, comparison, label, {name: different[name] for name in different if name not in odd})
     if not different:
         observed = (
             f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {counted(len(reported), 'node')}"
@@ -118,14 +135,18 @@ def _majority(by_value: _Values) -> str | None:
 
 
 def _odd(
-    fleet: Fleet, comparison: Comparison, values: dict[str, _Values], majority: dict[str, str]
+    fleet: Fleet,
+    comparison: Comparison,
+    label: Callable[[str], str],
+    values: dict[str, _Values],
+    majority: dict[str, str],
 ) -> Iterator[Finding]:
     """A finding for each set of nodes that differ in the same facts."""
     by_nodes: dict[tuple[str, ...], list[Difference]] = {}
     for name, others in majority.items():
         for value, members in values[name].items():
             if value != others:
-                difference = Difference(name=name, label=comparison.label(name), value=value, others=others)
+                difference = Difference(name=name, label=label(name), value=value, others=others)
                 by_nodes.setdefault(members, []).append(difference)
     shown = comparison.shown
     for members, differences in by_nodes.items():
@@ -146,28 +167,30 @@ def _odd(
         )
 
 
-def _split(fleet: Fleet, comparison: Comparison, values: dict[str, _Values]) -> Iterator[Finding]:
+def _split(
+    fleet: Fleet, comparison: Comparison, label: Callable[[str], str], values: dict[str, _Values]
+) -> Iterator[Finding]:
     """A finding for each division of the nodes into groups of which none is a majority."""
     by_groups: dict[tuple[tuple[str, ...], ...], list[tuple[str, tuple[str, ...]]]] = {}
     for name, by_value in values.items():
         by_groups.setdefault(tuple(by_value.values()), []).append((name, tuple(by_value)))
     for groups, facts in by_groups.items():
         name, found = facts[0]
-        label, found = comparison.label(name), tuple(map(comparison.shown, found))
-        shown = [f"{label} {value} on {fleet.fold(members)}" for value, members in zip(found, groups, strict=True)]
+        named, found = label(name), tuple(map(comparison.shown, found))
+        shown = [f"{named} {value} on {fleet.fold(members)}" for value, members in zip(found, groups, strict=True)]
         first, subject = fleet.fold(groups[0]), fleet.fold(node for members in groups for node in members)
         differences = [
-            Difference(name=item, label=comparison.label(item), value=values_of[-1], others=values_of[0])
+            Difference(name=item, label=label(item), value=values_of[-1], others=values_of[0])
             for item, values_of in facts
         ]
         remedy, rollback = comparison.fix(fleet.fold(node for members in groups[1:] for node in members), differences)
-        rest = _listed(comparison.label(item) for item, _ in facts[1:])
+        rest = _listed(label(item) for item, _ in facts[1:])
         also = f"; the same groups differ in {rest}" if rest else ""
         yield Finding(
             subject=subject,
             observed=f"no majority: {_listed(shown)}{also}",
-            brief=_brief(f"no majority: {label} {found[0]} or {found[1]}", "", len(facts) - 1),
-            expected=f"one value of {_listed(comparison.label(item) for item, _ in facts)} on all nodes",
+            brief=_brief(f"no majority: {named} {found[0]} or {found[1]}", "", len(facts) - 1),
+            expected=f"one value of {_listed(label(item) for item, _ in facts)} on all nodes",
             remedy=replace(remedy, summary=f"Decide which group is right. To follow {first}: {remedy.summary}"),
             rollback=rollback,
             explained_by=comparison.explained_by,

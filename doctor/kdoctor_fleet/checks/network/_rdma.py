@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, NotApplicable, Remedy, Rollback, Unjudged
+from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor_fleet.facts import Network, RdmaDevice, RdmaPort
 
 HCA = "NCCL_IB_HCA"
@@ -84,14 +84,22 @@ def ports(network: Network, chosen: Listed | None = None) -> tuple[Port, ...]:
     return tuple(one for one in found if chosen is None or chosen.selects(one.device.name, one.port.number))
 
 
-def unread(network: Network, found: Sequence[Port]) -> Iterator[Unjudged]:
-    """What may be an active port: devices whose ports, and ports whose state was not read."""
+def active_ports(network: Network, environment: Environment | Unavailable) -> Generator[Outcome, None, list[Port]]:
+    """The active ports that the job may use. Yields what was not read, and why there are none."""
+    if not network.rdma:
+        yield NO_RDMA
+        return []
+    used = ports(network, hca_list(environment))
     for device in network.rdma:
         if not device.ports:
             yield Unjudged(subject=device.name, reason="its ports were not read")
-    for one in found:
+    for one in used:
         if one.port.state is None:
             yield Unjudged(subject=one.subject, reason="its state was not read")
+    found = [one for one in used if one.active]
+    if not found:
+        yield NotApplicable(reason="no RDMA port that the job may use is active")
+    return found
 
 
 def alike(found: Sequence[Port]) -> Iterator[tuple[Port, list[Port]]]:

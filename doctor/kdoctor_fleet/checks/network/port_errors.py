@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._rdma import NO_RDMA, READ_ONLY, hca_list, inspect, ports, unread
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor_fleet.checks.network._rdma import READ_ONLY, active_ports, inspect
 from kdoctor_fleet.facts import Network
 
 _NAMES = {"link_downed": "link downs", "symbol_errors": "symbol errors", "receive_errors": "receive errors"}
@@ -32,14 +32,7 @@ def port_errors(
         https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
         https://enterprise-support.nvidia.com/s/article/understanding-mlx5-linux-counters-and-status-parameters
     """
-    if not network.rdma:
-        yield NO_RDMA
-        return
-    used = ports(network, hca_list(environment))
-    yield from unread(network, used)
-    found = [one for one in used if one.active]
-    if not found:
-        yield NotApplicable(reason="no RDMA port that the job may use is active")
+    found = yield from active_ports(network, environment)
     most = {
         "link_downed": most_link_downs,
         "symbol_errors": most_symbol_errors,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._rdma import NO_RDMA, READ_ONLY, Port, alike, hca_list, inspect, ports, unread
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor_fleet.checks.network._rdma import READ_ONLY, Port, active_ports, alike, inspect
 from kdoctor_fleet.facts import Network
 
 
@@ -20,14 +20,7 @@ def port_rate(network: Network, environment: Environment | Unavailable) -> Itera
     Remedy: reseat or replace the cable, and compare the settings of the two switch ports.
     Source: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
     """
-    if not network.rdma:
-        yield NO_RDMA
-        return
-    used = ports(network, hca_list(environment))
-    yield from unread(network, used)
-    found = [one for one in used if one.active]
-    if not found:
-        yield NotApplicable(reason="no RDMA port that the job may use is active")
+    found = yield from active_ports(network, environment)
     for one, others in alike(found):
         rates = [other.port.rate_gbits for other in others if other.port.rate_gbits is not None]
         if one.port.rate_gbits is None:

@@ -6,17 +6,16 @@ chronyc(1) and timedatectl(1) for the clock.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kdoctor.facts import Facts, Unavailable
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.launch import own_program_argv
 from kdoctor.probes.process.records import RecordError, build
-from kdoctor_fleet.facts import JobHost, JobHosts
+from kdoctor_fleet.facts import JobConfig, JobHost, JobHosts
 
 DEADLINE_S = 12.0
 """A name server is given up after ten seconds (resolv.conf(5): two attempts of five seconds)."""
@@ -26,23 +25,20 @@ _CHRONY_OFFSET = 4
 """Of ``chronyc -c tracking``: how many fields it has, and the place of the offset. The last is the leap status."""
 
 
-class _MalformedError(Exception):
-    """TF_CONFIG is not as documented."""
-
-
 def collect(context: Context) -> Facts:
     """The hosts and the clock; empty for a job on one machine, which needs neither."""
     text = context.environ.get("TF_CONFIG")
     if not text:
         return {JobHosts: JobHosts()}
-    try:
-        tasks = list(_tasks(text))
-    except _MalformedError as error:
-        return {JobHosts: JobHosts(malformed=str(error))}
-    if len(tasks) < 2:  # noqa: PLR2004 - a job with peers
-        return {JobHosts: JobHosts()}
-    known = {str(task["task"]): task for task in tasks}
-    argv = own_program_argv("kdoctor_fleet.probes.job_hosts.child", {"deadline_s": DEADLINE_S, "tasks": tasks})
+    job = JobConfig.read(text)
+    if len(job.tasks) < 2:  # noqa: PLR2004 - a job with peers
+        return {JobHosts: JobHosts(malformed=job.malformed)}
+    known: dict[str, Mapping[str, object]] = {}
+    for task, address in job.tasks.items():
+        host, port = _split(address)
+        known[task] = {"task": task, "host": host, "port": port, "own": task == job.task}
+    settings = {"deadline_s": DEADLINE_S, "tasks": [*known.values()]}
+    argv = own_program_argv("kdoctor_fleet.probes.job_hosts.child", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
     if not (end.ok or end.timed_out or end.records):
         return {JobHosts: Unavailable(unavailable=f"the probe of the job's hosts {end.describe()}")}
@@ -54,23 +50,6 @@ def collect(context: Context) -> Facts:
     except RecordError as error:
         return {JobHosts: Unavailable(unavailable=f"the probe of the job's hosts returned invalid data: {error}")}
     return {JobHosts: JobHosts(hosts=hosts, **_clock(context))}
-
-
-def _tasks(text: str) -> Iterator[dict[str, object]]:
-    try:
-        config = json.loads(text)
-    except (ValueError, RecursionError):
-        raise _MalformedError("it is not JSON") from None
-    if not isinstance(config, dict) or not isinstance(config.get("cluster", {}), dict):
-        raise _MalformedError("it is not an object with a cluster")
-    task = config.get("task")
-    own = (task.get("type"), str(task.get("index"))) if isinstance(task, dict) else None
-    for kind, addresses in config.get("cluster", {}).items():
-        if not isinstance(addresses, list) or not all(isinstance(address, str) for address in addresses):
-            raise _MalformedError(f"cluster.{kind} is not a list of addresses")
-        for index, address in enumerate(addresses):
-            host, port = _split(address)
-            yield {"task": f"{kind} {index}", "host": host, "port": port, "own": (kind, str(index)) == own}
 
 
 def _split(address: str) -> tuple[str, int | None]:

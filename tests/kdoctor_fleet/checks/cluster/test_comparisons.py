@@ -10,16 +10,18 @@ from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.check import Check
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
-from kdoctor_fleet.checks.cluster.cuda_libraries import cuda_libraries
-from kdoctor_fleet.checks.cluster.driver import driver
-from kdoctor_fleet.checks.cluster.environment import environment
-from kdoctor_fleet.checks.cluster.frameworks import frameworks
-from kdoctor_fleet.checks.cluster.gpus import gpus
-from kdoctor_fleet.checks.cluster.interpreter import interpreter
-from kdoctor_fleet.checks.cluster.network import network
-from kdoctor_fleet.checks.cluster.packages import packages
-from kdoctor_fleet.checks.cluster.system import system
-from kdoctor_fleet.checks.cluster.topology import topology
+from kdoctor_fleet.checks.cluster.comparisons import (
+    cuda_libraries,
+    driver,
+    environment,
+    frameworks,
+    gpus,
+    interpreter,
+    network,
+    packages,
+    system,
+    topology,
+)
 
 PLANTED = [
     (frameworks, "packages", "keras", "3.6.0"),
@@ -74,16 +76,6 @@ def test_half_of_the_nodes_is_no_majority(check: Check, section: str, name: str,
     assert "on node[0002,0004]" in judged.finding.observed
 
 
-def test_three_groups_without_a_majority_are_one_finding() -> None:
-    planted = {
-        **of_nodes("node0001", section="packages", name="keras", value="3.1.0"),
-        **of_nodes("node0002", section="packages", name="keras", value="3.2.0"),
-    }
-    (judged,) = compute_check(frameworks, fleet(4, **planted)).findings
-    assert judged.finding.subject == "node[0001-0004]"
-    assert "3.15.1 on node[0003-0004]" in judged.finding.observed
-
-
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_nodes_without_facts_are_unknown_and_the_others_judged(check: Check) -> None:
     nodes = fleet(4).nodes
@@ -91,11 +83,6 @@ def test_nodes_without_facts_are_unknown_and_the_others_judged(check: Check) -> 
     result = compute_check(check, old)
     assert result.status is Status.UNKNOWN
     assert {item.subject for item in result.unjudged} == {"node0001"}
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_one_node_has_no_peers(check: Check) -> None:
-    assert compute_check(check, fleet(1)).status is Status.SKIP
 
 
 def test_several_differences_of_the_same_nodes_are_one_finding_with_one_command() -> None:

@@ -11,7 +11,7 @@ from helpers.saying import briefs, said
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster._compare import ABSENT, Difference
-from kdoctor_fleet.checks.cluster._fixes import install_driver, install_packages, set_variables
+from kdoctor_fleet.checks.cluster._fixes import install_driver, set_variables
 from kdoctor_fleet.checks.cluster.clock import clock
 
 
@@ -32,20 +32,6 @@ def test_driver_of_the_other_nodes_is_installed() -> None:
     assert any("580" in command for command in remedy.commands)
     assert not any("570" in command for command in remedy.commands)
     assert "node0002" in remedy.summary
-
-
-def test_packages_are_installed_removed_and_restored() -> None:
-    differences = [
-        differs("keras", "3.6.0", "3.15.1"),
-        differs("jax", "0.8.0", ABSENT),
-        differs("h5py", ABSENT, "3.14"),
-    ]
-    remedy, rollback = install_packages("node0002", differences)
-    assert remedy.commands == (
-        "python -m pip install keras==3.15.1 h5py==3.14",
-        "python -m pip uninstall -y jax",
-    )
-    assert rollback.commands == ("python -m pip install keras==3.6.0 jax==0.8.0", "python -m pip uninstall -y h5py")
 
 
 @pytest.mark.parametrize(

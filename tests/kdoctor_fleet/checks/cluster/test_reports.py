@@ -2,23 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from helpers.kdoctor_fleet.fleets import fleet, names_of
+from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster.reports import reports
 from kdoctor_fleet.facts import UnreadReport
-
-
-def test_every_expected_node_reported() -> None:
-    result = compute_check(reports, replace(fleet(3), expected=tuple(names_of(3))))
-    assert result.status is Status.PASS
-    assert result.evidence[0].brief == "3 of 3 expected nodes reported"
-
-
-def test_silent_node_is_unknown() -> None:
-    result = compute_check(reports, replace(fleet(3), expected=tuple(names_of(5))))
-    assert result.status is Status.UNKNOWN
-    assert [item.subject for item in result.unjudged] == ["node[0004-0005]"]
 
 
 def test_file_that_cannot_be_read_is_unknown() -> None:

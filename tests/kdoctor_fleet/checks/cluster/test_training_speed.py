@@ -27,12 +27,6 @@ def test_node_far_from_the_median_is_slow(last: float, *, slow: bool) -> None:
     assert [judged.finding.subject for judged in result.findings] == (["node0007"] if slow else [])
 
 
-def test_robust_deviation_is_the_limit_where_nodes_vary() -> None:
-    varied = (6.0, 8.0, 10.0, 12.0, 14.0)  # median 10, deviations 4 2 0 2 4: 1.4826 * 2 * 3.5 = 10.4
-    assert compute_check(training_speed, nodes(*varied, 19.0)).findings == ()
-    assert compute_check(training_speed, nodes(*varied, 40.0)).findings[0].finding.subject == "node0006"
-
-
 def test_half_of_the_nodes_slow_is_no_outlier() -> None:
     assert compute_check(training_speed, nodes(10.0, 10.0, 40.0, 40.0)).findings == ()
 
@@ -41,21 +35,12 @@ def test_fast_node_is_well() -> None:
     assert compute_check(training_speed, nodes(10.0, 10.0, 10.0, 1.0)).status is Status.PASS
 
 
-def test_three_nodes_are_too_few() -> None:
-    assert compute_check(training_speed, nodes(10.0, 10.0, 90.0)).status is Status.SKIP
-
-
 def test_other_trainings_are_not_compared() -> None:
     four, one = nodes(10.0, 10.0, 10.0, 10.0), nodes(90.0, training="smoke.baseline/mirrored, 4 x gpu")
     mixed = fleet(
         5, **{node.name: {"steps": node.steps} for node in four.nodes}, node0005={"steps": one.nodes[0].steps}
     )
     assert compute_check(training_speed, mixed).status is Status.PASS
-
-
-def test_slow_steps_are_stated_with_the_median() -> None:
-    (judged,) = compute_check(training_speed, nodes(10.0, 10.0, 10.0, 40.0)).findings
-    assert judged.finding.observed == f"{TRAINING}: a step takes 40.0 ms, 4.0 times the median (10.0 ms)"
 
 
 def test_node_at_the_limit_is_not_slow() -> None:

@@ -1,0 +1,112 @@
+"""The report of a node as it is read, with bounded sizes, and as it is kept: thousands of them fit into memory.
+
+What a node sends is data. Texts that are too long or too many make the file unusable. Control characters are escaped
+before anything is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from kdoctor.documents import Part
+from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
+from kdoctor.facts import Node
+from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult
+from kdoctor_fleet.facts.fleet import Section
+
+MOST_BYTES = 32 * 2**20
+"""A report has about 100 kB. A file that is larger than this is not read."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place(Node):
+    """Only the file limits its TF_CONFIG, which names every node of the job."""
+
+    __pydantic_config__ = ConfigDict(str_max_length=None)
+
+
+def _reported(cause: Cause) -> Cause:
+    if not cause.checks:
+        raise ValueError("a cause without a check")
+    return cause
+
+
+class SentReport(Part):
+    """A report of ``kdoctor check --format json``. Reports of older kdoctors lack the last keys."""
+
+    model_config = ConfigDict(str_max_length=40_000)
+
+    kdoctor: str
+    verdict: Conclusion
+    verdict_reason: str
+    interrupted: bool = False
+    checklist: ChecklistName
+    started_at: str = ""
+    results: Annotated[tuple[NodeResult, ...], Field(max_length=2_000)]
+    categories: Annotated[tuple[Category, ...], Field(max_length=100)] = ()
+    causes: Annotated[tuple[Annotated[Cause, AfterValidator(_reported)], ...], Field(max_length=1_000)] = ()
+    trainings: Annotated[tuple[Training, ...], Field(max_length=2_000)] = ()
+    node: _Place | None = None
+    facts: Annotated[Mapping[str, Annotated[Mapping[str, str], Field(max_length=5_000)]], Field(max_length=50)] = {}
+
+
+class Shared:
+    """Keeps reports. Equal parts of several are one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+        self._sections: dict[Hashable, Section] = {}
+        self._clusters: dict[Hashable, Mapping[str, tuple[str, ...]]] = {}
+
+    def keep(self, sent: SentReport, name: str, source: str, asked_at: str = "") -> FleetNode:
+        """The node of a report.
+
+        Args:
+            sent: the report.
+            name: of the node.
+            source: the file.
+            asked_at: when it was asked for, if it was.
+        """
+        return FleetNode(
+            name=name,
+            source=source,
+            checklist=self._once(f"{sent.checklist.name}, version {sent.checklist.version}"),
+            kdoctor=self._once(sent.kdoctor),
+            verdict=Conclusion.UNKNOWN if sent.interrupted else sent.verdict,
+            reason=self._once(sent.verdict_reason),
+            results=self._once(sent.results),
+            categories=self._once(sent.categories),
+            causes=self._once(sent.causes),
+            sections={self._once(key): self._section(section) for key, section in sent.facts.items()},
+            node=sent.node and replace(sent.node, name=name, tf_config=None),
+            job=self._job(sent.node),
+            steps={
+                f"{item.scenario}/{item.case}, {item.replicas} x {item.devices}": item.step_s
+                for item in sent.trainings
+                if item.step_s is not None and item.step_s > 0 and item.outcome == "trained"
+            },
+            started_at=sent.started_at,
+            asked_at=asked_at,
+        )
+
+    def _once(self, value: T) -> T:
+        return self._known.setdefault(value, value)  # type: ignore[return-value] # a key is stored with itself
+
+    def _section(self, section: Section) -> Section:
+        key = (*section.items(),)
+        known = self._sections.get(key)
+        if known is None:
+            known = self._sections[key] = {self._once(name): self._once(value) for name, value in section.items()}
+        return known
+
+    def _job(self, node: Node | None) -> JobConfig | None:
+        if node is None or node.tf_config is None:
+            return None
+        job = JobConfig.read(node.tf_config)
+        return replace(job, cluster=self._clusters.setdefault((*job.cluster.items(),), job.cluster))

@@ -2,7 +2,7 @@
 
 It reads a request a line from standard input, ``[arguments, variables, folder, files of the three streams]``, and
 answers with the process id and then with the exit status. Such a process differs from ``python -m kdoctor`` in what it
-has imported already, and in nothing that a command can see otherwise.
+has imported already, and in nothing else that a command can see.
 """
 
 from __future__ import annotations

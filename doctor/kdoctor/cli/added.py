@@ -1,7 +1,7 @@
 """Options that plugins add to a command (entry point ``kdoctor.options``).
 
-The name of such an entry point is the command's and the plugin's, ``check.job``, so that a command loads what it shows. It
-is a function whose parameters are the options, with typer's annotations. The function returns what they ask for, or None
+The name of such an entry point is the command's and the plugin's, ``check.job``, so that a command loads what it shows.
+It is a function whose parameters are the options, with typer's annotations. It returns what they ask for, or None
 without them: an ``AddedTraining`` for ``check``, a :class:`Recording` for ``snapshot``.
 """
 

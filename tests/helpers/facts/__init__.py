@@ -5,12 +5,10 @@ of its type. The values are those of real machines: an H100 SXM5 node as reporte
 ``tensorflow[and-cuda]==2.21.0``.
 """
 
-from helpers.facts.base import DRIVER, GIB, KIB, MIB, PYTHON, SITE
+from helpers.facts.base import DRIVER, GIB, MIB, PYTHON, SITE
 from helpers.facts.gpus import (
-    GEFORCE_LACKS,
     H100_LACKS,
     NOT_SUPPORTED,
-    V100_LACKS,
     bus_id,
     geforce,
     geforces,
@@ -28,19 +26,16 @@ from helpers.facts.nodes import cpu_host, h100_node, no_driver, v100_workstation
 from helpers.facts.packages import environment, keras, package, packages, target, tensorflow
 from helpers.facts.pci import bridge, pci, pci_gpu, way
 from helpers.facts.sampling import case_use, event, gpu_use, idle_use, sampled_gpu, sampling, spread
-from helpers.facts.smoke import pairs_run, smoke_case, smoke_pair, smoke_run
+from helpers.facts.smoke import pairs_run, smoke_case, smoke_run
 
 __all__ = [
     "DRIVER",
-    "GEFORCE_LACKS",
     "GIB",
     "H100_LACKS",
-    "KIB",
     "MIB",
     "NOT_SUPPORTED",
     "PYTHON",
     "SITE",
-    "V100_LACKS",
     "bridge",
     "bus_id",
     "case_use",
@@ -74,7 +69,6 @@ __all__ = [
     "sampled_gpu",
     "sampling",
     "smoke_case",
-    "smoke_pair",
     "smoke_run",
     "spread",
     "target",

@@ -137,6 +137,21 @@ def test_column_is_read(tmp_path: Path, columns: dict[str, str], field: str, val
     assert (found.errors.get(field) is None) is (value is not None)
 
 
+def test_version_of_the_driver_is_that_of_the_first_row(tmp_path: Path) -> None:
+    found = imported_gpus(tmp_path, "index, pci.bus_id, driver_version\n0, 00000000:3B:00.0, 580.105.08\n")
+    assert found.driver_version == "580.105.08"
+
+
+def test_gpu_with_one_unreadable_field_responds(tmp_path: Path) -> None:
+    (found,) = imported_gpus(tmp_path, "index, temperature.gpu\n0, [Unknown Error]\n").devices
+    assert "handle" not in found.errors
+
+
+def test_rows_that_have_an_index_are_these_gpus(tmp_path: Path) -> None:
+    table = "name, index, memory.total [MiB]\nNVIDIA Test 40GB, 3, 40960 MiB\nNVIDIA Test 40GB, 5, 40960 MiB\n"
+    assert [gpu.index for gpu in imported_gpus(tmp_path, table).devices] == [3, 5]
+
+
 def test_invalid_inforom_is_an_error(tmp_path: Path) -> None:
     (found,) = imported_gpus(tmp_path, "index, inforom.checksum_validation\n0, invalid\n").devices
     assert found.errors["inforom_valid"] == "infoROM is corrupted"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from helpers.kdoctor_recordings.corpus import corpus_snapshot, recorded
-from kdoctor.facts import FactGroup, Gpus, KernelDriver, KernelLog, PciDevices
+from helpers.kdoctor_recordings.dumps import group
+from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
 from kdoctor.facts.gpus import (
     EVENT_GPU_IDLE,
     EVENT_HW_POWER_BRAKE,
@@ -27,14 +26,6 @@ pytestmark = pytest.mark.corpus
 
 MIB = 1024**2
 XE9680 = [f"0000:{bus}:00.0" for bus in ("19", "3b", "4c", "5d", "9b", "bb", "cb", "db")]
-
-Group = TypeVar("Group", bound=FactGroup)
-
-
-def group(facts: Mapping[type[FactGroup], FactGroup], kind: type[Group]) -> Group:
-    found = facts[kind]
-    assert isinstance(found, kind)
-    return found
 
 
 def gpus_of(*names: str) -> Gpus:

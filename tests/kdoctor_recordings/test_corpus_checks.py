@@ -1,12 +1,14 @@
-"""Recorded machines: the defects listed in INDEX.md are found, and healthy machines have no findings."""
+"""Recorded machines: the defects that an expert reads in them are found, and healthy machines have no findings."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from helpers.kdoctor_recordings.corpus import failing, judged_recording
+from kdoctor.engine.verdict import conclude
 from kdoctor.model import Severity, Status
 
 pytestmark = pytest.mark.corpus
@@ -48,6 +50,35 @@ NAMED: dict[str, dict[str, set[str]]] = {
 }
 """File to the errors and warnings that it must have, with their subjects. No others may fail."""
 
+FAILS, INCONCLUSIVE = 1, 3
+POSTED: dict[str, tuple[int, dict[str, set[str]]]] = {
+    "second/cap-linux-x86_64__nvidia-h100-mig__590.48.01.txt": (
+        FAILS,
+        {"gpu.mig-mode": {"GPU 0 (0000:00:09.0)"}, "gpu.free": {"GPU 0 (0000:00:09.0)"}},
+    ),
+    "second/cap-linux-x86_64__nvidia-geforce-rtx-2080-super__610.57.04.txt": (
+        FAILS,
+        {"gpu.free": {"GPU 0 (0000:0c:00.0)"}},
+    ),
+    "second/k8s-mock-gb200-fabric-degraded.xml": (FAILS, {"topology.fabric": {"GPU 1 (0000:0b:00.0)"}}),
+    "second/topo-b200-gpu2-down-vllm16336.txt": (
+        FAILS,
+        {"topology.nvlink": {"GPU 2"}, "topology.pairs": {f"GPU 2 - GPU {other}" for other in range(4, 8)}},
+    ),
+    "second/nvlink-b200-allinactive-gpud1085.txt": (FAILS, {"topology.nvlink": {"GPU 2"}}),
+    "second/lspci-revff-bumblebee172.txt": (FAILS, {"gpu.responding": {"GPU at 0000:01:00.0"}}),
+    "second/lspci-rtx8000-pi-x1-geerling480.txt": (INCONCLUSIVE, {"topology.pcie-width": {"GPU at 0000:01:00.0"}}),
+    "second/smi-mismatch-tinygrad47.txt": (FAILS, {"driver.library-matches-module": {"NVIDIA driver"}}),
+    "second/smi-failed-wsl9134.txt": (FAILS, {"driver.loaded": {"NVIDIA driver"}}),
+    "second/smi-lost-nospace-syno22.txt": (FAILS, {"gpu.responding": {"GPU 0 (0000:07:00.0)"}}),
+    "second/smi-notfound-ogkm246.txt": (FAILS, {"gpu.responding": {"GPU 0 (0000:01:00.0)"}}),
+    "second/table-wsl-cudaERR-wsl11589.txt": (FAILS, {"driver.loaded": {"NVIDIA driver"}}),
+    "second/table-jetson-orin-jetpacknixos371.txt": (FAILS, {"driver.loaded": {"NVIDIA driver"}}),
+    "second/vgpu-host-4088.txt": (FAILS, {"driver.loaded": {"NVIDIA driver"}}),
+    "second/azdiag-nvidia-smi-inforom.out": (INCONCLUSIVE, {"gpu.readings": {"GPU 7 (0008:00:00.0)"}}),
+}
+"""The same of recordings that people posted, with their exit codes."""
+
 SILENT = [
     "smi-x/rtx3090-525-idle-gen1.xml",
     "smi-x/rtx4090-535-host-gen3.xml",
@@ -55,6 +86,14 @@ SILENT = [
     "pci/h100x8-xe9680-lspci-vvv.txt",
     "topo/ml-engineering-8xh100-nv18.txt",
     "topo/club3090-1229-2x5090-p2p-rw-gns.txt",
+    "second/gpud-table-550.90.07.txt",
+    "second/gpud-lspci-gb200.txt",
+    "second/netdata-rtx-2080-win.xml",
+    "second/telegraf-gtx-1660-ti.xml",
+    "second/telegraf-quadro-p400.xml",
+    "second/telegraf-rtx-3080-v12.xml",
+    "second/k8s-hw-b200.xml",
+    "second/topo-dgx1-ms-learn.txt",
 ]
 """Healthy machines, some with misleading values: idle links, downgraded ports without a GPU, ACS above NVSwitches."""
 
@@ -72,9 +111,21 @@ def test_recorded_defects_are_found_and_nothing_else(name: str) -> None:
     assert failing(judged_recording(name)) == NAMED[name]
 
 
+@pytest.mark.parametrize("name", POSTED)
+def test_fault_is_found_and_nothing_else(name: str) -> None:
+    results = judged_recording(name)
+    exit_code, findings = POSTED[name]
+    assert failing(results) == findings
+    assert conclude(results.values()).exit_code == exit_code
+
+
 @pytest.mark.parametrize("name", SILENT)
-def test_healthy_machine_has_no_errors_or_warnings(name: str) -> None:
-    assert failing(judged_recording(name)) == {}
+def test_healthy_machine_neither_fails_nor_warns(name: str) -> None:
+    results = judged_recording(name)
+    assert failing(results) == {}
+    assert conclude(results.values()).exit_code == INCONCLUSIVE
+    if name.startswith("second/"):
+        assert set(failing(results, Severity.INFO)) <= {"gpu.persistence-mode"}
 
 
 @pytest.mark.parametrize("name", BUSY)
@@ -127,10 +178,10 @@ def test_files_of_one_machine_are_judged_together() -> None:
     assert found["gpu.visible-to-driver"].status in {Status.PASS, Status.UNKNOWN}
 
 
-@pytest.mark.parametrize("name", [*NAMED, *BUSY])
+@pytest.mark.parametrize("name", [*NAMED, *POSTED, *SILENT, *BUSY])
 def test_findings_have_short_headlines(name: str) -> None:
     headlines = [item.finding.headline for result in judged_recording(name).values() for item in result.findings]
-    assert max(map(len, headlines)) <= 60
+    assert max(map(len, headlines), default=0) <= 60
 
 
 def test_gpus_with_one_finding_share_headline_and_fix() -> None:
@@ -143,3 +194,43 @@ def test_gpus_with_one_finding_share_headline_and_fix() -> None:
         findings = [item.finding for item in judged_recording(name)[check_id].findings]
         assert len(findings) > 1
         assert len({(finding.headline, finding.remedy) for finding in findings}) == 1
+
+
+B200 = {f"GPU {index} (0000:{bus}:00.0)" for index, bus in enumerate(("8f", "90", "96", "97", "c4", "c5", "cb", "cc"))}
+
+
+def test_one_b200_without_links_is_unlike_its_seven_equals(tmp_path: Path) -> None:
+    """The query of the recorded node, with a listing of its links in which one GPU has none."""
+    head = "GPU {}: NVIDIA B200 (UUID: GPU-00000000-0000-0000-0000-000000000000)\n"
+    active = "".join(f"\t Link {link}: 50 GB/s\n" for link in range(18))
+    down = "NVML: Unable to retrieve NVLink information as all links are inActive\n"
+    listing = tmp_path / "nvlink.txt"
+    listing.write_text("".join(head.format(gpu) + (down if gpu == 5 else active) for gpu in range(8)) + "\n")
+    results = judged_recording("second/k8s-hw-b200.xml", also=listing)
+    ((subject,),) = failing(results).values()
+    assert subject in B200
+    (finding,) = (item.finding for item in results["topology.nvlink"].findings)
+    assert (finding.subject, finding.observed) == (subject, "0 of 18 NVLinks active; 7 other GPUs have 18")
+    assert len(results["topology.nvlink"].evidence) == 7
+
+
+def test_number_of_gpus_is_read_from_the_table() -> None:
+    results = judged_recording("second/gpud-table-550.90.07.txt")
+    assert {results[check].status for check in ("gpu.count-expected", "gpu.responding")} == {Status.PASS}
+
+
+def test_power_limit_of_driver_610_is_read() -> None:
+    found = judged_recording("second/cap-linux-x86_64__nvidia-geforce-rtx-2080-super__610.57.04.txt")["gpu.power-limit"]
+    assert (found.status, "250 W" in found.evidence[0].observed) == (Status.PASS, True)
+
+
+def test_memory_of_a_desktop_names_its_programs() -> None:
+    (evidence,) = judged_recording("second/telegraf-rtx-3080-v12.xml")["gpu.free"].evidence
+    assert "Xorg" in evidence.observed
+    assert "firefox" in evidence.observed
+
+
+def test_infos_of_a_gpu_in_mig_mode_are_not_reported() -> None:
+    found = judged_recording("second/cap-linux-x86_64__nvidia-h100-mig__590.48.01.txt")["gpu.row-remapping"]
+    assert found.status is Status.SKIP
+    assert "MIG" in (found.reason or "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import LOG, LSPCI, TOPOLOGY, query
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, TOPOLOGY, group, query
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
 from kdoctor_recordings.facts import ImportedLines
@@ -56,6 +56,5 @@ def test_folder_with_other_files_only_is_refused(tmp_path: Path) -> None:
 
 def test_unread_lines_of_each_file_are_kept(tmp_path: Path) -> None:
     root = folder_of(tmp_path, lspci=f"{LSPCI}one\n", nvidia=f"{TOPOLOGY}two\n")
-    unread = import_files([root]).facts[ImportedLines]
-    assert isinstance(unread, ImportedLines)
+    unread = group(import_files([root]).facts, ImportedLines)
     assert [(line.file, line.text) for line in unread.lines] == [("lspci", "one"), ("nvidia", "two")]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from kdoctor.facts import Gpus, PciDevices
+from kdoctor.facts import FactGroup, Gpus, PciDevices
 from kdoctor_recordings.importer import Imported, import_files
 
+Group = TypeVar("Group", bound=FactGroup)
 UUID = "GPU-0a1b2c3d-0000-1111-2222-33334444555{}"
 
 QUERY_GPU = """\
@@ -319,15 +321,18 @@ def imported(folder: Path, *texts: str) -> Imported:
     return import_files(paths)
 
 
+def group(facts: Mapping[type[FactGroup], FactGroup], kind: type[Group]) -> Group:
+    """The group of facts of this type."""
+    found = facts[kind]
+    assert isinstance(found, kind)
+    return found
+
+
 def imported_gpus(folder: Path, *texts: str) -> Gpus:
     """The imported GPUs."""
-    gpus = imported(folder, *texts).facts[Gpus]
-    assert isinstance(gpus, Gpus)
-    return gpus
+    return group(imported(folder, *texts).facts, Gpus)
 
 
 def imported_pci(folder: Path, *texts: str) -> PciDevices:
     """The imported PCI devices."""
-    pci = imported(folder, *texts).facts[PciDevices]
-    assert isinstance(pci, PciDevices)
-    return pci
+    return group(imported(folder, *texts).facts, PciDevices)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from helpers.kdoctor_recordings.corpus import recorded
 from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Gpus, KernelDriver, KernelLog, PciDevices
+from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
 from kdoctor_recordings.facts import ImportedLines
 from kdoctor_recordings.importer import import_files
 
@@ -174,20 +174,3 @@ def test_only_the_line_that_is_cut_off_is_lost(tmp_path: Path, text: str, kept: 
         for path in (cut, ended)
     ]
     assert groups[0] == groups[1]
-
-
-def test_gpus_in_front_of_the_line_that_is_cut_off_are_lost(tmp_path: Path) -> None:
-    line = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: Unknown Error\n"
-    path = tmp_path / "dump"
-    path.write_text(line.format(0, "3b") + line.format(1, "5e") + line.format(2, "af")[:30], encoding="utf-8")
-    found = import_files([path]).facts[Gpus]
-    assert isinstance(found, Gpus)
-    assert [gpu.bus_id for gpu in found.devices] == ["0000:3b:00.0", "0000:5e:00.0"]
-
-
-def test_version_of_the_driver_in_front_of_the_word_that_is_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "version"
-    path.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tu", encoding="utf-8")
-    found = import_files([path]).facts[KernelDriver]
-    assert isinstance(found, KernelDriver)
-    assert found.version == "580.173.02"

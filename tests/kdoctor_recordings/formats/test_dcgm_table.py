@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import imported
+from helpers.kdoctor_recordings.dumps import group, imported
 from kdoctor_recordings.facts import Diagnostics, ImportedLines
 
 HEAD = """\
@@ -30,8 +30,7 @@ def table(*rows: tuple[str, str], version: str = "4.4.2") -> str:
 def results(folder: Path, text: str) -> list[tuple[str, str, str, str]]:
     facts = imported(folder, text).facts
     assert ImportedLines not in facts
-    found = facts[Diagnostics]
-    assert isinstance(found, Diagnostics)
+    found = group(facts, Diagnostics)
     assert {item.tool for item in found.results} == {"dcgmi diag"}
     return [(item.test, item.subject, item.status, item.message) for item in found.results]
 
@@ -185,8 +184,7 @@ def test_rows_of_the_metadata_are_not_tests(tmp_path: Path) -> None:
 
 def test_two_tables_and_a_line_between_them(tmp_path: Path) -> None:
     first, second = table(("pcie", "Pass"), ("Warning", "slow")), table(("memory", "Fail"))
-    found = imported(tmp_path, f"{first}\nanother line\n{second}").facts[Diagnostics]
-    assert isinstance(found, Diagnostics)
+    found = group(imported(tmp_path, f"{first}\nanother line\n{second}").facts, Diagnostics)
     assert [(item.test, item.status, item.message) for item in found.results] == [
         ("pcie", "pass", ""),
         ("memory", "fail", ""),

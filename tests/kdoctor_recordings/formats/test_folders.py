@@ -84,13 +84,6 @@ def test_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_p
         import_files([path])
 
 
-def test_archive_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_MOST_FILES", 3)
-    path = archive_of(tmp_path, *((member(f"dmesg.{number}"), b"") for number in range(5)))
-    with pytest.raises(UsageError, match="3 files"):
-        import_files([path])
-
-
 def test_archive_of_too_many_members_that_are_left_out_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,23 +117,6 @@ def test_members_that_lead_out_of_an_archive_are_refused(tmp_path: Path, name: s
         return
     with pytest.raises(UsageError, match="archive"):
         import_files([tmp_path / "report.tar"])
-
-
-def test_folder_without_dumps_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "dmesg").write_text("hello\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="no file in it"):
-        import_files([tmp_path])
-
-
-def test_files_that_are_not_understood_are_counted_and_the_others_read(tmp_path: Path) -> None:
-    root = report(tmp_path)
-    (root / "sos_commands/nvidia/nvidia-smi_--other").write_text("nothing known\n")
-    found = import_files([root])
-    assert set(found.facts) == {Gpus, PciDevices, KernelLog}
-    notes = [note for note in found.notes if "not understood" in note]
-    assert len(notes) == 1
-    assert "2 files" in notes[0]
-    assert root.name in notes[0]
 
 
 def test_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.kdoctor_recordings.dumps import imported_gpus
 from kdoctor.facts import Gpu
-from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
+from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 
 HEAD = "==============NVSMI LOG==============\n\nDriver Version : 535.161.08\nAttached GPUs : 1\n"
 
@@ -47,6 +47,8 @@ def reasons(*active: str, without: str = "", unread: str = "") -> list[str]:
         (reasons(without="HW Slowdown", unread="Idle"), "N/A"),
         (reasons("HW Slowdown", without="SW Power Cap"), (EVENT_HW_SLOWDOWN,)),
         (reasons("HW Slowdown", unread="SW Thermal Slowdown"), (EVENT_HW_SLOWDOWN,)),
+        (reasons("HW Power Brake Slowdown", "Idle"), (EVENT_GPU_IDLE | EVENT_HW_POWER_BRAKE,)),
+        (["Clocks Throttle Reasons", *reasons("Idle")[1:]], (EVENT_GPU_IDLE,)),
         (["Clocks Event Reasons : N/A"], "N/A"),
         ([], "not in nvidia-smi -q"),
         (["Clocks Event Reasons", "    Idle : N/A"], "N/A"),
@@ -113,6 +115,8 @@ def test_counters_of_memory_errors(
         (("GPU Recovery Action : Node Reboot",), "reboot"),
         (("GPU Recovery Action : N/A", "GPU Reset Status", "    Reset Required : Yes"), None),
         (("GPU Reset Status", "    Reset Required : Yes", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
+        (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
+        (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : No"), None),
         (("GPU Reset Status", "    Reset Required : N/A"), None),
         (("GPU Reset Status", "    Reset Required : yes"), "reset"),
         ((), None),

@@ -8,9 +8,9 @@ from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
     NVLINK,
-    TABLE,
     TOPOLOGY,
     UUID,
+    group,
     imported,
     imported_gpus,
     query,
@@ -19,7 +19,6 @@ from helpers.kdoctor_recordings.dumps import (
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_SW_POWER_CAP
-from kdoctor_recordings.importer import import_files
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
 TWO = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
@@ -28,18 +27,13 @@ TWO = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n
 def test_files_of_one_machine(tmp_path: Path) -> None:
     found = imported(tmp_path, LOG, TWO, NVLINK, LSPCI, query("3B", "AF"), VERSION)
     assert set(found.facts) == {Gpus, PciDevices, KernelLog, KernelDriver}
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert len(gpus.devices) == 2
     gpu = gpus.devices[1]
     assert (gpu.bus_id, gpu.performance_state, gpu.cpu_affinity) == ("0000:af:00.0", 0, tuple(range(14, 28)))
     assert gpu.nvlinks is not None
     assert gpus.pairs[0].level == "SYS"
     assert gpus.pairs[0].errors["p2p_read"] == "not in nvidia-smi -q, nvidia-smi nvlink -s, nvidia-smi topo -m"
-
-
-def test_groups_missing_in_all_dumps_are_absent(tmp_path: Path) -> None:
-    assert set(imported(tmp_path, LOG).facts) == {KernelLog}
 
 
 def test_last_reading_wins_and_all_clock_reasons_are_kept(tmp_path: Path) -> None:
@@ -52,14 +46,6 @@ def test_last_reading_wins_and_all_clock_reasons_are_kept(tmp_path: Path) -> Non
     gpu = imported_gpus(tmp_path, idle, query("3B")).devices[0]
     assert gpu.performance_state == 0
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE, EVENT_SW_POWER_CAP)
-
-
-def test_full_query_wins_over_table(tmp_path: Path) -> None:
-    table = TABLE.replace(
-        "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 535.161.08 CUDA Version: 12.2"
-    )
-    gpu = imported_gpus(tmp_path, query("3B", "AF"), table).devices[0]
-    assert gpu.temperature_c == 61
 
 
 @pytest.mark.parametrize(
@@ -86,8 +72,7 @@ def test_files_of_two_machines_are_refused(tmp_path: Path, texts: tuple[str, ...
 
 def test_library_mismatch_is_accepted(tmp_path: Path) -> None:
     found = imported(tmp_path, query("3B"), VERSION.replace("535.161.08", "535.183.06"))
-    driver = found.facts[KernelDriver]
-    assert isinstance(driver, KernelDriver)
+    driver = group(found.facts, KernelDriver)
     assert driver.version == "535.183.06"
 
 
@@ -112,39 +97,14 @@ def test_masked_identities_join_by_index(tmp_path: Path) -> None:
 
 
 def test_event_in_two_logs_counts_once(tmp_path: Path) -> None:
-    log = imported(tmp_path, LOG, LOG + "[  300.000000] NVRM: Xid (PCI:0000:af:00): 48, pid=1, DBE\n").facts[KernelLog]
-    assert isinstance(log, KernelLog)
+    log = group(
+        imported(tmp_path, LOG, LOG + "[  300.000000] NVRM: Xid (PCI:0000:af:00): 48, pid=1, DBE\n").facts, KernelLog
+    )
     assert [(event.code, event.bus_id) for event in log.events] == [(79, "0000:3b:00.0"), (48, "0000:af:00.0")]
     assert log.source == "file-0, file-1"
 
 
-LOST = "[ 100.000000] NVRM: Xid (PCI:0000:99:00): 79, pid=7, GPU has fallen off the bus.\n"
-FAULTY = "[ 100.000000] NVRM: Xid (PCI:0000:99:00): 31, pid=7, name=python\n"
-
-
-@pytest.mark.parametrize("dump", [query("3B", "AF"), LSPCI])
-def test_log_of_another_machine_is_refused(tmp_path: Path, dump: str) -> None:
-    (tmp_path / "dump").write_text(dump, encoding="utf-8")
-    (tmp_path / "log").write_text(FAULTY, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"0000:99:00\.0"):
-        import_files([tmp_path / "dump", tmp_path / "log"])
-
-
-@pytest.mark.parametrize("log", [LOST, LOST + FAULTY])
-def test_log_may_name_a_gpu_that_it_lost(tmp_path: Path, log: str) -> None:
-    (tmp_path / "dump").write_text(query("3B", "AF"), encoding="utf-8")
-    (tmp_path / "log").write_text(log, encoding="utf-8")
-    assert KernelLog in import_files([tmp_path / "dump", tmp_path / "log"]).facts
-
-
 STRANGER = "[  100.000000] NVRM: Xid (PCI:0000:5e:00): 31, pid=7, name=python\n"
-
-
-def test_log_of_another_machine_is_compared_with_the_file_that_has_addresses(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        imported(tmp_path, STRANGER, query("3B"))
-    first, second = sorted(path.name for path in tmp_path.iterdir())
-    assert str(caught.value).index(second) < str(caught.value).index(first)
 
 
 def test_log_is_not_compared_with_gpus_of_which_one_has_no_address(tmp_path: Path) -> None:
@@ -180,9 +140,3 @@ def test_missing_gpus_are_explained(tmp_path: Path) -> None:
 def test_only_an_xid_with_an_address_names_a_gpu(tmp_path: Path, line: str) -> None:
     found = imported(tmp_path, query("3B"), f"{LOG}{line}\n").facts
     assert set(found) >= {Gpus, KernelLog}
-
-
-def test_note_names_the_file_with_unknown_lines(tmp_path: Path) -> None:
-    (note,) = imported(tmp_path, f"{NVLINK}Frobnication of GPU 0 failed\n").notes
-    assert "file-0" in note
-    assert "1 line" in note

@@ -12,7 +12,7 @@ from helpers.kdoctor_recordings.dumps import (
     NVLINK,
     TABLE,
     TOPOLOGY,
-    UUID,
+    group,
     imported,
     imported_gpus,
     imported_pci,
@@ -30,14 +30,6 @@ LOST = "Unable to determine the device handle for GPU 0000:{}:00.0: GPU is lost.
 VERSION = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  610.57.04  Release Build  (dvs-builder@U16)\n"
 DRIVER_610 = "KMD Version : {0}\nCUDA UMD Version : 13.3"
 XID = "[  300.000000] NVRM: Xid (PCI:0000:99:00): {}, pid=7, name=python\n"
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_version_that_one_dump_lacks_is_that_of_the_other(tmp_path: Path, *, swapped: bool) -> None:
-    texts = [query("3B", versions="Driver Version : N/A\nCUDA Version : 12.2"), query("3B")]
-    gpus = imported_gpus(tmp_path, *(texts[::-1] if swapped else texts))
-    assert (gpus.driver_version, gpus.cuda_driver_version) == ("535.161.08", "12.2")
-    assert not {"driver_version", "cuda_driver_version"} & gpus.errors.keys()
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -81,8 +73,7 @@ def test_table_lists_at_least_the_gpus_that_answer_and_at_most_all(
 def test_gpu_without_index_gets_a_free_one(tmp_path: Path) -> None:
     first = TABLE_535.partition("|   1  NVIDIA Very")[0]
     found = imported(tmp_path, query("AF", attached=2), first)
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
     assert [note[-5:] for note in found.notes if "without index" in note] == ["GPU 1"]
 
@@ -95,14 +86,6 @@ def test_reading_of_one_dump_is_kept_where_the_other_shows_an_error(tmp_path: Pa
         assert "fan_speed_percent" not in first.errors
         assert "temperature_c" not in second.errors
         assert second.errors["fan_speed_percent"] == "N/A"
-
-
-def test_links_keep_the_message_that_explains_them(tmp_path: Path) -> None:
-    said = "NVML: Unable to retrieve NVLink information as all links are inactive"
-    links = f"GPU 0: NVIDIA Test 40GB (UUID: {UUID.format(0)})\n{said}\n"
-    gpu = imported_gpus(tmp_path, links, query("3B")).devices[0]
-    assert [link.active for link in gpu.nvlinks or ()] == [False]
-    assert gpu.errors["nvlinks"] == said
 
 
 def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:
@@ -166,8 +149,7 @@ def test_version_that_the_module_does_not_show_is_that_of_nvidia_smi(tmp_path: P
     assert imported(tmp_path, unknown).facts[KernelDriver] == KernelDriver(loaded=True, version=None, nodes=None)
     known = query("3B", versions=DRIVER_610.format("610.57.04"))
     for texts in ((unknown, known), (known, unknown), (unknown, VERSION)):
-        driver = imported(tmp_path, *texts).facts[KernelDriver]
-        assert isinstance(driver, KernelDriver)
+        driver = group(imported(tmp_path, *texts).facts, KernelDriver)
         assert driver.version == "610.57.04"
 
 
@@ -220,8 +202,7 @@ def test_log_may_name_other_gpus_only_if_they_may_be_missing(
 
 def test_logs_are_counted_together(tmp_path: Path) -> None:
     for texts, lines in (((LOG,), 3), ((LOG, LOG), 6), ((LOG, XID.format(79)), 4)):
-        log = imported(tmp_path, *texts).facts[KernelLog]
-        assert isinstance(log, KernelLog)
+        log = group(imported(tmp_path, *texts).facts, KernelLog)
         assert log.lines == lines
         assert log.source == ", ".join(f"file-{place}" for place in range(len(texts)))
 
@@ -244,17 +225,3 @@ def test_note_names_three_files_with_unknown_lines(tmp_path: Path) -> None:
     (note,) = imported(tmp_path, *[f"{NVLINK}Frobnication of GPU 0 failed\n"] * 5).notes
     assert [f"file-{place}" in note for place in range(5)] == [True] * 3 + [False] * 2
     assert "5 lines" in note
-
-
-def test_unknown_line_is_listed_once_with_its_number(tmp_path: Path) -> None:
-    one = query("3B", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
-    two = query("3B", "AF", changes={"    Compute Mode": "    Frobnication : 7\n    Compute Mode"})
-    assert imported_gpus(tmp_path, one).not_understood == ("file-0: frobnication: 7",)
-    assert imported_gpus(tmp_path, two).not_understood == ("file-0: frobnication: 7 (2 times)",)
-
-
-@pytest.mark.parametrize("texts", [(TWO, TOPOLOGY), (query("3B"), query("3B", attached=2))])
-def test_two_numbers_of_gpus_are_a_contradiction(tmp_path: Path, texts: tuple[str, str]) -> None:
-    for given in (texts, texts[::-1]):
-        with pytest.raises(UsageError, match=r"\d GPUs and \d"):
-            imported(tmp_path, *given)

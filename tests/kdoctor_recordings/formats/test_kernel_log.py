@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.kdoctor_recordings.dumps import group
 from kdoctor.facts import KernelLog
 from kdoctor_recordings.formats import kernel_log, split
 from kdoctor_recordings.importer import import_files
@@ -15,9 +16,7 @@ XID = "[{:12.6f}] NVRM: Xid (PCI:0000:3b:00): {}, pid='<unknown>', name=<unknown
 
 
 def log_of(path: Path) -> KernelLog:
-    found = import_files([path]).facts[KernelLog]
-    assert isinstance(found, KernelLog)
-    return found
+    return group(import_files([path]).facts, KernelLog)
 
 
 @pytest.mark.parametrize("block", [100, 127, 1000])

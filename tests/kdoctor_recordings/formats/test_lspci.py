@@ -59,32 +59,6 @@ def test_acs_is_unknown_without_root(tmp_path: Path) -> None:
     assert gpu.path[1].acs_control is None
 
 
-def test_acs_without_its_register_is_unknown(tmp_path: Path) -> None:
-    text = "".join(line for line in LSPCI.splitlines(keepends=True) if "ACSCtl" not in line)
-    gpu = imported_pci(tmp_path, text).gpus[0]
-    assert gpu.path is not None
-    assert gpu.path[0].acs_control is None
-
-
-def test_listing_of_selected_devices_has_no_paths(tmp_path: Path) -> None:
-    gpu = imported_pci(tmp_path, LSPCI[LSPCI.index("3b:00.0") :]).gpus[0]
-    assert gpu.path is None
-
-
-def test_gpu_of_root_complex_has_no_bridges(tmp_path: Path) -> None:
-    bridge = "00:00.0 Host bridge: Example Corp. Device 1\n\n"
-    text = bridge + "00:05.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)\n\n"
-    assert imported_pci(tmp_path, text).gpus[0].path == ()
-
-
-def test_truncated_listing_has_no_acs_for_last_device(tmp_path: Path) -> None:
-    cut = LSPCI[: LSPCI.index("\tKernel driver in use: nvidia")]
-    found = imported(tmp_path, cut)
-    gpu = imported_pci(tmp_path, cut).gpus[0]
-    assert gpu.acs_control is None
-    assert [note.partition(":")[0] for note in found.notes] == ["file-0"]
-
-
 def test_no_nvidia_device_at_all(tmp_path: Path) -> None:
     assert imported_pci(tmp_path, LSPCI[: LSPCI.index("3b:00.0")]).devices == ()
 
@@ -95,15 +69,6 @@ def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     started = time.process_time()
     imported(tmp_path, text)
     assert time.process_time() - started < 2  # measured: 0.1; the margin is for busy machines
-
-
-def test_listing_without_details_has_no_path_and_is_complete(tmp_path: Path) -> None:
-    bridge = "0009:00:00.0 PCI bridge: NVIDIA Corporation Device 22b1"
-    found = imported(tmp_path, f"{bridge}\n0009:01:00.0 3D controller: NVIDIA Corporation Device 2941 (rev a1)\n")
-    assert found.notes == ()
-    devices = found.facts[PciDevices]
-    assert isinstance(devices, PciDevices)
-    assert [(gpu.bus_id, gpu.path) for gpu in devices.gpus] == [("0009:01:00.0", None)]
 
 
 @pytest.mark.parametrize(

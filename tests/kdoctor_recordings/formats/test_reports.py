@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, UUID, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import (
+    LOG,
+    LSPCI,
+    NVLINK,
+    TABLE,
+    TOPOLOGY,
+    UUID,
+    group,
+    imported,
+    imported_gpus,
+    query,
+)
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
 from kdoctor_recordings.facts import ImportedLines
@@ -77,13 +88,8 @@ def test_bug_report(tmp_path: Path, *, packed: bool, ends: str) -> None:
     file = tmp_path / ("nvidia-bug-report.log.gz" if packed else "nvidia-bug-report.log")
     file.write_bytes(gzip.compress(data) if packed else data)
     found = import_files([file]).facts
-    gpus, pci, driver = found[Gpus], found[PciDevices], found[KernelDriver]
-    log, unread = found[KernelLog], found[ImportedLines]
-    assert isinstance(gpus, Gpus)
-    assert isinstance(pci, PciDevices)
-    assert isinstance(driver, KernelDriver)
-    assert isinstance(log, KernelLog)
-    assert isinstance(unread, ImportedLines)
+    gpus, pci, driver = group(found, Gpus), group(found, PciDevices), group(found, KernelDriver)
+    log, unread = group(found, KernelLog), group(found, ImportedLines)
     assert [gpu.bus_id for gpu in gpus.devices] == ["0000:3b:00.0", "0000:af:00.0"]
     assert [gpu.cpu_affinity for gpu in gpus.devices] == [tuple(range(14)), tuple(range(14, 28))]
     assert all(len(gpu.nvlinks or ()) == 3 for gpu in gpus.devices)
@@ -97,8 +103,7 @@ def test_bug_report(tmp_path: Path, *, packed: bool, ends: str) -> None:
 
 def test_parts_of_the_query_in_one_file(tmp_path: Path) -> None:
     found = imported(tmp_path, "".join(part(section, "3B", "AF") for section in (MEMORY, ECC, STATE)))
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert (gpus.count, len(gpus.devices), found.notes) == (2, 2, ())
     for gpu in gpus.devices:
         assert (gpu.memory_used_bytes, gpu.ecc_mode, gpu.performance_state) == (1200 * 1024**2, True, 2)
@@ -129,8 +134,7 @@ WSL = TABLE.replace("/opt/job/bin/python    ", "/python3.10            ")
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) -> None:
     found = imported(tmp_path, f"{command}\n{table}".replace("\n", ends))
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert [(gpu.bus_id, gpu.temperature_c) for gpu in gpus.devices] == [("0000:3b:00.0", 40), ("0000:af:00.0", None)]
     assert [process.pid for process in gpus.devices[0].processes or ()] == [4711]
     assert (gpus.count, found.notes) == (2, ())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import TABLE, UUID, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import TABLE, UUID, group, imported, imported_gpus, query
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 from kdoctor_recordings.facts import ImportedLines
@@ -46,11 +46,6 @@ def test_reasons_in_columns_of_their_own_replace_a_mask_that_was_not_read(tmp_pa
     (found,) = imported_gpus(tmp_path, f"{header}\n0, 00000000:3B:00.0, [N/A], Active\n").devices
     assert found.clock_event_reasons == (EVENT_HW_SLOWDOWN,)
     assert "clock_event_reasons" not in found.errors
-
-
-def test_version_of_the_driver_is_that_of_the_first_row(tmp_path: Path) -> None:
-    found = imported_gpus(tmp_path, "index, pci.bus_id, driver_version\n0, 00000000:3B:00.0, 580.105.08\n")
-    assert found.driver_version == "580.105.08"
 
 
 def test_rows_without_header_give_what_they_name(tmp_path: Path) -> None:
@@ -100,17 +95,66 @@ ECC = "ecc.errors.uncorrected.volatile"
             "ecc_uncorrected_volatile",
             4,
         ),
+        ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
+        ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
+        ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
+        (
+            {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
+            "clock_event_reasons",
+            (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
+        ),
+        (
+            {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
+            "clock_event_reasons",
+            (EVENT_SW_POWER_CAP,),
+        ),
+        ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
+        ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
+        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
+        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
+        ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
+        ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
+        ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
+        ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
+        ({"temperature.gpu": "-3"}, "temperature_c", -3),
+        ({"temperature.gpu": "34 F"}, "temperature_c", None),
+        ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
+        ({"pcie.link.width.current": "16"}, "pcie_width", 16),
+        ({"pcie.link.width.current": "16x"}, "pcie_width", 16),
+        ({"remapped_rows.pending": "1"}, "remapped_rows_pending", True),
+        ({"remapped_rows.pending": "no"}, "remapped_rows_pending", False),
+        ({"remapped_rows.failure": "Yes"}, "remapped_rows_failure", True),
+        ({"remapped_rows.failure": "0"}, "remapped_rows_failure", False),
+        ({"remapped_rows.failure": "perhaps"}, "remapped_rows_failure", None),
+        ({"inforom.checksum_validation": "invalid"}, "inforom_valid", None),
+        ({"inforom.checksum_validation": "perhaps"}, "inforom_valid", None),
     ],
 )
 def test_column_is_read(tmp_path: Path, columns: dict[str, str], field: str, value: Any) -> None:
     text = f"index, {', '.join(columns)}\n0, {', '.join(columns.values())}\n"
     (found,) = imported_gpus(tmp_path, text).devices
     assert getattr(found, field) == value
+    assert (found.errors.get(field) is None) is (value is not None)
+
+
+def test_version_of_the_driver_is_that_of_the_first_row(tmp_path: Path) -> None:
+    found = imported_gpus(tmp_path, "index, pci.bus_id, driver_version\n0, 00000000:3B:00.0, 580.105.08\n")
+    assert found.driver_version == "580.105.08"
+
+
+def test_gpu_with_one_unreadable_field_responds(tmp_path: Path) -> None:
+    (found,) = imported_gpus(tmp_path, "index, temperature.gpu\n0, [Unknown Error]\n").devices
+    assert "handle" not in found.errors
+
+
+def test_rows_that_have_an_index_are_these_gpus(tmp_path: Path) -> None:
+    table = "name, index, memory.total [MiB]\nNVIDIA Test 40GB, 3, 40960 MiB\nNVIDIA Test 40GB, 5, 40960 MiB\n"
+    assert [gpu.index for gpu in imported_gpus(tmp_path, table).devices] == [3, 5]
 
 
 def test_invalid_inforom_is_an_error(tmp_path: Path) -> None:
     (found,) = imported_gpus(tmp_path, "index, inforom.checksum_validation\n0, invalid\n").devices
-    assert (found.inforom_valid, found.errors["inforom_valid"]) == (None, "infoROM is corrupted")
+    assert found.errors["inforom_valid"] == "infoROM is corrupted"
 
 
 def test_gpu_of_which_nothing_can_be_read_does_not_respond(tmp_path: Path) -> None:
@@ -140,11 +184,6 @@ def test_number_without_header_is_an_index_if_a_machine_may_have_it(
     assert [gpu.index for gpu in found if gpu.bus_id] == [index if index is not None else 0]
 
 
-def test_gpu_with_one_unreadable_field_responds(tmp_path: Path) -> None:
-    (found,) = imported_gpus(tmp_path, "index, temperature.gpu\n0, [Unknown Error]\n").devices
-    assert "handle" not in found.errors
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -161,29 +200,10 @@ def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> 
     assert bool(is_header(line)) is expected
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "expected"),
-    [
-        ("remapped_rows.failure", "Yes", True),
-        ("remapped_rows.failure", "0", False),
-        ("remapped_rows.failure", "perhaps", None),
-        ("inforom.checksum_validation", "valid", True),
-        ("inforom.checksum_validation", "invalid", None),
-        ("inforom.checksum_validation", "perhaps", None),
-    ],
-)
-def test_word_that_is_not_an_answer_is_unknown(tmp_path: Path, field: str, text: str, *, expected: bool | None) -> None:
-    attribute = "remapped_rows_failure" if field.startswith("remapped") else "inforom_valid"
-    gpu = imported_gpus(tmp_path, f"index, {field}\n0, {text}\n").devices[0]
-    assert getattr(gpu, attribute) is expected
-    assert (attribute in gpu.errors) is (expected is None)
-
-
 def test_table_that_was_printed_twice_has_the_last_readings(tmp_path: Path) -> None:
     table = "index, temperature.gpu\n0, 34\n1, 35\n"
     found = imported(tmp_path, table + table.replace("34", "36"))
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert [(gpu.index, gpu.temperature_c) for gpu in gpus.devices] == [(0, 36), (1, 35)]
     assert found.notes == ()
 
@@ -221,46 +241,6 @@ def test_rows_without_header_may_have_any_model_and_order(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize(
-    ("columns", "field", "value"),
-    [
-        ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
-        ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
-        ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
-        (
-            {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
-            "clock_event_reasons",
-            (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
-        ),
-        (
-            {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
-            "clock_event_reasons",
-            (EVENT_SW_POWER_CAP,),
-        ),
-        ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
-        ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
-        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
-        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
-        ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
-        ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
-        ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
-        ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
-        ({"temperature.gpu": "-3"}, "temperature_c", -3),
-        ({"temperature.gpu": "34 F"}, "temperature_c", None),
-        ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
-        ({"pcie.link.width.current": "16"}, "pcie_width", 16),
-        ({"pcie.link.width.current": "16x"}, "pcie_width", 16),
-        ({"remapped_rows.pending": "1"}, "remapped_rows_pending", True),
-        ({"remapped_rows.pending": "no"}, "remapped_rows_pending", False),
-    ],
-)
-def test_value_in_other_forms(tmp_path: Path, columns: dict[str, str], field: str, value: Any) -> None:
-    text = f"index, {', '.join(columns)}\n0, {', '.join(columns.values())}\n"
-    (found,) = imported_gpus(tmp_path, text).devices
-    assert getattr(found, field) == value
-    assert (found.errors.get(field) is None) is (value is not None)
-
-
-@pytest.mark.parametrize(
     ("line", "is_unread"),
     [
         ("1, NVIDIA Test 40GB, 00000000:AF:00.0", False),
@@ -285,7 +265,13 @@ def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [(UUID.format(3), False), (f"{UUID.format(3)}, 34", True), ("34, 00000000:3B:00.0", True), ("34, 35", False)],
+    [
+        (UUID.format(3), False),
+        (f"{UUID.format(3)}, 34", True),
+        ("34, 00000000:3B:00.0", True),
+        ("34, 35", False),
+        ("Hello, world", False),
+    ],
 )
 def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
     assert is_row(line) is expected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import imported, imported_gpus
+from helpers.kdoctor_recordings.dumps import group, imported, imported_gpus
 from kdoctor.facts import Gpus
 from kdoctor_recordings.formats.smi_failure import damaged, is_about_gpu, lost
 
@@ -53,6 +53,5 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
 
 
 def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:
-    found = imported(tmp_path, "No devices were found\nand more\n").facts[Gpus]
-    assert isinstance(found, Gpus)
+    found = group(imported(tmp_path, "No devices were found\nand more\n").facts, Gpus)
     assert (found.state, found.count, found.devices) == ("ready", 0, ())

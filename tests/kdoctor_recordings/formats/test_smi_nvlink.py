@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import NVLINK, UUID, imported, imported_gpus
+from helpers.kdoctor_recordings.dumps import NVLINK, UUID, group, imported, imported_gpus
 from kdoctor.facts import Gpus, NvLink
-from kdoctor_recordings.facts import Diagnostic, Diagnostics
+from kdoctor_recordings.facts import Diagnostics
 from kdoctor_recordings.formats.part import CUT
 
 
@@ -20,36 +20,8 @@ def test_links(tmp_path: Path) -> None:
     assert (second.index, second.uuid) == (1, UUID.format(1))
 
 
-def test_all_links_inactive(tmp_path: Path) -> None:
-    said = "NVML: Unable to retrieve NVLink information as all links are inactive"
-    gpu = imported_gpus(tmp_path, f"GPU 6: NVIDIA Test 40GB (UUID: {UUID.format(6)})\n{said}\n").devices[0]
-    assert gpu.index == 6
-    assert gpu.nvlinks == (NvLink(index=0, active=False),)
-    assert gpu.errors["nvlinks"] == said
-
-
-def test_gpu_without_nvlink(tmp_path: Path) -> None:
-    text = f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\nDevice does not have or support Nvlink\n"
-    gpu = imported_gpus(tmp_path, text).devices[0]
-    assert gpu.nvlinks is None
-    assert gpu.errors["nvlinks"] == "NVML_ERROR_NOT_SUPPORTED"
-
-
-def test_truncated_links_are_unknown(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, NVLINK[: NVLINK.rindex("\t Link 2")])
-    assert gpus.devices[0].nvlinks is not None
-    assert gpus.devices[1].nvlinks is None
-    assert gpus.devices[1].errors["nvlinks"] == CUT
-
-
 def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
     assert imported_gpus(tmp_path, NVLINK.rstrip("\n")) == imported_gpus(tmp_path, NVLINK)
-
-
-def test_link_in_unknown_state(tmp_path: Path) -> None:
-    gpu = imported_gpus(tmp_path, NVLINK.replace("<inactive>", "ERR!")).devices[0]
-    assert gpu.nvlinks is not None
-    assert gpu.nvlinks[1] == NvLink(index=1, errors={"active": "ERR!"})
 
 
 def test_list_of_gpus(tmp_path: Path) -> None:
@@ -81,12 +53,9 @@ def counters(*lines: str) -> str:
 )
 def test_counters_of_links_are_not_their_state(tmp_path: Path, line: str, status: str) -> None:
     facts = imported(tmp_path, counters(line)).facts
-    gpus, found = facts[Gpus], facts[Diagnostics]
-    assert isinstance(gpus, Gpus)
-    assert isinstance(found, Diagnostics)
+    gpus, found = group(facts, Gpus), group(facts, Diagnostics)
     assert [gpu.nvlinks for gpu in gpus.devices] == [None, None]
     assert [(item.subject, item.status) for item in found.results] == [("GPU 0", "pass"), ("GPU 1", status)]
-    assert isinstance(found.results[1], Diagnostic)
     assert ("link 7" in found.results[1].message) == (status != "pass")
 
 
@@ -146,7 +115,7 @@ def test_last_gpu_may_have_no_links_for_another_reason(tmp_path: Path) -> None:
     assert imported_gpus(tmp_path, text).devices[1].errors["nvlinks"] == "NVML_ERROR_NOT_SUPPORTED"
     inactive = "NVML: Unable to retrieve NVLink information as all links are inactive"
     two = imported_gpus(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n{SECOND}{inactive}\n").devices[1]
-    assert two.errors["nvlinks"] == inactive
+    assert (two.nvlinks, two.errors["nvlinks"]) == ((NvLink(index=0, active=False),), inactive)
     strange = imported_gpus(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n{SECOND}Something else\n").devices[1]
     assert (strange.nvlinks, strange.errors["nvlinks"]) == (None, "Something else")
 
@@ -169,8 +138,7 @@ def test_state_of_a_link(tmp_path: Path, state: str, link: NvLink) -> None:
 
 def test_counters_of_several_links_are_counted(tmp_path: Path) -> None:
     lines = [f"Link {number}: Replay Errors: {number}" for number in range(1, 6)]
-    found = imported(tmp_path, counters(*lines)).facts[Diagnostics]
-    assert isinstance(found, Diagnostics)
+    found = group(imported(tmp_path, counters(*lines)).facts, Diagnostics)
     first, second = found.results
     assert (first.message, second.status) == ("", "warn")
     assert [f"link {number}: {number} Replay Errors" in second.message for number in range(1, 6)] == [True] * 3 + [
@@ -181,8 +149,7 @@ def test_counters_of_several_links_are_counted(tmp_path: Path) -> None:
 
 def test_gpus_without_counters_have_no_result(tmp_path: Path) -> None:
     facts = imported(tmp_path, f"{HEAD}\t Link 0: 25 GB/s\n{SECOND}\t Link 0: Replay Errors: 1\n").facts
-    found = facts[Diagnostics]
-    assert isinstance(found, Diagnostics)
+    found = group(facts, Diagnostics)
     assert [(item.subject, item.status) for item in found.results] == [("GPU 1", "warn")]
     assert Diagnostics not in imported(tmp_path, NVLINK).facts
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import UUID, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import UUID, group, imported, imported_gpus, query
 from kdoctor.facts import GpuProcess, Gpus, KernelDriver
-from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_SW_POWER_CAP
-from kdoctor_recordings.formats.part import CUT
+from kdoctor.facts.gpus import EVENT_SW_POWER_CAP
 
 MIB = 1024**2
 
@@ -111,64 +110,6 @@ def test_text_instead_of_value_is_an_error(tmp_path: Path, entry: str, field: st
     assert gpu.errors[field] == words
 
 
-def test_clock_reasons_under_old_name(tmp_path: Path) -> None:
-    gpu = imported_gpus(tmp_path, query("3B", reasons="Clocks Throttle Reasons")).devices[0]
-    assert gpu.clock_event_reasons == (EVENT_SW_POWER_CAP,)
-
-
-def test_child_reason_counts_without_parent(tmp_path: Path) -> None:
-    braked = {"HW Power Brake Slowdown       : Not Active": "HW Power Brake Slowdown       : Active"}
-    gpu = imported_gpus(tmp_path, query("3B", changes=braked)).devices[0]
-    assert gpu.clock_event_reasons == (EVENT_SW_POWER_CAP | EVENT_HW_POWER_BRAKE,)
-
-
-def test_clock_reasons_are_unknown_if_an_important_one_is_missing(tmp_path: Path) -> None:
-    unknown = {"HW Power Brake Slowdown       : Not Active": "HW Power Brake Slowdown       : N/A"}
-    gpu = imported_gpus(tmp_path, query("3B", changes=unknown)).devices[0]
-    assert gpu.clock_event_reasons is None
-    assert gpu.errors["clock_event_reasons"] == "N/A"
-
-
-def test_slowdown_counts_although_another_reason_is_missing(tmp_path: Path) -> None:
-    changes = {
-        "HW Power Brake Slowdown       : Not Active": "HW Power Brake Slowdown       : Active",
-        "SW Thermal Slowdown               : Not Active": "SW Thermal Slowdown               : N/A",
-    }
-    gpu = imported_gpus(tmp_path, query("3B", changes=changes)).devices[0]
-    assert gpu.clock_event_reasons == (EVENT_SW_POWER_CAP | EVENT_HW_POWER_BRAKE,)
-
-
-def test_known_counters_are_summed_if_others_are_missing(tmp_path: Path) -> None:
-    changes = {"SRAM Uncorrectable SEC-DED    : 2": "SRAM Uncorrectable SEC-DED    : N/A"}
-    assert imported_gpus(tmp_path, query("3B", changes=changes)).devices[0].ecc_uncorrected_volatile == 4
-    changes |= {"DRAM Uncorrectable            : 4": "DRAM Uncorrectable            : 0"}
-    gpu = imported_gpus(tmp_path, query("3B", changes=changes)).devices[0]
-    assert gpu.ecc_uncorrected_volatile is None
-    assert gpu.errors["ecc_uncorrected_volatile"] == "N/A"
-
-
-def test_heading_with_text_instead_of_entries(tmp_path: Path) -> None:
-    text = query("3B")
-    start, end = text.index("    Remapped Rows"), text.index("    Temperature")
-    gpu = imported_gpus(
-        tmp_path, text[:start] + "    Remapped Rows                         : N/A\n" + text[end:]
-    ).devices[0]
-    assert gpu.remapped_rows_pending is None
-    assert gpu.errors["remapped_rows_pending"] == "N/A"
-
-
-@pytest.mark.parametrize(("required", "drain", "action"), [("Yes", "No", "reset"), ("No", "Yes", "drain-and-reset")])
-def test_reset_that_is_required(tmp_path: Path, required: str, drain: str, action: str) -> None:
-    status = f"        Reset Required : {required}\n        Drain and Reset Recommended : {drain}\n"
-    status = f"    GPU Reset Status\n{status}    PCI\n"
-    assert imported_gpus(tmp_path, query("3B", changes={"    PCI\n": status})).devices[0].recovery_action == action
-
-
-def test_old_driver_without_reset_request_has_no_recovery_action(tmp_path: Path) -> None:
-    status = "    GPU Reset Status\n        Reset Required : No\n        Drain and Reset Recommended : No\n    PCI\n"
-    assert imported_gpus(tmp_path, query("3B", changes={"    PCI\n": status})).devices[0].recovery_action is None
-
-
 def test_driver_610_reports_module_and_library_versions(tmp_path: Path) -> None:
     versions = (
         "Driver Version : 610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]\n"
@@ -176,8 +117,7 @@ def test_driver_610_reports_module_and_library_versions(tmp_path: Path) -> None:
         "KMD Version : 610.57.04\nCUDA UMD Version : 13.3"
     )
     facts = imported(tmp_path, query("3B", versions=versions)).facts
-    gpus = facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(facts, Gpus)
     assert (gpus.driver_version, gpus.cuda_driver_version) == ("610.57.04", "13.3")
     assert facts[KernelDriver] == KernelDriver(loaded=True, version="610.57.04", nodes=None)
 
@@ -186,21 +126,6 @@ def test_newer_driver_without_old_names(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, query("3B", versions="KMD Version : 620.10.01\nCUDA UMD Version : 14.0"))
     assert (gpus.driver_version, gpus.cuda_driver_version) == (None, "14.0")
     assert gpus.errors["driver_version"] == "not in nvidia-smi -q"
-
-
-def test_fewer_gpus_than_are_attached(tmp_path: Path) -> None:
-    found = imported(tmp_path, query("3B", attached=4))
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
-    assert (gpus.count, len(gpus.devices)) == (4, 1)
-    assert gpus.errors["devices"].startswith("4 GPUs attached, 1 listed: ")
-    assert any("4 GPUs attached" in note for note in found.notes)
-
-
-def test_power_draw_under_either_name(tmp_path: Path) -> None:
-    told = "        Average Power Draw : N/A\n        Instantaneous Power Draw : 71.25 W\n"
-    changes = {"        Power Draw                        : 210.50 W\n": told}
-    assert imported_gpus(tmp_path, query("3B", changes=changes)).devices[0].power_draw_w == 71.25
 
 
 def test_lost_gpu_among_others(tmp_path: Path) -> None:
@@ -308,39 +233,3 @@ def test_unknown_entries_and_lines_are_kept(tmp_path: Path) -> None:
         "ecc errors/hbm repair failed: Yes (2 times)",
     ]
     assert imported_gpus(tmp_path, query("3b")).not_understood == ()
-
-
-@pytest.mark.parametrize(
-    ("status", "found"), [("Success", "success"), ("N/A", None), ("", None), ("Error  7", "Error 7")]
-)
-def test_status_of_the_fabric(status: str, found: str | None, tmp_path: Path) -> None:
-    old = "        Status                            : N/A\n"
-    text = query("3b", changes={"In Progress": "Completed", old: old.replace("N/A", status)})
-    (gpu,) = imported_gpus(tmp_path, text).devices
-    assert gpu.fabric_status == found
-
-
-def test_clock_reasons_that_are_not_reported_are_missing(tmp_path: Path) -> None:
-    lines = query("3B").splitlines()
-    first = lines.index("    Clocks Event Reasons")
-    end = next(place for place in range(first + 1, len(lines)) if not lines[place].startswith(" " * 8))
-    gpu = imported_gpus(tmp_path, "\n".join((*lines[:first], *lines[end:])) + "\n").devices[0]
-    assert gpu.clock_event_reasons is None
-    assert gpu.errors["clock_event_reasons"] == "not in nvidia-smi -q"
-
-
-def test_gpu_whose_end_is_missing_is_cut_off(tmp_path: Path) -> None:
-    """The processes end a GPU. Without them, readings that are missing may be in the part that is cut off."""
-    text = query("3B")
-    place = text.index("    Remapped Rows")
-    gpu = imported_gpus(tmp_path, text[:place]).devices[0]
-    assert gpu.errors["remapped_rows_pending"] == CUT
-    gpu = imported_gpus(tmp_path, text[: text.index("        Process ID")]).devices[0]
-    assert gpu.remapped_rows_pending is True
-
-
-@pytest.mark.parametrize(("degrees", "expected"), [("-2", -2), ("0", 0), ("1", None)])
-def test_threshold_relative_to_the_limit_is_never_above_it(tmp_path: Path, degrees: str, expected: int | None) -> None:
-    changes = {"GPU Slowdown T.Limit Temp         : -2 C": f"GPU Slowdown T.Limit Temp         : {degrees} C"}
-    gpu = imported_gpus(tmp_path, query("3B", changes=changes)).devices[0]
-    assert gpu.temperature_slowdown_margin_c == expected

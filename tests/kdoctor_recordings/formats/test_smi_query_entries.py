@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import QUERY_GPU, UUID, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import QUERY_GPU, UUID, group, imported, imported_gpus, query
 from kdoctor.facts import Gpus
 from kdoctor_recordings.formats.part import CUT
 
@@ -81,8 +81,7 @@ def test_place_of_a_gpu_is_its_index_unless_gpus_may_be_missing_before_it(
 def test_gpus_without_a_number_of_them_are_in_order(tmp_path: Path) -> None:
     text = query("3B", "AF").replace("Attached GPUs : 2\n", "")
     found = imported(tmp_path, text)
-    gpus = found.facts[Gpus]
-    assert isinstance(gpus, Gpus)
+    gpus = group(found.facts, Gpus)
     assert (gpus.count, [one.index for one in gpus.devices], found.notes) == (None, [0, 1], ())
 
 

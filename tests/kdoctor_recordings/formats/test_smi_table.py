@@ -162,11 +162,3 @@ def test_several_processes_of_each_gpu(tmp_path: Path) -> None:
     assert [(one.pid, one.name) for one in second.processes or ()] == [(4713, None)]
     assert [one.pid for one in second.graphics_processes or ()] == [80]
     assert first.graphics_processes == ()
-
-
-def test_lost_and_damaged_gpus_below_the_table(tmp_path: Path) -> None:
-    lost = "Unable to determine the device handle for GPU2: 0000:D8:00.0: Unknown Error\n"
-    damaged = "WARNING: infoROM is corrupted at gpu 0000:AF:00.0\n"
-    gpus = imported_gpus(tmp_path, f"{TABLE}{lost}{damaged}")
-    assert [gpu.errors.get("handle") for gpu in gpus.devices] == [None, None, "Unknown Error"]
-    assert [gpu.errors.get("inforom") for gpu in gpus.devices] == [None, "infoROM is corrupted", None]

@@ -80,12 +80,6 @@ def test_several_documents_in_one_file(tmp_path: Path) -> None:
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE | EVENT_HW_THERMAL_SLOWDOWN,) * 2
 
 
-def test_one_element_of_four(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, xml("3B", attached=4))
-    assert (gpus.count, len(gpus.devices)) == (4, 1)
-    assert "devices" in gpus.errors
-
-
 def test_empty_list_of_processes(tmp_path: Path) -> None:
     text = xml("3B")
     start, end = text.index("<processes>"), text.index("</processes>") + len("</processes>")
@@ -110,22 +104,6 @@ def test_entities_are_refused(tmp_path: Path, declared: str) -> None:
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nested too deeply"):
         imported(tmp_path, "<nvidia_smi_log>" + "<gpu>" * 100_000)
-
-
-@pytest.mark.parametrize(("levels", "is_read"), [(64, True), (65, False)])
-def test_depth_of_a_document_is_bounded(levels: int, is_read: bool, tmp_path: Path) -> None:  # noqa: FBT001
-    inner = "<a>" * (levels - 2) + "</a>" * (levels - 2)
-    text = xml("3B").replace("<fan_speed>", f"{inner}<fan_speed>", 1)
-    if is_read:
-        assert len(imported_gpus(tmp_path, text).devices) == 1
-    else:
-        with pytest.raises(UsageError, match="64 levels"):
-            imported(tmp_path, text)
-
-
-def test_depth_is_that_of_open_elements(tmp_path: Path) -> None:
-    text = xml("3B").replace("<fan_speed>", "<a></a>" * 100 + "<fan_speed>", 1)
-    assert len(imported_gpus(tmp_path, text).devices) == 1
 
 
 def test_first_of_equal_elements_counts(tmp_path: Path) -> None:
@@ -180,9 +158,3 @@ def test_text_in_place_of_the_processes_is_the_reason(tmp_path: Path) -> None:
     assert (gpu.processes, gpu.errors["processes"]) == (None, "N/A")
     gpu = imported_gpus(tmp_path, text[:start] + text[end + len("</processes>") :]).devices[0]
     assert (gpu.processes, gpu.errors["processes"]) == (None, "not in nvidia-smi -q -x")
-
-
-def test_only_the_last_gpu_of_a_cut_document_is_cut_off(tmp_path: Path) -> None:
-    text = xml("3B", "AF")
-    first, second = imported_gpus(tmp_path, text[: text.rindex("</gpu>")]).devices
-    assert (first.errors["nvlinks"], second.errors["nvlinks"]) == ("not in nvidia-smi -q -x", CUT)

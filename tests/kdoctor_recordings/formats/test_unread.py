@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from helpers.command import kdoctor
-from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, imported, query, xml
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, query, xml
 from kdoctor.facts import Gpus
-from kdoctor_recordings.facts import Diagnostics, ImportedLines
+from kdoctor_recordings.facts import ImportedLines
 from kdoctor_recordings.formats.unread import MOST
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
@@ -43,29 +43,9 @@ def test_line_before_output_is_kept(tmp_path: Path, text: str) -> None:
     assert unread(tmp_path, f"\x1b[1m{STRANGE}\n\n{text}") == [("file-0", 1, STRANGE)]
 
 
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [(TOPOLOGY, "NIC0"), (NVLINK, "\t Link 1: <inactive>"), (LSPCI, "\tKernel modules"), (TABLE, "| Processes")],
-)
-def test_line_within_output_is_kept(tmp_path: Path, text: str, after: str) -> None:
-    lines = text.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.startswith(after)) + 1
-    mixed = "\n".join([*lines[:place], STRANGE, *lines[place:], ""])
-    assert unread(tmp_path, mixed) == [("file-0", place + 1, STRANGE)]
-
-
 def test_lines_of_other_commands_are_kept(tmp_path: Path) -> None:
     text = f"$ lspci -vvv\n{LSPCI}$ cat /proc/frobnication\nstate: failed\n"
     assert unread(tmp_path, NVLINK, text) == [("file-1", text.count("\n"), "state: failed")]
-
-
-def test_number_of_kept_lines_is_bounded(tmp_path: Path) -> None:
-    found = imported(tmp_path, "".join(f"{STRANGE} {number}\n" for number in range(5000)) + NVLINK)
-    lines = found.facts[ImportedLines]
-    assert isinstance(lines, ImportedLines)
-    assert (lines.count, len(lines.lines)) == (5000, MOST)
-    assert len(found.notes) == 1
-    assert "5000" in found.notes[0]
 
 
 def test_control_characters_are_not_kept(tmp_path: Path) -> None:
@@ -155,26 +135,15 @@ def test_fault_below_known_heading_is_not_taken_as_known(tmp_path: Path) -> None
     ]
 
 
-def test_diagnosis_that_did_not_run_is_unknown(tmp_path: Path) -> None:
-    facts = imported(tmp_path, '{"DCGM Diagnostic": {"runtime_error": "another diagnosis is running"}}\n').facts
-    found = facts[Diagnostics]
-    assert isinstance(found, Diagnostics)
-    assert [(item.status, item.message) for item in found.results] == [("unknown", "another diagnosis is running")]
-
-
-def test_line_after_a_lost_gpu_is_counted(tmp_path: Path) -> None:
-    lost = "Unable to determine the device handle for GPU0: 0000:3B:00.0: Unknown Error"
-    assert unread(tmp_path, f"{lost}\n{STRANGE}\n") == [("file-0", 2, STRANGE)]
-
-
 def test_long_line_is_shortened(tmp_path: Path) -> None:
     assert unread(tmp_path, f"{'x' * (MOST + 50)}\n{NVLINK}") == [("file-0", 1, "x" * MOST)]
 
 
 @pytest.mark.parametrize("number", [MOST, MOST + 1])
 def test_first_lines_are_kept_and_all_are_counted(tmp_path: Path, number: int) -> None:
-    found = imported(tmp_path, "".join(f"line {place}\n" for place in range(number)) + NVLINK).facts[ImportedLines]
-    assert isinstance(found, ImportedLines)
+    found = group(
+        imported(tmp_path, "".join(f"line {place}\n" for place in range(number)) + NVLINK).facts, ImportedLines
+    )
     assert (found.count, len(found.lines), found.lines[-1].text) == (number, MOST, f"line {MOST - 1}")
 
 
@@ -212,6 +181,5 @@ def test_row_of_the_table_is_listed_with_the_gpus_only(tmp_path: Path) -> None:
     end = next(place for place, line in enumerate(lines) if line.startswith("| Processes:"))
     for place, is_row in ((first - 1, False), (first, True), (end - 1, True), (end, True), (end + 1, False)):
         text = "\n".join([*lines[:place], ROW, *lines[place:], ""])
-        gpus = imported(tmp_path, text).facts[Gpus]
-        assert isinstance(gpus, Gpus)
+        gpus = group(imported(tmp_path, text).facts, Gpus)
         assert (len(gpus.not_understood), len(unread(tmp_path, text))) == ((1, 0) if is_row else (0, 1)), place

@@ -35,7 +35,7 @@ UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
         (values.threshold, "0 C", None),
         (values.offset, "-2 C", -2),
         (values.offset, "0 C", 0),
-        (values.offset, "2 C", None),
+        (values.offset, "1 C", None),
         (values.generation, "4", 4),
         (values.generation, "0", None),
         (values.width, "16x", 16),

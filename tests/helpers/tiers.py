@@ -19,6 +19,9 @@ def tiered(names: Iterable[Any], quick: Collection[Any]) -> list[Any]:
 
 def asked_for(request: pytest.FixtureRequest, parameter: str = "name") -> list[Any]:
     """The values that a parameter has in the tests of this module that run, for a fixture that trains for all."""
-    items = (item for item in request.session.items if item.path == request.node.path)
-    calls = (getattr(item, "callspec", None) for item in items)
-    return [*dict.fromkeys(call.params[parameter] for call in calls if call and parameter in call.params)]
+    found: list[Any] = []
+    for item in request.session.items:
+        given = getattr(item, "callspec", None)
+        if item.path == request.node.path and given and parameter in given.params:
+            found += [given.params[parameter]] if given.params[parameter] not in found else []
+    return found

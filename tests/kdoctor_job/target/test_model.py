@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from kdoctor_job.target.model import random_layers
-
 
 class SeedGenerator:
     """Named as in Keras 3, which has it in the layers that draw."""
@@ -44,6 +42,8 @@ class Model:
     ids=["dropout", "dropout-of-keras-2", "noise", "recurrent", "augmentation", "solarization"],
 )
 def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
+    from kdoctor_job.target.model import random_layers  # imports TensorFlow
+
     assert random_layers(Model(layer)) == [layer]
 
 
@@ -59,4 +59,6 @@ def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
     ids=["dropout-of-keras-2", "recurrent", "attention-of-keras-2", "solarization", "no-generator"],
 )
 def test_layer_without_randomness_does_not_draw(layer: Layer) -> None:
+    from kdoctor_job.target.model import random_layers
+
     assert random_layers(Model(layer)) == []

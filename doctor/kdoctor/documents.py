@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from kdoctor.text.sanitize import clean_json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+"""Reads a type: making an adapter takes longer than reading with it, and many checks read the same record."""
 
 
 class Part(BaseModel):

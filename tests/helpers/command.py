@@ -30,6 +30,9 @@ def environ(**changes: str) -> dict[str, str]:
     }
 
 
+_AS_STARTED = environ()
+
+
 def kdoctor(
     *arguments: str | Path,
     cwd: Path | None = None,
@@ -44,9 +47,8 @@ def kdoctor(
     starts or what it imports.
     """
     command: Sequence[str] = [*KDOCTOR, *map(str, arguments)]
-    changed = {**(variables or {}), **changes}
-    env = environ(**changed)
-    if any(name.startswith(_AT_START) for name in changed):
+    env = environ(**{**(variables or {}), **changes})
+    if any(name.startswith(_AT_START) for name, _ in env.items() ^ _AS_STARTED.items()):
         return subprocess.run(
             command, check=False, capture_output=True, text=True, env=env, cwd=cwd, input=stdin, timeout=timeout_s
         )
@@ -79,7 +81,7 @@ def _serve(request: str, timeout_s: float) -> int:
 def _server() -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     command = [sys.executable, str(Path(__file__).with_name("command_server.py"))]
-    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ())
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=_AS_STARTED)
     atexit.register(server.kill)
     return server
 

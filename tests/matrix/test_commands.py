@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pytest
 
 from helpers.real_environments import interpreter
+from helpers.tiers import asked_for
 from kdoctor.matrix.compatibility import best, compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -115,9 +116,7 @@ def ends(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Command, Future[subprocess.CompletedProcess[str]]]]:
     """How the selected commands end, without those that nothing here can resolve."""
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    mine = [item for item in items if item.originalname == "test_command_resolves"]
-    selected = [cast("Command", item.callspec.params["command"]) for item in mine]
+    selected: list[Command] = asked_for(request, "command")
     folder, uv = tmp_path_factory.mktemp("pip"), shutil.which("uv")
     here = {command.python for command in selected if command.platform == MATRIX.platform}
     pips = {python: with_current_pip(python, folder / python) for python in here}

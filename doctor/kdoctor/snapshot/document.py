@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from kdoctor.documents import Document
+from kdoctor.documents import Document, adapter_of
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
@@ -114,7 +113,7 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
     """
     parsed = _parse(data)
     _check_schema(parsed.get("schema"))
-    document: SnapshotDocument = _validate(_made(SnapshotDocument), parsed)
+    document: SnapshotDocument = _validate(adapter_of(SnapshotDocument), parsed)
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {}
     notes: list[str] = []
     for name, value in document.facts.items():
@@ -128,11 +127,7 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
 def _adapter(kind: type[FactGroup], value: object) -> TypeAdapter[Any]:
     """What validates and writes a group, or the reason why it is unavailable."""
     is_unavailable = isinstance(value, Unavailable) or (isinstance(value, dict) and set(value) == {"unavailable"})
-    return _made(Unavailable if is_unavailable else kind)
-
-
-_made: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-"""Making an adapter takes longer than reading a group with it."""
+    return adapter_of(Unavailable if is_unavailable else kind)
 
 
 def _parse(data: str | bytes) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     assert len(text) > 1_000_000
     started = time.process_time()
     imported(tmp_path, text)
-    assert time.process_time() - started < 30  # measured: 0.1; a pattern that backtracks takes minutes
+    assert time.process_time() - started < 2  # measured: 0.1; the margin is for busy machines
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
+
+from kdoctor.documents import adapter_of
 
 T = TypeVar("T")
-_made: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-"""Making an adapter takes longer than reading a record with it, and many checks read the same record."""
 
 
 class RecordError(Exception):
@@ -26,7 +24,7 @@ def build(kind: type[T], record: object) -> T:
         RecordError: a field is missing or has the wrong type.
     """
     try:
-        value: T = _made(kind).validate_json(json.dumps(record), strict=True)
+        value: T = adapter_of(kind).validate_json(json.dumps(record), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])

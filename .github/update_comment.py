@@ -5,8 +5,6 @@ Usage: update_comment.py NUMBER MARKER FILE. It needs only the standard library,
 The runner sets GITHUB_API_URL (also for GitHub Enterprise), GITHUB_REPOSITORY and GH_TOKEN.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

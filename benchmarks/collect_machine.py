@@ -1,7 +1,5 @@
 """Runs the probes of kdoctor on a machine, except those of the Python environment."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -4,8 +4,6 @@
 ``parse FOLDER`` reads and parses their JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Every call of the stand-in takes 0.25 ms, because calls of the real library wait
 microsecond (cached names) to tens of milliseconds (counters of the GPU).
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

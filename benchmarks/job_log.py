@@ -1,7 +1,5 @@
 """Diagnose a training log of 100 MB. ``write`` makes the log first; ``grep_errors.py`` is the yardstick."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

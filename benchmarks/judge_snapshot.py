@@ -1,7 +1,5 @@
 """Loads a snapshot and, with the argument ``judge``, judges it by every check."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``grep_log.py`` is the yardstick. The start of kdoctor counts, once in five readings.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

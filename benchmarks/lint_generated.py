@@ -4,8 +4,6 @@ A file is made of lines of the labelled set: cases are mixed, and lines left out
 Most files still parse, and none makes sense.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

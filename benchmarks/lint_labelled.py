@@ -5,8 +5,6 @@ small file. ``### found`` cases have the finding on each line that ends with ``#
 and are right. Exit status 1 if precision or recall of a rule is below 1.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Fails if memory grows with the number of files: by more than half after the first inner folder.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes a history of 100,000 runs, one every eight minutes. Every 97th run failed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from pathlib import Path

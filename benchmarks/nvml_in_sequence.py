@@ -1,7 +1,5 @@
 """The yardstick for the collection: the same NVML calls in sequence."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

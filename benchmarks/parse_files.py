@@ -1,7 +1,5 @@
 """The yardstick for the linter: read and parse every script of a folder."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 It has no child processes (but those that a training itself needs, as the workers), no deadlines and no checks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Trains the quick tier on two CPU replicas, with or without sampling GPUs."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -3,8 +3,6 @@
 Exit status 1 if a check has two different results.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

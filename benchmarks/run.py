@@ -4,8 +4,6 @@ Machines differ, so that absolute times are not a target. A pair runs A B A B ..
 of the medians must not exceed the limit. Exit status 1 if one does.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

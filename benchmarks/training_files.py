@@ -4,8 +4,6 @@ Each script consists of blocks: imports, options, pipelines, layers, models, a t
 seed gives the same files.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from pathlib import Path

@@ -18,8 +18,6 @@ The step is the fastest tenth of those without hooks, since a busy machine makes
 data passes through ``watch.data``. Exit status 1 unless the upper end of the interval is at most 1 %.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

@@ -11,8 +11,6 @@ replicas 0.2 %, looks at the waiting batches 0.05 %. Exit status 1 unless the up
 2.5 ms.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

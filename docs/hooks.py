@@ -3,8 +3,6 @@
 A link to a page of an extension that is not installed becomes text, and its entry in the navigation goes.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import sys

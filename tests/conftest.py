@@ -1,7 +1,5 @@
 """Set-up of the test process, and fixtures for all tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

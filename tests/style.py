@@ -4,8 +4,6 @@ To add a rule, write a function that yields lines and messages, and list it in `
 Who may import whom is in the import contracts of pyproject.toml.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import json

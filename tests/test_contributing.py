@@ -1,7 +1,5 @@
 """The recipes of CONTRIBUTING.md, followed in a copy of the repository: the files that they name are enough."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

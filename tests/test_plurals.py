@@ -1,7 +1,5 @@
 """Counts in messages have nouns of the right number: ``1 GPU answers``, not ``1 GPUs answer``."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.text.lists import counted

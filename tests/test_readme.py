@@ -1,7 +1,5 @@
 """The commands of the README work."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The removal test: without any one extension, everything else works."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

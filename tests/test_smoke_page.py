@@ -1,7 +1,5 @@
 """The example in docs/smoke.md is a working scenario."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rules of ``tests/style.py`` find what they are for."""
 
-from __future__ import annotations
-
 import pytest
 
 from style import File, faults, messages, over_budget, repeated, too_many_targets
@@ -60,10 +58,7 @@ def test_message_in_two_modules_is_found() -> None:
     assert list(repeated([("a.py", messages(File("a.py", f'"""{text}"""\n'))), given[1]])) == []
 
 
-@pytest.mark.parametrize(
-    ("lines", "word"),
-    [(1001, "take lines away"), (1000, None), (980, None), (979, "lower it")],
-)
+@pytest.mark.parametrize(("lines", "word"), [(1001, "take lines away"), (1000, None), (980, None), (979, "lower it")])
 def test_package_has_a_budget_that_goes_down(lines: int, word: str | None) -> None:
     assert [word in line for line in over_budget({"doctor/x": lines}, {"doctor/x": 1000}) if word] == [True] * bool(
         word

@@ -4,8 +4,6 @@ Times, owners and the order of files come from the commit and not from this mach
 come from constraints.txt.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

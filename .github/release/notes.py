@@ -4,8 +4,6 @@
 that a release never lacks its text.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ not measured again stay, unless their scenario has changed. With ``--missing`` o
 with ``--defects`` only its defects.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """Real environments, one for each measured release of Keras: created once, with uv or with venv and pip."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

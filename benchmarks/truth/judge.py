@@ -1,7 +1,5 @@
 """Turns stored trainings into rows of the version matrix: what each release does with each feature."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

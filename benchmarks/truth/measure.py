@@ -3,8 +3,6 @@
 A separate program, so that a deadline can end it: ``python -m benchmarks.truth.measure PYTHON OUTPUT FEATURE ...``.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable

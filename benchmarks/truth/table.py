@@ -1,7 +1,5 @@
 """Writes the measured results as rows of the version matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +25,7 @@ _DOCUMENT = {
     "platform": "linux-x86_64",
     "sources": {
         _SOURCE: "Measured by `make truth`: the smoke scenarios over 2 CPU replicas against one device with the same "
-        "global batches",
+        "global batches"
     },
 }
 
@@ -151,9 +149,7 @@ def _features(found: Sequence[Measured], features: Sequence[str]) -> list[dict[s
     return [{**row, "source": _SOURCE} for row in ordered]
 
 
-_TITLES: Mapping[str, str] = {
-    "features/clipnorm": "clipnorm",
-}
+_TITLES: Mapping[str, str] = {"features/clipnorm": "clipnorm"}
 """Names for people where those of scenario and case do not say enough."""
 
 

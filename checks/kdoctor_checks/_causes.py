@@ -36,12 +36,7 @@ NO_GPU = (
 )
 """What makes TensorFlow register no GPU at all."""
 
-FEWER_GPUS = (
-    "gpu.responding",
-    "gpu.visible-to-driver",
-    "driver.device-nodes",
-    "environment.visible-devices",
-)
+FEWER_GPUS = ("gpu.responding", "gpu.visible-to-driver", "driver.device-nodes", "environment.visible-devices")
 """What makes TensorFlow register some GPUs, but not all."""
 
 WRONG_WEIGHTS = SpecifierSet(">=3.0,<3.8")

@@ -1,7 +1,5 @@
 """Writes what is generated from the code: the screens of the README, or with ``--man FILE`` the manual page."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reference of all checks."""
 
-from __future__ import annotations
-
 from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.matrix.load import load_matrix

@@ -1,7 +1,5 @@
 """The command line as a page and as a manual page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

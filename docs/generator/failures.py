@@ -1,7 +1,5 @@
 """The pages of the known failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from docs.generator.markdown import cell, escaped

@@ -1,7 +1,5 @@
 """The screens of reports in pages that are written by hand."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

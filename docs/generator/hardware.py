@@ -1,7 +1,5 @@
 """The page about measurements on real GPUs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

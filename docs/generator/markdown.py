@@ -1,7 +1,5 @@
 """What several pages share: tables, escaping."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The page of the version matrix."""
 
-from __future__ import annotations
-
 from kdoctor.catalog.load import Catalog
 from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.gpus import find_gpu

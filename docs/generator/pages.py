@@ -4,8 +4,6 @@ A page has a location in the repository, whether it is a file or not: ``docs/che
 ``doctor/kdoctor_lint/docs/lint/clipping.md``. Links between pages are relative to it, so they also work in an editor.
 """
 
-from __future__ import annotations
-
 import re
 import runpy
 from collections.abc import Callable, Mapping

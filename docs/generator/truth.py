@@ -1,7 +1,5 @@
 """The page about what distributed Keras does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks: pure functions over facts, with their documentation."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

@@ -5,8 +5,6 @@ Its check, its page, ``kdoctor explain``, the linter, the checks of a job and th
 record. A new one is a record, its reproduction, and a case in a scenario's program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal

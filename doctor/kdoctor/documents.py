@@ -1,7 +1,5 @@
 """Base classes of the documents that kdoctor reads and writes as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

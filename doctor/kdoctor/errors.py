@@ -1,7 +1,5 @@
 """Errors that the user can fix. They are shown without a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Reads files that the user names: regular files of a bounded size."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Output files: checked before a run and written atomically."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The scenarios of Keras 3 on JAX."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The trainings on other backends than TensorFlow."""
 
-from __future__ import annotations
-
 from kdoctor_backends.jax_scenarios import ON_JAX
 from kdoctor_backends.torch_scenarios import ON_TORCH
 

@@ -1,7 +1,5 @@
 """``kdoctor diagnose``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace
@@ -46,8 +44,7 @@ def diagnose(
         bool, typer.Option("--check", help="Also run the checks that confirm the cause on this machine.")
     ] = False,
     format: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        format_option(FORMATS, OUTPUT),
+        str | None, format_option(FORMATS, OUTPUT)
     ] = None,
     output: OutputOption = None,
     verbose: VerboseOption = 0,

@@ -1,7 +1,5 @@
 """Runs the checks that confirm a diagnosis on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.catalog.load import Catalog

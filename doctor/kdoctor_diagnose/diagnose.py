@@ -1,7 +1,5 @@
 """From logs to a diagnosis."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -16,16 +14,7 @@ from kdoctor.text.wrap import shorten
 from kdoctor.version import __version__
 from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
 from kdoctor_diagnose.inputs import Log
-from kdoctor_diagnose.model import (
-    Cause,
-    Conclusion,
-    Diagnosis,
-    Follower,
-    LogSummary,
-    Place,
-    RuledOut,
-    Step,
-)
+from kdoctor_diagnose.model import Cause, Conclusion, Diagnosis, Follower, LogSummary, Place, RuledOut, Step
 from kdoctor_diagnose.recogniser import Recogniser
 from kdoctor_diagnose.scan import ErrorLine, Event, Scan, scan
 

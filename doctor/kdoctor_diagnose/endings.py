@@ -1,7 +1,5 @@
 """Finds the failures that show by the last line before a job did nothing more. It is pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

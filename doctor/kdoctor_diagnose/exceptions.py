@@ -1,7 +1,5 @@
 """The diagnosis of an exception in this process."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import traceback
 from collections.abc import Iterator

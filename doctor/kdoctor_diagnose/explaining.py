@@ -1,7 +1,5 @@
 """What ``kdoctor explain`` and ``kdoctor.guard`` say about messages and exceptions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kdoctor.catalog.explanations import Explanations

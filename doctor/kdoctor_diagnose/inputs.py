@@ -1,7 +1,5 @@
 """The logs to read: files, gzip files, notebooks, folders and the standard input, as blocks of bytes."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import itertools

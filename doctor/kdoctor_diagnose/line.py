@@ -1,7 +1,5 @@
 """A line of a log: its message, the process that wrote it, and the time."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

@@ -1,7 +1,5 @@
 """The diagnosis: what every format shows of it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

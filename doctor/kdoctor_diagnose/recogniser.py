@@ -1,7 +1,5 @@
 """Recognises the messages of the known failures, versions, and lines that look like a failure."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -65,11 +63,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         r"^F\d{4} |: F (?:tensorflow|external)/",
     ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),
-    (
-        6,
-        ("OP_REQUIRES failed",),
-        r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))",
-    ),
+    (6, ("OP_REQUIRES failed",), r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"),
     (6, ("NCCL WARN",), r"NCCL WARN "),
     (4, ("ErrorMessage",), r"^ErrorMessage "),
     (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),

@@ -1,7 +1,5 @@
 """Reads logs once, in constant memory, and keeps what a diagnosis needs."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """The diagnosis of logs as a tool of ``kdoctor mcp``."""
 
-from __future__ import annotations
-
 from kdoctor.cli.captured import document_of
 from kdoctor.errors import UsageError
 from kdoctor_diagnose.model import Diagnosis

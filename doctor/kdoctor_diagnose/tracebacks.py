@@ -1,7 +1,5 @@
 """Finds the exception with which a traceback ends, whatever its name is. It is pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

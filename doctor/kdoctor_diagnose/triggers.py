@@ -4,8 +4,6 @@ Each pattern is found by a short piece of its text, its trigger. Triggers begin 
 that the search skips most of a block.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Compares two reports of a fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """How to keep nodes out of a job, in the words of the engine that starts it. Commands are printed only. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -34,11 +32,7 @@ class Exclusion:
 
 
 def exclusions(
-    failing: Sequence[str],
-    broken: Sequence[str],
-    reason: str,
-    lists: str,
-    fold: Callable[[Iterable[str]], str],
+    failing: Sequence[str], broken: Sequence[str], reason: str, lists: str, fold: Callable[[Iterable[str]], str]
 ) -> tuple[Exclusion, ...]:
     """The commands of every engine; none if all nodes passed.
 
@@ -60,15 +54,9 @@ def exclusions(
             drain=(quoted(*drain),) if drain else (),
         ),
         Exclusion(
-            engine="kubernetes",
-            leave_out=(_affinity(failing),),
-            drain=_kubernetes_drain(broken, why) if broken else (),
+            engine="kubernetes", leave_out=(_affinity(failing),), drain=_kubernetes_drain(broken, why) if broken else ()
         ),
-        Exclusion(
-            engine="hosts",
-            leave_out=(lists,) if lists else (),
-            drain=(),
-        ),
+        Exclusion(engine="hosts", leave_out=(lists,) if lists else (), drain=()),
     )
 
 

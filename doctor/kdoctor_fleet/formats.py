@@ -1,7 +1,5 @@
 """The output formats of a fleet's report. All but JSON and HTML extend those of an ordinary report."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The history of a fleet: its JSON reports over time."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Manifests of Kubernetes that run kdoctor on nodes. They are printed, never applied. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

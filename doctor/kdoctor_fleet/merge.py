@@ -1,7 +1,5 @@
 """Judges the reports of many nodes as one fleet, and builds its report."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Names of nodes: which are valid, and sets of them in the notation of Slurm and ClusterShell."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

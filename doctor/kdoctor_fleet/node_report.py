@@ -4,8 +4,6 @@ What a node sends is data. Texts that are too long or too many make the file unu
 before anything is shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar

@@ -1,7 +1,5 @@
 """What this extension adds to kdoctor."""
 
-from __future__ import annotations
-
 from kdoctor.cli.lazy import LazyCommand
 
 FLEET = LazyCommand(

@@ -1,7 +1,5 @@
 """Reads the reports and snapshots of many nodes. What cannot be used is named, and the rest is read."""
 
-from __future__ import annotations
-
 import json
 import re
 import stat

@@ -3,8 +3,6 @@
 Its dataclasses are the parts of its JSON document, too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """One result of each check from its results on all nodes. Problems with one headline are one finding. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -135,10 +133,7 @@ def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
             brief=brief,
             expected=check.title,
             remedy=Remedy(
-                summary=group.cause.fix,
-                commands=group.cause.commands,
-                look=group.cause.look,
-                action=group.action,
+                summary=group.cause.fix, commands=group.cause.commands, look=group.cause.look, action=group.action
             ),
             rollback=group.cause.rollback,
         )

@@ -1,7 +1,5 @@
 """The record of a run over a fleet, next to its reports: which nodes were asked what, and who did not answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar

@@ -1,7 +1,5 @@
 """The trainings over several nodes. They wait for other workers, so they run only if they are named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kdoctor.smoke.definition import define

@@ -1,7 +1,5 @@
 """Whether a problem is the node's or the job's: what drains a node and what fails a job are two things. Pure."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Scope = Literal["node", "job"]

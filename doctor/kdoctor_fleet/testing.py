@@ -1,7 +1,5 @@
 """A healthy fleet, for tests of checks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The verdict over a fleet: are there enough nodes for the job?"""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

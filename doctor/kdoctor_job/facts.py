@@ -1,7 +1,5 @@
 """Facts about the user's model and data (``kdoctor check --model --data``, ``kdoctor.preflight``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """The options of ``kdoctor check`` that name the user's model and data."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -168,11 +168,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     )
     try:
         with _without_notes(tf.get_logger()):
-            job.examine(
-                strategy,
-                lambda facts: found.update(job=plain(facts)),
-                lambda phase: found.update(phase=phase),
-            )
+            job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
     except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
     run = SmokeRun(

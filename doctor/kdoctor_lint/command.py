@@ -1,7 +1,5 @@
 """``kdoctor lint``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,8 +52,7 @@ def lint(
     diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and change nothing.")] = False,
     fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        format_option(FORMATS),
+        str | None, format_option(FORMATS)
     ] = None,
     output: OutputOption = None,
     explain: Annotated[

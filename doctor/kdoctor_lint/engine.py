@@ -1,7 +1,5 @@
 """From paths to a report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,8 +38,7 @@ def lint(
     files, empty = find_files(paths)
     if not files:
         raise UsageError(
-            f"no Python files or notebooks in {', '.join(empty)}",
-            hint="Example: kdoctor lint train.py src/",
+            f"no Python files or notebooks in {', '.join(empty)}", hint="Example: kdoctor lint train.py src/"
         )
     findings: list[Finding] = []
     ignored: list[Ignored] = []

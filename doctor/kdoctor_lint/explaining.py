@@ -1,7 +1,5 @@
 """What ``kdoctor explain`` says about rules."""
 
-from __future__ import annotations
-
 from kdoctor.catalog.explanations import Explanations
 from kdoctor_lint.registry import RULES, RULES_BY_NAME
 from kdoctor_lint.report.explain import render_rule

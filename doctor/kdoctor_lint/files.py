@@ -1,7 +1,5 @@
 """From the given paths to the files to lint."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plugin for flake8, ``flake8 --select KD``. It reports errors and warnings."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Comments that silence a rule: ``# kdoctor: ignore[lint.no-prefetch] the data is small``, or ``# noqa: KD204``."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """What the names of TensorFlow and Keras mean, however they are imported."""
 
-from __future__ import annotations
-
 import re
 import sys
 from enum import Enum

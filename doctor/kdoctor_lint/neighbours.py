@@ -1,7 +1,5 @@
 """Modules of the same tree that a script imports. They are parsed, and never run."""
 
-from __future__ import annotations
-
 import ast
 from functools import lru_cache
 from pathlib import Path

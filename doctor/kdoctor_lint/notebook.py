@@ -1,7 +1,5 @@
 """The code of notebooks, without IPython's magics and shell commands."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Applies a function to many files, in several processes where that is faster."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

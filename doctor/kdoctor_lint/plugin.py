@@ -1,7 +1,5 @@
 """The command that this extension adds to kdoctor."""
 
-from __future__ import annotations
-
 from kdoctor.cli.lazy import LazyCommand
 
 LINT = LazyCommand(

@@ -1,7 +1,5 @@
 """Discovers and selects lint rules. Every ``Rule`` in a module of :mod:`kdoctor_lint.rules` is applied."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of TensorFlow and Keras that newer releases no longer have: ``removed.yaml``, and their mechanical fixes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple

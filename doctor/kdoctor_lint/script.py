@@ -1,7 +1,5 @@
 """From a file to parsed code, for scripts and notebooks. What cannot be read or parsed becomes a finding."""
 
-from __future__ import annotations
-
 import ast
 import bisect
 import io

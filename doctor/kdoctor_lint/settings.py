@@ -1,7 +1,5 @@
 """The table ``[tool.kdoctor.lint]`` of a project's ``pyproject.toml``."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The linter as a tool of ``kdoctor mcp``."""
 
-from __future__ import annotations
-
 from kdoctor.cli.captured import document_of
 from kdoctor.errors import UsageError
 from kdoctor_lint.report.json import Lint

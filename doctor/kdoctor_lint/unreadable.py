@@ -1,7 +1,5 @@
 """Errors of reading a script. They become findings."""
 
-from __future__ import annotations
-
 from kdoctor_lint.rules.internal import SYNTAX_ERROR, UNREADABLE_FILE
 
 

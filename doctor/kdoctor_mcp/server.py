@@ -104,10 +104,7 @@ def explain(name: str) -> str:
 
 
 def matrix(
-    tensorflow: str | None = None,
-    driver: str | None = None,
-    gpu: list[str] | None = None,
-    python: str | None = None,
+    tensorflow: str | None = None, driver: str | None = None, gpu: list[str] | None = None, python: str | None = None
 ) -> MatrixAnswer:
     """List the TensorFlow releases that a machine can run, or what one release needs.
 

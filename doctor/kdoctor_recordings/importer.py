@@ -4,8 +4,6 @@ The format is recognized by a file's content, never by its name. What a dump doe
 reason. A group of facts that no dump mentions is absent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The options of ``kdoctor snapshot`` that name output of other tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +26,7 @@ def imported(
         ),
     ] = None,
     more_files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Further files for --import.", show_default=False),
+        list[Path] | None, typer.Argument(metavar="FILE", help="Further files for --import.", show_default=False)
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="List the lines of --import that were not understood.")

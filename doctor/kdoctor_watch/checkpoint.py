@@ -1,7 +1,5 @@
 """Saves the model before a training is stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

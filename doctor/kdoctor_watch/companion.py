@@ -1,7 +1,5 @@
 """Looks at the machine during a training: in a thread, and through NVML in a child process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

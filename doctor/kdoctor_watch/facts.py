@@ -1,7 +1,5 @@
 """What ``kdoctor.Watch`` saw during a job's own training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Memory in use over a run of any length, in constant space."""
 
-from __future__ import annotations
-
 import time
 
 import psutil

@@ -1,7 +1,5 @@
 """Where findings go while a training runs: the log, TensorBoard, the user's function, and trackers of experiments."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Mapping

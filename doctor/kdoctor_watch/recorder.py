@@ -1,7 +1,5 @@
 """Records the steps of a training in constant memory. The hooks of each step cost microseconds."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import sys

@@ -1,7 +1,5 @@
 """One watched training: what was seen, what is judged, and the report at its end."""
 
-from __future__ import annotations
-
 import datetime as dt
 import importlib
 import os

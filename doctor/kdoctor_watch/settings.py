@@ -1,7 +1,5 @@
 """What the user asks of ``kdoctor.Watch``, examined before the training begins."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,19 +1,10 @@
 """A healthy job, for tests of checks."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from kdoctor.facts import Gpus
 from kdoctor.testing import healthy_node
-from kdoctor_watch.facts import (
-    Watched,
-    WatchedInput,
-    WatchedMemory,
-    WatchedReplicas,
-    WatchedSteps,
-    WatchedValues,
-)
+from kdoctor_watch.facts import Watched, WatchedInput, WatchedMemory, WatchedReplicas, WatchedSteps, WatchedValues
 
 
 @cache

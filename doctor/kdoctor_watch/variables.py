@@ -1,7 +1,5 @@
 """Looks at the variables of a training on the backend that it uses."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -1,7 +1,5 @@
 """Every command of the documentation is run, or listed with the reason why not. (README: tests/test_readme.py.)"""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import os

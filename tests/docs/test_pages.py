@@ -1,7 +1,5 @@
 """The generated pages: the manual page is valid, and the page about hardware shows its records."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

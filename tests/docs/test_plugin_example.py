@@ -1,7 +1,5 @@
 """The example of docs/writing-plugins.md works: its check, its checklist and its tests."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The example notebook runs in a real kernel, and its committed outputs are those of the current code."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The documentation site: it builds strictly, every page is near the start page, and no link is dead."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """An environment with one defect, made by pip, is diagnosed from what its own import of TensorFlow prints."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 Every environment is real: pip installs the packages from the index into a copy of a healthy one (`make test-drill`).
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +20,7 @@ VERSIONS = f"{ALL} --no-smoke"
 """For defects that show without a training."""
 
 PLANTS = (
-    Plant(
-        name="keras-3.6",
-        options=ALL,
-        breaks=f"{PIP} install keras==3.6.0",
-        cause="versions.keras-compatible",
-    ),
+    Plant(name="keras-3.6", options=ALL, breaks=f"{PIP} install keras==3.6.0", cause="versions.keras-compatible"),
     Plant(
         name="keras-3.6-without-pip",
         breaks=f"{PIP} install keras==3.6.0; rm -r $SITE/pip $SITE/pip-*",
@@ -41,51 +34,17 @@ PLANTS = (
         breaks=f"{PIP} install --no-deps tensorflow-cpu",
         cause="versions.one-tensorflow",
     ),
+    Plant(name="protobuf-file-deleted", breaks="rm $SITE/google/protobuf/message.py", cause="smoke.baseline"),
     Plant(
-        name="protobuf-file-deleted",
-        breaks="rm $SITE/google/protobuf/message.py",
-        cause="smoke.baseline",
+        name="protobuf-too-old", breaks=f"{PIP} install --no-deps protobuf==3.20.3", cause="versions.package-conflicts"
     ),
-    Plant(
-        name="protobuf-too-old",
-        breaks=f"{PIP} install --no-deps protobuf==3.20.3",
-        cause="versions.package-conflicts",
-    ),
-    Plant(
-        name="numpy-1",
-        breaks=f"{PIP} install --no-deps numpy==1.26.4",
-        cause="versions.package-conflicts",
-    ),
-    Plant(
-        name="h5py-missing",
-        breaks=f"{PIP} uninstall --yes h5py",
-        cause="versions.package-conflicts",
-    ),
-    Plant(
-        name="tensorflow-missing",
-        empty=True,
-        cause="versions.tensorflow-installed",
-    ),
-    Plant(
-        name="tensorflow-folder-deleted",
-        breaks="rm -r $SITE/tensorflow",
-        cause="versions.tensorflow-installed",
-    ),
-    Plant(
-        name="keras-missing",
-        breaks=f"{PIP} uninstall --yes keras",
-        cause="versions.keras-compatible",
-    ),
-    Plant(
-        name="keras-folder-deleted",
-        breaks="rm -r $SITE/keras",
-        cause="smoke.baseline",
-    ),
-    Plant(
-        name="legacy-keras-missing",
-        profile="export TF_USE_LEGACY_KERAS=1",
-        cause="versions.keras-compatible",
-    ),
+    Plant(name="numpy-1", breaks=f"{PIP} install --no-deps numpy==1.26.4", cause="versions.package-conflicts"),
+    Plant(name="h5py-missing", breaks=f"{PIP} uninstall --yes h5py", cause="versions.package-conflicts"),
+    Plant(name="tensorflow-missing", empty=True, cause="versions.tensorflow-installed"),
+    Plant(name="tensorflow-folder-deleted", breaks="rm -r $SITE/tensorflow", cause="versions.tensorflow-installed"),
+    Plant(name="keras-missing", breaks=f"{PIP} uninstall --yes keras", cause="versions.keras-compatible"),
+    Plant(name="keras-folder-deleted", breaks="rm -r $SITE/keras", cause="smoke.baseline"),
+    Plant(name="legacy-keras-missing", profile="export TF_USE_LEGACY_KERAS=1", cause="versions.keras-compatible"),
     Plant(
         name="legacy-keras-of-another-release",
         breaks=f"{PIP} install --no-deps tf-keras==2.19.0",
@@ -93,11 +52,7 @@ PLANTS = (
         options=VERSIONS,
         cause="versions.keras-compatible",
     ),
-    Plant(
-        name="jax-backend-in-the-shell",
-        profile="export KERAS_BACKEND=jax",
-        cause="versions.keras-compatible",
-    ),
+    Plant(name="jax-backend-in-the-shell", profile="export KERAS_BACKEND=jax", cause="versions.keras-compatible"),
     Plant(
         name="jax-backend-in-keras-json",
         breaks="""mkdir ~/.keras; echo '{"backend": "jax"}' > ~/.keras/keras.json""",

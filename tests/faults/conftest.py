@@ -1,7 +1,5 @@
 """Prints how many faults were survived, by kind."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

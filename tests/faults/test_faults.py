@@ -1,7 +1,5 @@
 """kdoctor while something around it is broken: exit code, words, and nothing left behind."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

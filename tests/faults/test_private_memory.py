@@ -1,7 +1,5 @@
 """The tests of faults see what their runs leave in /dev/shm, and nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Prints how many inputs were read and how many hostile strings were shown, by reader and by renderer."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

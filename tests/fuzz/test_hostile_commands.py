@@ -1,7 +1,5 @@
 """Printed commands and scripts do what they say: no part of a value is run."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Each hostile string in each format: it is shown, and controls nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET

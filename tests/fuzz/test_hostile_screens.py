@@ -1,7 +1,5 @@
 """Every command shows hostile text without obeying it: screens, error messages and documents."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

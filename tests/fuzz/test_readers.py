@@ -1,7 +1,5 @@
 """Every reader answers any input with what it means or with a UsageError. `make fuzz` tries more of them."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import os

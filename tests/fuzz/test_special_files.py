@@ -1,7 +1,5 @@
 """Every command that reads a file answers at once if it is a pipe, a device, a loop of links or far too large."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Fixtures of the tests on a real GPU. Without an NVIDIA device every test is skipped."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator
 from pathlib import Path

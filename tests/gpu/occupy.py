@@ -6,8 +6,6 @@ what it holds, or ``{"skip": <why it cannot>}``.
 Memory is taken with plain allocations of the CUDA driver (cuMemAlloc), which need no framework.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import json

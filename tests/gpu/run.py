@@ -4,8 +4,6 @@ It needs the standard library only. Wheels of packages that the interpreter lack
 without a network into ``build/gpu-site``. That folder also gets the metadata of keras-doctor, which names its plugins.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import importlib.util

@@ -1,7 +1,5 @@
 """``kdoctor check`` on a real GPU: healthy, and with planted faults."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

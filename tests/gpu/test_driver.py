@@ -1,7 +1,5 @@
 """NVML's facts against what nvidia-smi prints on the same machine, field by field."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import time

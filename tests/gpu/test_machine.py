@@ -1,7 +1,5 @@
 """The kernel's view of the GPUs against lspci, ``nvidia-smi topo -m`` and the kernel log as dmesg prints it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

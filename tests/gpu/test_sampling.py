@@ -1,7 +1,5 @@
 """The sampler while the GPU is idle, and while a framework computes on it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

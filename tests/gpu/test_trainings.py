@@ -1,7 +1,5 @@
 """Trainings on one GPU with the framework that is installed, their memory, and whether they repeat."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real environments with an installed kdoctor and its dependencies, but without TensorFlow, Keras or JAX."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Small catalogs of checks, so that the engine is tested without the built-in checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -28,11 +26,7 @@ def host_check(check_id: str = "host.memory", **options: Any) -> Check:
     """A check that passes on any host."""
 
     def function(
-        host: Host,
-        *,
-        least_gib: float = 1.0,
-        names: tuple[str, ...] = (),
-        level: Literal["near", "far"] = "near",
+        host: Host, *, least_gib: float = 1.0, names: tuple[str, ...] = (), level: Literal["near", "far"] = "near"
     ) -> Iterator[Outcome]:
         yield Evidence(subject="host", observed=f"{host.os} {least_gib} {names} {level}")
 

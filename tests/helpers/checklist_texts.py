@@ -1,7 +1,5 @@
 """Texts of checklists: a complete one, its parts, and functions that read them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

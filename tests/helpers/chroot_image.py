@@ -3,8 +3,6 @@
 The base is a minimal Debian of the release on which the base image is built, with Debian's Python.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

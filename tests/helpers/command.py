@@ -1,7 +1,5 @@
 """The command line as a user runs it, and environments for it to examine."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -5,8 +5,6 @@ answers with the process id and then with the exit status. Such a process differ
 has imported already, and in nothing else that a command can see.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -6,8 +6,6 @@ A test class inherits them and sets its check, its scenario and its cases::
         check, scenario, cases = custom_loop, "smoke.custom-loop", ("mirrored",)
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

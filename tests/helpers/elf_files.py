@@ -1,7 +1,5 @@
 """ELF files and fatbins byte by byte: what readers of GPU code see, without a compiler."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``helpers/kdoctor_<name>/machine.py`` has the facts that an extension adds to the machines of the tests.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from functools import cache

@@ -3,8 +3,6 @@
 ``python forked_scripts.py FILE ...`` prints the exit status and the output of each as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

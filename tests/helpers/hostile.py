@@ -1,7 +1,5 @@
 """Strings with which a stranger's machine, file or package attacks what reads and prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 CANARY = "kdoctor-canary"

@@ -1,7 +1,5 @@
 """The integration files, and the installed tools of their systems."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

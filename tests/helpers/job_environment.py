@@ -1,7 +1,5 @@
 """A virtual environment with fake TensorFlow files and fake NVIDIA wheels, for probes of the target."""
 
-from __future__ import annotations
-
 import os
 import sys
 import venv

@@ -1,7 +1,5 @@
 """A job written for Keras 2 (``tf.keras``) with layers that Keras 2 and 3 implement differently, and its check."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

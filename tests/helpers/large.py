@@ -1,7 +1,5 @@
 """Machines and reports that are larger than any real one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations

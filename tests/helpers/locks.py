@@ -1,7 +1,5 @@
 """The lock of an H100 node with eight GPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.facts import environment, host, keras, kernel, packages, smoke_run, target, tensorflow

@@ -1,7 +1,5 @@
 """Small trees of /proc, /sys and /dev below a folder, for the probes that read them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

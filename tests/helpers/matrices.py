@@ -1,7 +1,5 @@
 """A small version matrix whose every answer follows from its few rows, and a machine to judge."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 ``python -m helpers.notebook`` (with the paths of ``pythonpath`` in pyproject.toml) writes its outputs into docs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

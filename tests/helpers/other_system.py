@@ -4,8 +4,6 @@
 What the commands start is not simulated: on this system, it runs as usual.
 """
 
-from __future__ import annotations
-
 import asyncio  # noqa: F401 - from here on: chooses its code by the system, before another one is simulated
 import getpass  # noqa: F401
 import importlib.metadata  # noqa: F401

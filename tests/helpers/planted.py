@@ -1,7 +1,5 @@
 """Environments with one planted defect, and a user who pastes the first printed fix into the same shell."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

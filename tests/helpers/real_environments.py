@@ -1,7 +1,5 @@
 """Environments with a real TensorFlow, created by pip. ``MATRIX_PYTHONS`` adds interpreters to those on PATH."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

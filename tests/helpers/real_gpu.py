@@ -1,7 +1,5 @@
 """What the tests on a real GPU share: its tools, kdoctor's facts about it, and the record of what was seen."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -4,8 +4,6 @@ NVML and the CUDA driver are fakes, nvidia-smi, lspci and dmesg are scripts, and
 GPU gets busy while a process holds its memory.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The programs in the folder ``.github/release``."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

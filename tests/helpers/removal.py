@@ -1,7 +1,5 @@
 """A copy of the project without one of its extensions, installed into an environment."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

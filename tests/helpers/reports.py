@@ -1,7 +1,5 @@
 """Reports like those of real runs: a CPU machine with cpu-smoke, and an H100 node that lost GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -239,9 +237,7 @@ def gpu_report(**changes: Any) -> Report:
             observed="built for CUDA 12.5, but driver 525.60.13 supports up to 12.0 | see [docs]",
             expected="a driver of 555 or newer",
             remedy=Remedy(
-                summary="Install the matching build:",
-                action=Action.REINSTALL,
-                commands=(LONG_COMMAND, MARKUP_COMMAND),
+                summary="Install the matching build:", action=Action.REINSTALL, commands=(LONG_COMMAND, MARKUP_COMMAND)
             ),
             rollback=Rollback.to("tensorflow 2.20.0, as recorded", "python -m pip install 'tensorflow==2.20.0'"),
         ),

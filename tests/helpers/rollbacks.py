@@ -1,7 +1,5 @@
 """Rollback plans for the node of ``helpers.locks``."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Small shared libraries, built with the system's compiler, and the result of the real loader for them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

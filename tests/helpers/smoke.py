@@ -1,7 +1,5 @@
 """Short scenarios that need no TensorFlow, and their runs."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap

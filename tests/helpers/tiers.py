@@ -4,8 +4,6 @@ A training shows the same with every run of the same versions, so ``make test`` 
 test-smoke`` the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

@@ -150,11 +150,7 @@ class Tree:
         if self.driver is None:
             return
         flavour = "Open Kernel Module for x86_64" if self.open_module else "x86_64 Kernel Module"
-        _put(
-            root,
-            "proc/driver/nvidia/version",
-            f"NVRM version: NVIDIA UNIX {flavour}  {self.driver}  Release Build\n",
-        )
+        _put(root, "proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX {flavour}  {self.driver}  Release Build\n")
         _put(root, "sys/module/nvidia/version", self.driver)
         gpus = [slot for slot in self.slots if slot.device_class.startswith("03")]
         numbers = self.minors or tuple(range(len(gpus)))

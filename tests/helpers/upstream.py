@@ -1,7 +1,5 @@
 """Runs the tests that Keras' and tf_keras' wheels ship, in the environments of ``make truth``."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Small wheels that pip installs without an index."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path

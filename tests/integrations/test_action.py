@@ -1,7 +1,5 @@
 """The GitHub action: its steps run as on a GitHub runner, against a fake of GitHub's API."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

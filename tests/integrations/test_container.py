@@ -1,7 +1,5 @@
 """The Containerfile: its commands in a chroot, and the image as buildah makes it, on a base of Debian's packages."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

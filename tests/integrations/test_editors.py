@@ -1,7 +1,5 @@
 """What editors and dashboards read: the tasks for VS Code, and the dashboard for Grafana."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

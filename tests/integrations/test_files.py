@@ -1,7 +1,5 @@
 """The integration files have the structure their systems expect, and their commands run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

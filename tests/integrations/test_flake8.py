@@ -1,7 +1,5 @@
 """The plugin in flake8 itself, if it is installed next to kdoctor."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

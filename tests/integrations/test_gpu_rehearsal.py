@@ -1,7 +1,5 @@
 """The tests on a real GPU, rehearsed on a machine that is not there: they pass, find a difference, and skip."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Prometheus, node_exporter and Nagios read what kdoctor writes for them."""
 
-from __future__ import annotations
-
 import getpass
 import grp
 import importlib

@@ -1,7 +1,5 @@
 """pre-commit installs the hooks from this repository and runs them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The integration files pass the linters and schemas of their systems."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

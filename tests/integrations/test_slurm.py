@@ -1,7 +1,5 @@
 """The prolog in a real Slurm of one node: the state of the job and the node, and the messages in both."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

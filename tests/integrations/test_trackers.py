@@ -1,7 +1,5 @@
 """What ``kdoctor.Watch`` writes, read with the real TensorBoard, MLflow and Weights & Biases, without their servers."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

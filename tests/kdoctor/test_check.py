@@ -56,8 +56,7 @@ def test_check_takes_docstring_and_signature() -> None:
 
 
 @pytest.mark.parametrize(
-    "check_id",
-    ["sound", "host", "host.", ".sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b"],
+    "check_id", ["sound", "host", "host.", ".sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b"]
 )
 def test_invalid_id_is_refused(check_id: str) -> None:
     with pytest.raises(CheckDefinitionError, match=r"family\.slug"):

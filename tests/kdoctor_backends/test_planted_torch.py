@@ -1,7 +1,5 @@
 """A defect of Keras on torch over two ranks is detected by the case that is about it, and by no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -5,8 +5,6 @@ mining and display products. Products of one chip share a block of ids, so a nam
 gives the capability of its block.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped table of what distributed Keras does."""
 
-from __future__ import annotations
-
 from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import load_failures
 from kdoctor.matrix.load import load_matrix

@@ -1,7 +1,5 @@
 """Checks the shipped version matrix for gaps and contradictions, and against what was measured elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

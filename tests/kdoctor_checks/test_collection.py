@@ -84,8 +84,7 @@ def test_checks_and_helpers_are_collected(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check_id", "message"),
-    [("host.other", "belongs in host/other.py"), ("gpu.sound", "belongs in gpu/sound.py")],
+    ("check_id", "message"), [("host.other", "belongs in host/other.py"), ("gpu.sound", "belongs in gpu/sound.py")]
 )
 def test_check_in_the_wrong_file_is_an_error(package: Path, check_id: str, message: str) -> None:
     (package / "host" / "sound.py").write_text(CHECK.format(id=check_id))

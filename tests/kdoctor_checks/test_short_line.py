@@ -109,12 +109,7 @@ def test_baseline_gives_the_measured_difference() -> None:
         ),
         (
             "versions.xla-files",
-            (
-                libraries(xla_files=(XlaFile(name="ptxas", status="missing"),)),
-                tensorflow(),
-                packages(),
-                target(),
-            ),
+            (libraries(xla_files=(XlaFile(name="ptxas", status="missing"),)), tensorflow(), packages(), target()),
         ),
     ],
 )

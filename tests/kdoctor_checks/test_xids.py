@@ -269,8 +269,7 @@ def test_recovery_that_is_over_leaves_the_fix_to_the_other_xids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "names_it"),
-    [(NVLINK_CODE, "NETIR_LINK_EVT", True), (79, "NETIR_LINK_EVT", False)],
+    ("code", "text", "names_it"), [(NVLINK_CODE, "NETIR_LINK_EVT", True), (79, "NETIR_LINK_EVT", False)]
 )
 def test_only_errors_of_nvlink_5_have_a_second_name(code: int, text: str, *, names_it: bool) -> None:
     event = KernelLogEvent(kind="xid", code=code, text=f"NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, {text} Fatal")

@@ -1,7 +1,5 @@
 """Exceptions of a fit, in this process: the context of ``kdoctor.guard``."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from unittest.mock import Mock
 

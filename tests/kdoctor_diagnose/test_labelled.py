@@ -4,8 +4,6 @@ The examples are excerpts after real reports, which their entries name. In the n
 before, and the errors that other processes and launchers then report come after.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is read: files in many forms, in constant memory, and never executed or trusted."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

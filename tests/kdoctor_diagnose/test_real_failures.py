@@ -1,7 +1,5 @@
 """Failures that are made here, and diagnosed from their own logs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

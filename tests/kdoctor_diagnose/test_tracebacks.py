@@ -1,7 +1,5 @@
 """The exception with which a traceback ends, in the forms in which tracebacks are printed."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor_diagnose.tracebacks import exception_after

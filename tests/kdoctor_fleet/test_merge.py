@@ -1,7 +1,5 @@
 """Constructed fleets with planted differences: exactly these are named."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

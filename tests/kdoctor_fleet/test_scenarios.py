@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import choose_scenarios
 

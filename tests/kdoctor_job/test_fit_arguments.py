@@ -1,7 +1,5 @@
 """``kdoctor.preflight`` with other arguments of ``fit``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """``kdoctor check --model --data`` on a job of Keras 2."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``kdoctor check --model --data`` with working and broken functions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -190,10 +188,7 @@ def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (
-            ("--model", "jobs.train", "--data", "jobs.train:data"),
-            "--model jobs.train:",
-        ),
+        (("--model", "jobs.train", "--data", "jobs.train:data"), "--model jobs.train:"),
         (("--model", "a:b", "--data", "a/b.py:c"), "--data a/b.py:c:"),
         (("--model", "a:b"), "--model and --data"),
         (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "--model cannot be used with --snapshot"),

@@ -1,7 +1,5 @@
 """``kdoctor.preflight`` and ``kdoctor.guard`` on common kinds of models."""
 
-from __future__ import annotations
-
 import html.parser
 import random
 import re

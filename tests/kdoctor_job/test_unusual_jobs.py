@@ -1,7 +1,5 @@
 """``kdoctor.preflight`` on jobs that cannot be copied or compared, and on features that Keras 3 gets wrong."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

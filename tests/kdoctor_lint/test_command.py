@@ -1,7 +1,5 @@
 """``kdoctor lint`` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

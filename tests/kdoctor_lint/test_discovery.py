@@ -1,7 +1,5 @@
 """A new rule is one file in ``kdoctor_lint/rules``. Nothing else names it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

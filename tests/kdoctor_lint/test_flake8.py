@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 from importlib.metadata import entry_points
 from pathlib import Path

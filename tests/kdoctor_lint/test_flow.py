@@ -1,7 +1,5 @@
 """Names are followed through every construct of Python that binds them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Each line with findings ends with ``# expect: <rule> <rule>``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

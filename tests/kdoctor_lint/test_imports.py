@@ -1,7 +1,5 @@
 """Functions, classes and objects of imported modules of the same tree are followed one step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules about features that Keras 3 gets wrong, for each target."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

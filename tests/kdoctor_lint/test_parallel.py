@@ -1,7 +1,5 @@
 """Linting in several processes gives the same report as in one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import PurePath
 
 from kdoctor_lint.docs.pages import pages

@@ -1,7 +1,5 @@
 """The table of removed names, compared with the installed TensorFlow and Keras."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

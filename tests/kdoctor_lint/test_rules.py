@@ -4,8 +4,6 @@
 imports get those of Keras and TensorFlow.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Selection of rules by options and by ``[tool.kdoctor.lint]`` in ``pyproject.toml``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that cannot be read or parsed: one finding each, and the other files are linted."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``kdoctor mcp``, asked by the client of the SDK over stdio."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
@@ -13,13 +11,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import (
-    CallToolResult,
-    CancelledNotification,
-    CancelledNotificationParams,
-    ListToolsResult,
-    TextContent,
-)
+from mcp.types import CallToolResult, CancelledNotification, CancelledNotificationParams, ListToolsResult, TextContent
 
 import kdoctor
 from helpers.command import environ
@@ -39,10 +31,7 @@ def ask(questions: Callable[[ClientSession], Awaitable[Any]], folder: Path) -> A
 
     async def session() -> Any:
         parameters = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "kdoctor", "mcp"],
-            env=environ(CUDA_VISIBLE_DEVICES=""),
-            cwd=folder,
+            command=sys.executable, args=["-m", "kdoctor", "mcp"], env=environ(CUDA_VISIBLE_DEVICES=""), cwd=folder
         )
         async with stdio_client(parameters) as (read, write), ClientSession(read, write) as client:
             introduced = await client.initialize()

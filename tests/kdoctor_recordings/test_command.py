@@ -1,7 +1,5 @@
 """``kdoctor snapshot --import`` and ``kdoctor check --snapshot``, as a user runs them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every recorded machine, imported. The expected facts were read from the files manually."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,12 +7,7 @@ import pytest
 from helpers.kdoctor_recordings.corpus import corpus_snapshot, recorded
 from helpers.kdoctor_recordings.dumps import group
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
-from kdoctor.facts.gpus import (
-    EVENT_GPU_IDLE,
-    EVENT_HW_POWER_BRAKE,
-    EVENT_HW_SLOWDOWN,
-    EVENT_SW_POWER_CAP,
-)
+from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 from kdoctor.facts.pci import (
     ACS_COMPLETION_REDIRECT,
     ACS_REQUEST_REDIRECT,

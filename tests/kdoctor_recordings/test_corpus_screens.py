@@ -1,7 +1,5 @@
 """The first screen of every recorded machine: short, and narrow enough for a terminal."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several dumps of a folder, and what is reported about the files that are not dumps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

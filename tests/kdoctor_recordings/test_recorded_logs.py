@@ -1,7 +1,5 @@
 """Recorded kernel logs and results of diagnostic tools get the reading of an expert (see both INDEX.md)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

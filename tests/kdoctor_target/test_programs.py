@@ -1,7 +1,5 @@
 """Properties of every program that runs in the examined interpreter."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

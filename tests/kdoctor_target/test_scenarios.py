@@ -1,7 +1,5 @@
 """The quick tier with the real TensorFlow on two CPU replicas, compared with the results in docs/smoke.md."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

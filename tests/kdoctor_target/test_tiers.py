@@ -1,7 +1,5 @@
 """The larger tiers with the real TensorFlow and JAX on two CPU replicas, compared with docs/smoke.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The companion of a watched training, on machines that are folders."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kdoctor_watch.memory import Lows, resident_bytes

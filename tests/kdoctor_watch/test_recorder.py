@@ -1,7 +1,5 @@
 """The recorder of steps, with a clock that the tests set."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import threading

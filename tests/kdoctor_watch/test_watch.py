@@ -1,7 +1,5 @@
 """``kdoctor.Watch`` during real trainings with planted faults."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Time grows with the size, not with its square: twice the size takes less than three times as long."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -5,8 +5,6 @@ adds interpreters to those on PATH. pip's ``--python-version`` is not used: it j
 uv resolves for other platforms, and for versions of Python that are not installed.
 """
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import subprocess

@@ -8,8 +8,6 @@
 - ``MATRIX_TABLE``: file for the table.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

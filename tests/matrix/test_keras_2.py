@@ -1,7 +1,5 @@
 """The standard tier and a user's job with a real Keras 2 environment. See ``test_environments.py``."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prints the mutants that were killed, by package."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -5,8 +5,6 @@ the other tests of the package that call the function. Survivors are printed wit
 Those that change nothing that a test could notice are in ``equivalent.txt`` with the reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The mutants of `make mutants`: which changes are made, and that answered survivors still exist."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The short form of `make mutants`: changes of one small part of each package, with the tests that mirror it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ A program for the interpreter of an environment: ``python correctness.py keras``
 package; trainings and comparison are those of ``tf_keras/src/distribute/keras_correctness_test_base.py``.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

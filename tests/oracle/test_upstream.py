@@ -7,8 +7,6 @@ result. ``ORACLE_RECORD`` names a file for the results, such as docs/keras-oracl
 Rows of a release and a file that were not run again stay in it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

@@ -1,7 +1,5 @@
 """Distributions: reproducible, complete, and installable with every extra."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

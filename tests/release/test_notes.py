@@ -1,7 +1,5 @@
 """The text of a release is a section of the changelog."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

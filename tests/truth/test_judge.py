@@ -1,7 +1,5 @@
 """Stored trainings become rows of the version matrix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +109,7 @@ def test_written_table_is_a_part_of_the_version_matrix(tmp_path: Path) -> None:
     cells = {"baseline/mirrored": Cell("wrong", "weights differ: by 0.2 [much]", ("smoke.baseline",))}
     found = [
         Measured(
-            package="keras",
-            release=release,
-            tensorflow="2.20.0",
-            python="3.11.7",
-            measured=day,
-            times=2,
-            cells=cells,
+            package="keras", release=release, tensorflow="2.20.0", python="3.11.7", measured=day, times=2, cells=cells
         )
         for release, day in (("3.98", "2026-12-01"), ("3.99.0.dev1", "2026-12-02"))
     ]

@@ -1,7 +1,5 @@
 """The shipped rows of the version matrix equal the real wheels. ``make test-wheels`` downloads each wheel (12 GB)."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

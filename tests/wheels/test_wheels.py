@@ -3,8 +3,6 @@
 The version matrix (library_resolution) has the measured versions and encodings.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

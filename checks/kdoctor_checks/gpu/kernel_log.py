@@ -116,10 +116,7 @@ def _is_owned(events: Sequence[KernelLogEvent]) -> bool:
 
 
 def _explained_by(
-    bus_id: str | None,
-    events: Sequence[KernelLogEvent],
-    gpus: Gpus | Unavailable,
-    pci: PciDevices | Unavailable,
+    bus_id: str | None, events: Sequence[KernelLogEvent], gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
 ) -> tuple[str, ...]:
     """The checks that report the state these events left the GPU in, if every event is part of it."""
     alike = {event.kind for event in events}

@@ -74,9 +74,7 @@ def turn_off(bridges: Sequence[PciBridge], summary: str) -> Remedy:
     one = f"sudo setpci -s {ports} ECAP_ACS+0x6.w=0000"
     every = f"for port in {ports}; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done"
     return Remedy.configure(
-        summary,
-        one if len(bridges) == 1 else every,
-        look=("sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",),
+        summary, one if len(bridges) == 1 else every, look=("sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",)
     )
 
 

@@ -43,11 +43,7 @@ def logged_pcie_errors(
             observed=summary(events),
             brief=" and ".join("corrected PCIe errors" if word[0].isdigit() else word for word in words),
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
-            remedy=Remedy.inspect(
-                RESEAT,
-                "sudo dmesg | grep AER",
-                "sudo lspci -vvv -t",
-            ),
+            remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER", "sudo lspci -vvv -t"),
             rollback=READ_ONLY,
             explained_by=("gpu.kernel-log",) if any(is_fatal_pcie(event, addresses) for event in fatal) else (),
         )

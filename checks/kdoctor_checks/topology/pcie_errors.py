@@ -64,10 +64,7 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
         f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since boot",
         ok=not exceeded,
         expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
-        remedy=Remedy.inspect(
-            RESEAT,
-            "sudo dmesg | grep AER",
-        ),
+        remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER"),
         brief=f"too many {' and '.join(many)} PCIe errors",
         explained_by=explained_by,
     )
@@ -81,11 +78,7 @@ def _judge_status(function: PciFunction, status: Sequence[str], explained_by: tu
         f"uncorrected PCIe errors recorded: {', '.join(found) or 'none'}",
         ok=not found,
         expected="no uncorrected PCIe error",
-        remedy=Remedy.inspect(
-            RESEAT,
-            "sudo dmesg | grep AER",
-            f"sudo lspci -vvv -s {quoted(function.bus_id)}",
-        ),
+        remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER", f"sudo lspci -vvv -s {quoted(function.bus_id)}"),
         brief="uncorrected PCIe errors recorded",
         explained_by=explained_by,
     )

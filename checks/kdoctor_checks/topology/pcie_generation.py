@@ -62,8 +62,7 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu], expected: int) -> Finding:
         brief=_link(gpu) if expected == gpu.pcie_generation_max else f"{_link(gpu)}, most have {expected}",
         expected=f"generation {expected}",
         remedy=Remedy.inspect(
-            "Read the link again under load. Restart once, then reseat the GPU or replace the riser.",
-            *read_links(slow),
+            "Read the link again under load. Restart once, then reseat the GPU or replace the riser.", *read_links(slow)
         ),
         rollback=READ_ONLY,
         explained_by=("topology.pcie-width",) if narrow else (),

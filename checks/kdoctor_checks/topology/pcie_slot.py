@@ -22,8 +22,7 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     slower = [gpu for gpu in judged if (gpu.pcie_generation_max or 0) < (gpu.pcie_generation_gpu_max or 0)]
     remedy = Remedy.inspect(
-        "Check risers, and the link speed of the slot in the firmware setup.",
-        read_links(slower, "LnkCap:|LnkCap2:")[0],
+        "Check risers, and the link speed of the slot in the firmware setup.", read_links(slower, "LnkCap:|LnkCap2:")[0]
     )
     for gpu in judged:
         yield judge(

@@ -113,12 +113,7 @@ def _sdk(
         observed = "TensorFlow was built without CUDA" if tensorflow.installed else "TensorFlow is not installed"
         missing = ("versions.tensorflow-installed", "versions.cuda-build")
         return Finding(
-            subject=subject,
-            observed=observed,
-            expected=wanted,
-            remedy=remedy,
-            rollback=rollback,
-            explained_by=missing,
+            subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback, explained_by=missing
         )
     release = release_of(tensorflow, matrix)
     cudnn = (release.cudnn if release else None) or tensorflow.cudnn_version
@@ -164,11 +159,7 @@ def _because_of(check_id: str, outcome: Outcome) -> Outcome:
 
 
 def _library(
-    name: str,
-    wanted: str,
-    libraries: Libraries | Unavailable,
-    tools: _Tools,
-    tensorflow: TensorFlowBuild | Unavailable,
+    name: str, wanted: str, libraries: Libraries | Unavailable, tools: _Tools, tensorflow: TensorFlowBuild | Unavailable
 ) -> Outcome:
     if isinstance(libraries, Unavailable):
         return Unjudged(subject=name, reason=libraries.unavailable)

@@ -3,8 +3,6 @@
 A tuple ``CHECKS`` has those of a file that differ only in data.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What plugins explain (entry point ``kdoctor.explanations``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Built-in ones use the same entry points as those of third parties. All are valid
 broken plugin is an error and not a missing check.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

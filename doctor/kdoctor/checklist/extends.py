@@ -1,7 +1,5 @@
 """One checklist on top of another (``extends``): what the upper one states replaces what it inherits, key by key."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable, Hashable, Iterator

@@ -1,7 +1,5 @@
 """Checklists made for chosen scenarios, with every check that judges them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal

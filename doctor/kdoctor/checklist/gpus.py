@@ -1,7 +1,5 @@
 """Another number of GPUs for one run (``--gpus``)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.catalog.load import Catalog

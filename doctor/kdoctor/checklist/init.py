@@ -1,7 +1,5 @@
 """Writes a first checklist from the current state of a machine, with comments."""
 
-from __future__ import annotations
-
 import glob
 import re
 from collections.abc import Iterator, Mapping

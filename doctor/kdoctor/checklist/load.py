@@ -1,7 +1,5 @@
 """Loads a checklist by name or path, with everything that it extends."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Turns a checklist and the options of a run into the plan that the judge follows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.catalog.load import Catalog
@@ -15,12 +13,7 @@ class SelectionError(UsageError):
 
 
 def plan(
-    checklist: Checklist,
-    catalog: Catalog,
-    *,
-    select: Sequence[str] = (),
-    skip: Sequence[str] = (),
-    smoke: bool = True,
+    checklist: Checklist, catalog: Catalog, *, select: Sequence[str] = (), skip: Sequence[str] = (), smoke: bool = True
 ) -> tuple[PlannedCheck, ...]:
     """The checks of a run in the order of the checklist, each after its prerequisites.
 

@@ -1,7 +1,5 @@
 """Applies the rollback policy of a checklist to the failures of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Literal

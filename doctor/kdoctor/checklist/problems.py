@@ -1,7 +1,5 @@
 """The error of an invalid checklist."""
 
-from __future__ import annotations
-
 from kdoctor.yamldoc.problems import DocumentError, Problem
 
 __all__ = ["ChecklistError", "Problem"]

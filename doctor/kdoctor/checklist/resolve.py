@@ -1,7 +1,5 @@
 """The checklist that the engine works with, made from its document and the catalog."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,6 @@
 """The checklist as a document: what the file may say, whatever plugins are installed."""
 # ruff: noqa: RUF012 - pydantic copies the defaults
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from typing import Annotated, Any, Literal

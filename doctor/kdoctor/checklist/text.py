@@ -1,7 +1,5 @@
 """Writes a checklist as YAML: merged with what it extends, or in a canonical form for comparing."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Validates a checklist: its form, everything that it names, and that everything it states is judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

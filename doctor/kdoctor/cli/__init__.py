@@ -1,7 +1,5 @@
 """The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
@@ -49,8 +47,7 @@ class _Commands(LazyGroup):
             kind="kdoctor.cli.added:ExtensibleCommand",
         ),
         "matrix": LazyCommand(
-            "kdoctor.cli.matrix:app",
-            "List the TensorFlow releases compatible with a driver, GPUs and Python version.",
+            "kdoctor.cli.matrix:app", "List the TensorFlow releases compatible with a driver, GPUs and Python version."
         ),
         "topology": LazyCommand(
             "kdoctor.cli.topology:topology",

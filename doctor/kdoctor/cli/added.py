@@ -5,8 +5,6 @@ It is a function whose parameters are the options, with typer's annotations. It 
 without them: an ``AddedTraining`` for ``check``, a :class:`Recording` for ``snapshot``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Runs a command of kdoctor in this process and takes what it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

@@ -1,7 +1,5 @@
 """``kdoctor check``."""
 
-from __future__ import annotations
-
 import sys
 
 import typer

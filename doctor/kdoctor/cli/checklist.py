@@ -1,7 +1,5 @@
 """``kdoctor checklist show``, ``validate`` and ``init``."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

@@ -1,7 +1,5 @@
 """What a shell may complete after an option."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kdoctor.catalog.load import load_catalog

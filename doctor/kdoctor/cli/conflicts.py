@@ -1,7 +1,5 @@
 """Options that contradict each other, or have no effect. Ignoring one would hide that the user meant something else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import typer

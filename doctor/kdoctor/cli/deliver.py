@@ -1,7 +1,5 @@
 """Writes what a run produced: its report to stdout and files, its facts to a snapshot, the run to the history."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -27,10 +25,7 @@ from kdoctor.run.log import log, style, warn
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.text.canvas import PLAIN, canvas_for
 
-ReportFormatOption = Annotated[
-    str | None,
-    format_option(FORMATS, OUTPUT),
-]
+ReportFormatOption = Annotated[str | None, format_option(FORMATS, OUTPUT)]
 
 
 _OUTPUT_FLAGS = ("-q", "--quiet", "--verbose")

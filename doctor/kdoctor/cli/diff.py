@@ -1,7 +1,5 @@
 """``kdoctor checklist diff`` and ``git-diff``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

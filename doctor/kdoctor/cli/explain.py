@@ -1,7 +1,5 @@
 """``kdoctor explain``."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

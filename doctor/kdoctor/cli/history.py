@@ -1,7 +1,5 @@
 """``kdoctor history``."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
@@ -50,8 +48,7 @@ RunArgument = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run
 def list_(
     *,
     last: Annotated[
-        int,
-        typer.Option("--last", "-n", metavar="N", min=0, max=10**9, help="Number of runs to show; 0 shows all."),
+        int, typer.Option("--last", "-n", metavar="N", min=0, max=10**9, help="Number of runs to show; 0 shows all.")
     ] = 20,
     checklist: Annotated[
         str | None, typer.Option("--checklist", "-c", help="Show only runs of this checklist.", show_default=False)

@@ -1,7 +1,5 @@
 """A command group that imports a command when it runs (click's documented pattern for lazy subcommands)."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass

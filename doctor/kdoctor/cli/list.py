@@ -1,7 +1,5 @@
 """``kdoctor list``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, get_args
 
 import typer

@@ -1,7 +1,5 @@
 """``kdoctor matrix``."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import sys

@@ -1,7 +1,5 @@
 """``kdoctor matrix add``."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Annotated

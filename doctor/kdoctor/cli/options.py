@@ -1,7 +1,5 @@
 """Options that several commands have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -210,17 +208,10 @@ SaveSnapshotOption = Annotated[
     ),
 ]
 NoLockOption = Annotated[
-    bool,
-    typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=EXPECT),
+    bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=EXPECT)
 ]
 QuietOption = Annotated[
-    bool,
-    typer.Option(
-        "--quiet",
-        "-q",
-        help="Print one line (format 'line') and no progress.",
-        rich_help_panel=OUTPUT,
-    ),
+    bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.", rich_help_panel=OUTPUT)
 ]
 LogFormatOption = Annotated[
     Literal["text", "json"],

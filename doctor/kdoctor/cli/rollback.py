@@ -1,7 +1,5 @@
 """``kdoctor rollback``."""
 
-from __future__ import annotations
-
 import os
 import platform
 import signal
@@ -65,8 +63,7 @@ def rollback(
         bool, typer.Option("--script", help="Print a bash script that asks for confirmation before each step.")
     ] = False,
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Build the recorded environment in a temporary folder and train in it."),
+        bool, typer.Option("--verify", help="Build the recorded environment in a temporary folder and train in it.")
     ] = False,
     python: options.PythonOption = None,
     snapshot: options.SnapshotOption = None,

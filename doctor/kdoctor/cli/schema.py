@@ -1,7 +1,5 @@
 """``kdoctor schema``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name

@@ -1,7 +1,5 @@
 """``kdoctor smoke``."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -1,7 +1,5 @@
 """Standard streams: what a command prints, and how errors end it."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """``kdoctor topology``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated, Literal

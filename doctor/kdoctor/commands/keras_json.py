@@ -1,7 +1,5 @@
 """Commands that change and verify settings in ``keras.json``."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Commands of pip, uv and conda, and the rule which of them changes an environment."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Bash scripts that ask for confirmation before each step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted

@@ -1,7 +1,5 @@
 """Commands that change where the dynamic loader looks for libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted, set_variable

@@ -1,7 +1,5 @@
 """Quoting, and variables of the shell."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

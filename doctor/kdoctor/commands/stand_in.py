@@ -1,7 +1,5 @@
 """The rule for kdoctor's own environment: no fix changes it, unless the user named it."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace

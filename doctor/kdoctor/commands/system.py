@@ -4,8 +4,6 @@ Package names: NVIDIA's repositories (https://developer.download.nvidia.com/comp
 (https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Compares the assumptions of two checklists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 

@@ -1,7 +1,5 @@
 """Changes of single values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

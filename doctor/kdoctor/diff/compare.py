@@ -1,7 +1,5 @@
 """Compares two checklists with their locks. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 

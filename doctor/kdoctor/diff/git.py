@@ -1,7 +1,5 @@
 """The external diff driver for git: two versions of a checklist or a lock, either of which may be missing."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

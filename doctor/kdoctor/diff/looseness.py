@@ -1,7 +1,5 @@
 """Decides which of two values is looser: by the name of a parameter, or by the versions that it allows."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Literal
 

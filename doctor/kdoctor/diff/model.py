@@ -1,7 +1,5 @@
 """Changes between checklists, and what they mean; also the document of ``checklist diff --format json``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

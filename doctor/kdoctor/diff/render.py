@@ -1,7 +1,5 @@
 """Renders a comparison for a terminal, as Markdown for a pull request, and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

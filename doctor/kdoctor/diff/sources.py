@@ -1,7 +1,5 @@
 """Reads the two sides of a comparison: from files, or from a revision of a git repository."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

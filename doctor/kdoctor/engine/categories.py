@@ -1,7 +1,5 @@
 """Sums up each family of checks in one line: the values that were read, or the worst problem. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.causes import describe_problem, relevant

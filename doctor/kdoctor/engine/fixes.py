@@ -1,7 +1,5 @@
 """Orders the fixes of a run into one plan. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Evaluates planned checks on facts. Pure: no I/O, and the date comes from the caller."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,15 +9,7 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import (
-    Environment,
-    Facts,
-    Gpus,
-    SmokeRun,
-    SmokeRuns,
-    Unavailable,
-    not_collected,
-)
+from kdoctor.facts import Environment, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable, not_collected
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged

@@ -1,7 +1,5 @@
 """What is installed, for programs (``kdoctor list --format json``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """The verdict of a run and its exit code. Nothing else computes them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from kdoctor.engine.causes import describe_problem

@@ -1,7 +1,5 @@
 """The base of every group of facts, and the facts of a machine."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

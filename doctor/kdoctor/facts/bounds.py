@@ -1,7 +1,5 @@
 """What a value of a fact can be, written at its field. :mod:`kdoctor.facts.plausible` applies it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated

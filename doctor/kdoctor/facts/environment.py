@@ -1,7 +1,5 @@
 """Environment variables that change what a training job does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ Names, states and units are those of NVML (https://docs.nvidia.com/deploy/nvml-a
 thresholds are kept as read; checks interpret them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal

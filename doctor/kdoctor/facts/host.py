@@ -1,7 +1,5 @@
 """The host or container that the job will run on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

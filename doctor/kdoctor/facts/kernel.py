@@ -1,7 +1,5 @@
 """The NVIDIA kernel module and its device nodes, kernel settings, and GPU events in the kernel log."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The libraries that the target's TensorFlow opens for GPUs, and the files that the dynamic loader chooses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Which node of a job this is, as the program that started it says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The distributions that are installed in the target environment."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import ClassVar

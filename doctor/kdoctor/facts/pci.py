@@ -4,8 +4,6 @@ Sources: https://docs.kernel.org/PCI/sysfs-pci.html, https://www.kernel.org/doc/
 PCI Express Base Specification for the Access Control Services (extended capability 0x000D).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

@@ -4,8 +4,6 @@ Numbers out of the bounds of their fields (:mod:`kdoctor.facts.bounds`) and empt
 the errors of its calls (``errors``) names the value there.
 """
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace

@@ -3,8 +3,6 @@
 Only summaries and a short series for plots are kept, whose size does not grow with the length of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The examined Python interpreter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

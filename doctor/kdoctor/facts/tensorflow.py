@@ -1,7 +1,5 @@
 """The TensorFlow build of the target, and the Keras that a job uses with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal

@@ -6,8 +6,6 @@ and for the stop at the first invalid entry. For what NVIDIA leaves open, PyTorc
 decides the form, a number may be followed by other characters, a repeated entry hides all GPUs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What to do about a known failure: the checks that detect it, their fix, and the command that runs them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

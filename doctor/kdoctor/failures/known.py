@@ -1,7 +1,5 @@
 """The known failures: the YAML files of the packages that register as ``kdoctor.failures``."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Annotated, Literal
 

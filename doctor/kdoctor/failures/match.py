@@ -4,8 +4,6 @@ A text is compared without case, white space and colours, so that wrapped lines 
 matter only in a pattern that has some. ``kdoctor diagnose`` reads logs line by line instead.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ repetition contains another one, alternatives are in a group, and outside of gro
 log is searched for it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The codes of NVIDIA's driver (Xids, SXids), by which a message of the kernel log is explained."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Keeps diagnoses in the history, each with the run before it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import platform
 import sqlite3

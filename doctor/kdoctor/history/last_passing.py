@@ -1,7 +1,5 @@
 """The last passing run: when it started, and what it found, kept as a lock."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import zlib

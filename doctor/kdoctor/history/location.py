@@ -1,7 +1,5 @@
 """Location and size of the run history."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

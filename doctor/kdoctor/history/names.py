@@ -1,7 +1,5 @@
 """Short names that distinguish the machines and environments of several runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """Queries of the history."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

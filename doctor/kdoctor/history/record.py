@@ -1,7 +1,5 @@
 """Records a run in the history."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Mapping
 

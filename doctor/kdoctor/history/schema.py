@@ -1,7 +1,5 @@
 """The JSON Schema of ``kdoctor history export``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kdoctor.report.json import report_schema

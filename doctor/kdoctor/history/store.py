@@ -4,8 +4,6 @@ Concurrent runs write in turn. A run is written in one transaction, so that a ki
 database as it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

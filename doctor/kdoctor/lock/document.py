@@ -1,7 +1,5 @@
 """The lock as a document: read strictly, written in one canonical form, sealed by a digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What changed since the lock was recorded, and which failures the changes may explain."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The facts of a run as a lock records them: short names, text, no serial numbers, paths or host names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Makes a lock from a passing run."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

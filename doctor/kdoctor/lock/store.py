@@ -1,7 +1,5 @@
 """Lock files: next to their checklist, replaced atomically."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the facts of a lock may look like. Commands are made of them, so a lock with other values is refused."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -9,8 +9,6 @@ kernels, compiled and generated ones, and needs code for the GPU in both. With s
 release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.requirements import Requirement

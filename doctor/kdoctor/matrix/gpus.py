@@ -1,7 +1,5 @@
 """Finds the compute capability of a GPU by its name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

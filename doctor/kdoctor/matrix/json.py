@@ -1,7 +1,5 @@
 """The document of ``kdoctor matrix --format json``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The GPU code of a build, and the GPUs that it runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.matrix.values import Architectures, CodeKind, Dotted, Targets, numbers

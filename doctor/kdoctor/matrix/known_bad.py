@@ -1,7 +1,5 @@
 """Finds the known-bad combinations that installing a release may lead to, and the pins that prevent them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 

@@ -5,8 +5,6 @@ and the installed distributions. NVML is queried, in a child process with a dead
 identify a GPU.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

@@ -1,7 +1,5 @@
 """The answer of ``kdoctor matrix`` as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.matrix.needs_rows import all_rows, known_bad_text

@@ -1,7 +1,5 @@
 """What a release requires, as labelled lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.matrix.model import GpuKind, KnownBad

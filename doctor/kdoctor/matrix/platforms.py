@@ -1,7 +1,5 @@
 """Judges where a release has wheels that use a GPU, and whether it loads the system's CUDA libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from packaging.requirements import Requirement

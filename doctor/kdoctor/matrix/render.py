@@ -1,7 +1,5 @@
 """Renders the answer of ``kdoctor matrix`` for a terminal, as Markdown and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from kdoctor.matrix.json import render_json

@@ -1,7 +1,5 @@
 """What one TensorFlow release needs: driver, Python, GPUs, libraries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from packaging.version import Version

@@ -1,8 +1,6 @@
 """A version matrix as a document: what a file may say."""
 # ruff: noqa: RUF012 - pydantic copies the defaults
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The answer of ``kdoctor matrix`` on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows

@@ -1,7 +1,5 @@
 """What distributed Keras does, as text: for one release, and for one feature over all measured releases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

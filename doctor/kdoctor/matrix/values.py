@@ -1,7 +1,5 @@
 """The values in a version matrix: versions, specifiers, requirements and architectures, with their validation."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is known about a machine, and the verdict on a release."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What ``kdoctor matrix`` shows, in any format."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

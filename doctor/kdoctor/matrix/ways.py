@@ -1,7 +1,5 @@
 """What makes a release run that an old driver keeps from running."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The entry points by which a distribution adds to kdoctor. Extensions of this project use them, too."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache

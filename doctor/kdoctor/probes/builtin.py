@@ -1,7 +1,5 @@
 """kdoctor's built-in probes (entry point ``kdoctor.probes``)."""
 
-from __future__ import annotations
-
 from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, node, pci
 from kdoctor.probes.nvml import probe as nvml
 from kdoctor.probes.probe import Probe

@@ -1,7 +1,5 @@
 """Runs all probes at once, each with a deadline, and never fails itself."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,7 +1,5 @@
 """Detects a container, its engine, and its image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads the environment variables on an allow-list, with secrets masked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kdoctor.facts import Environment, Facts

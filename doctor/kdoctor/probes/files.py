@@ -1,7 +1,5 @@
 """Reads the small files of /proc and /sys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _MOST_MEMBERS = 2**20

@@ -1,7 +1,5 @@
 """Reads the host or container: operating system, processors, memory, limits."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Describes the target interpreter: its packages, its TensorFlow build, and the Keras that a job uses in it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import FactGroup, Facts, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable

@@ -1,7 +1,5 @@
 """Reads the NVIDIA kernel module, its device nodes, and kernel settings that GPUs depend on."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -6,8 +6,6 @@ https://www.rfc-editor.org/rfc/rfc3164 and https://www.rfc-editor.org/rfc/rfc542
 https://docs.kernel.org/admin-guide/ABI/pstore for the dumps of a crashed kernel.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Sources: https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg for the r
 https://docs.nvidia.com/deploy/xid-errors/ for Xid lines. :mod:`kdoctor.probes.kernel_messages` has all other messages.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -4,8 +4,6 @@ Each row has its source. The first row that matches counts. A message of NVIDIA'
 row is unclassified: nothing may be concluded from it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Finds the libraries that the target's TensorFlow opens, with a program in the target interpreter."""
 
-from __future__ import annotations
-
 from kdoctor.facts import Facts, Libraries, Unavailable
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildEnd

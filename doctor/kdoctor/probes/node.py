@@ -7,8 +7,6 @@ https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/;
 https://pytorch.org/docs/stable/elastic/run.html#environment-variables.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Sources: https://docs.kernel.org/PCI/sysfs-pci.html,
 https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats and .../sysfs-kernel-iommu_groups.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """The interface of a probe, which reads one part of the machine into facts and does not judge it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Finds the Python environment of the project in a folder, from files only. Nothing is run or imported."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Chooses the interpreter to examine and verifies it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -104,10 +102,7 @@ class _Choice:
 def _choose(option: str | None, environ: Mapping[str, str], folder: Path | None) -> _Choice:
     if option is not None:
         return _Choice(_from_option(option, environ), "--python")
-    active = (
-        ("VIRTUAL_ENV", "the active virtual environment"),
-        ("CONDA_PREFIX", "the active conda environment"),
-    )
+    active = (("VIRTUAL_ENV", "the active virtual environment"), ("CONDA_PREFIX", "the active conda environment"))
     for variable, by in active:
         place = environ.get(variable)
         if place:

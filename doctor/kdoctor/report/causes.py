@@ -1,7 +1,5 @@
 """The first part of a report for people: what was examined, and one block for each cause with its fix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.engine.categories import is_gap

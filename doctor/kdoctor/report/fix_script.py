@@ -1,7 +1,5 @@
 """The plan of fixes as a bash script that asks for confirmation before each step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

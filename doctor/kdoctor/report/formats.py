@@ -1,7 +1,5 @@
 """The table of formats."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Protocol

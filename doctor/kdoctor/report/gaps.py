@@ -1,7 +1,5 @@
 """Groups the reasons why checks could not be judged, so that a report names each kind once."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

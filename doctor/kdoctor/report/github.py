@@ -3,8 +3,6 @@
 Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.engine.report import Report, Result

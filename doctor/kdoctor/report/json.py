@@ -1,7 +1,5 @@
 """The JSON report, for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

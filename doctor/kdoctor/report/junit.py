@@ -1,7 +1,5 @@
 """JUnit XML, for CI systems: a suite for each family, a case for each check."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One plain line for a mail's subject, a log or a chat: the verdict, and what the failure policy says."""
 
-from __future__ import annotations
-
 from kdoctor.engine.report import Report
 from kdoctor.report.phrases import verdict_line
 from kdoctor.text.canvas import Canvas

@@ -1,23 +1,12 @@
 """Markdown as GitHub shows it, for pull requests, issues and job summaries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.report import Mark, Report
 from kdoctor.model import Severity
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading, note_blocks
-from kdoctor.report.phrases import (
-    CONCLUSIONS,
-    INTERRUPTED,
-    MARK_NAMES,
-    SIGNS,
-    Label,
-    family_title,
-    tally,
-    verdict_line,
-)
+from kdoctor.report.phrases import CONCLUSIONS, INTERRUPTED, MARK_NAMES, SIGNS, Label, family_title, tally, verdict_line
 from kdoctor.report.sections import Block, Field, Section, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.markdown import escape

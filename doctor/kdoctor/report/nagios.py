@@ -3,8 +3,6 @@
 Source: https://nagios-plugins.org/doc/guidelines.html ("Plugin Output for Nagios").
 """
 
-from __future__ import annotations
-
 from kdoctor.engine.report import Report
 from kdoctor.report.phrases import verdict_line
 from kdoctor.text.canvas import Canvas

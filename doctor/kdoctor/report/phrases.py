@@ -1,7 +1,5 @@
 """Labels and phrases that all formats share."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -6,8 +6,6 @@ a sample of 0 or 1, so that the end of a state is visible. Every sample has the 
 of two checklists never collide.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence

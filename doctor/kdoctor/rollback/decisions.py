@@ -1,7 +1,5 @@
 """The failure policy's decisions, and the steps that carry them out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

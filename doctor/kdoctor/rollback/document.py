@@ -1,7 +1,5 @@
 """The rollback plan: the document that ``kdoctor rollback`` prints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 

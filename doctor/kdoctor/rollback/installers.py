@@ -1,7 +1,5 @@
 """How the environment and the libraries of the machine were installed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kdoctor.commands.packages import Installer, installer_of

@@ -1,7 +1,5 @@
 """Rollback of a Python environment: its interpreter, and what pip, uv and conda installed in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.commands.packages import (

@@ -1,7 +1,5 @@
 """From drift to a rollback plan. Pure: facts and a lock in, commands out."""
 
-from __future__ import annotations
-
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import DriftChange
 from kdoctor.lock.document import Lock

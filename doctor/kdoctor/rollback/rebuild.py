@@ -1,7 +1,5 @@
 """Builds the recorded environment in a temporary folder, to prove that a rollback is possible."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

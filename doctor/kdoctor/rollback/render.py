@@ -1,7 +1,5 @@
 """A rollback plan as text, and as a shell script that asks for confirmation before each step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.commands.script import comment, head, say, variables_file

@@ -1,7 +1,5 @@
 """Rollback of environment variables and of ``keras.json``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kdoctor.commands.keras_json import put_settings, verify_settings

@@ -1,7 +1,5 @@
 """Rollback of what is below the environment: container image, CUDA libraries, driver, hardware."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Proves that an environment built from a lock works: runs the quick smoke tier with the lock's variables."""
 
-from __future__ import annotations
-
 from collections.abc import MutableMapping
 from dataclasses import replace
 

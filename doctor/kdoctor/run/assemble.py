@@ -1,7 +1,5 @@
 """Builds the report of a run. Every command that reports calls :func:`build_report`."""
 
-from __future__ import annotations
-
 import os
 import platform
 
@@ -99,12 +97,7 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
 
 
 def _compare(
-    facts: Facts,
-    plan: Plan,
-    results: tuple[Result, ...],
-    decided: tuple[Decision, ...],
-    lock: Lock | None,
-    name: str,
+    facts: Facts, plan: Plan, results: tuple[Result, ...], decided: tuple[Decision, ...], lock: Lock | None, name: str
 ) -> tuple[Drift | None, tuple[Decision, ...], Installation | None]:
     """What changed since the last passing run, the decisions with their steps, and what a rollback would change."""
     if lock is None:

@@ -1,7 +1,5 @@
 """Delays Ctrl-C while the report of a run is written."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Messages on stderr: plain text for people, or one JSON object per line for programs."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """What the facts measured: trainings, the work of the GPUs, and how the GPUs are connected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Training

@@ -1,7 +1,5 @@
 """The facts of a run that other nodes of a job should share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kdoctor.facts import FactGroup, Facts, Gpus

@@ -1,7 +1,5 @@
 """Progress on stderr: a status line on a terminal, nothing elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One examination: collects the facts of a machine and trains on it. It judges nothing."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import signal

@@ -1,7 +1,5 @@
 """The built-in scenarios."""
 
-from __future__ import annotations
-
 from kdoctor.smoke.definition import SPEED_EXPECTED
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES

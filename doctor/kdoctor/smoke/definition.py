@@ -1,7 +1,5 @@
 """Defines a built-in scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The built-in scenarios about features of Keras that a job may use."""
 
-from __future__ import annotations
-
 from kdoctor.smoke.definition import define
 
 OPTIMIZERS = (

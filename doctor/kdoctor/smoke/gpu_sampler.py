@@ -1,7 +1,5 @@
 """Samples every GPU from a separate process during the smoke trainings. It never fails a run."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -76,10 +76,7 @@ class _Events:
         for bit, in_a_row in self._in_a_row.items():
             time = self._times.get(bit, EventTime(bit=bit, seconds=0.0, samples=0, in_a_row=0))
             self._times[bit] = EventTime(
-                bit=bit,
-                seconds=time.seconds + seconds,
-                samples=time.samples + 1,
-                in_a_row=max(time.in_a_row, in_a_row),
+                bit=bit, seconds=time.seconds + seconds, samples=time.samples + 1, in_a_row=max(time.in_a_row, in_a_row)
             )
 
     def times(self) -> tuple[EventTime, ...]:

@@ -1,7 +1,5 @@
 """The built-in scenarios about metrics, losses, layers and callbacks of a model."""
 
-from __future__ import annotations
-
 from kdoctor.smoke.definition import define
 
 MODELS = (

@@ -1,7 +1,5 @@
 """The definition of a smoke scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

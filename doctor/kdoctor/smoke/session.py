@@ -1,7 +1,5 @@
 """Runs scenarios in the target interpreter and collects their facts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import threading

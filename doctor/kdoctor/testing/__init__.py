@@ -4,8 +4,6 @@ result = compute_check(shared_memory, healthy(Host, shm_total_bytes=64 * 2**20))
 assert result.status is Status.FAIL
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """The output device of a report: its width, and whether it shows colours."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Describes values read from JSON or YAML, for error messages."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 _NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (

@@ -1,7 +1,5 @@
 """Counts and shortened lists for sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 

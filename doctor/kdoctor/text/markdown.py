@@ -1,7 +1,5 @@
 """Text inside Markdown."""
 
-from __future__ import annotations
-
 import re
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")

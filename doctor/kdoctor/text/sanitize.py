@@ -1,7 +1,5 @@
 """Removes from texts of other programs what would control a terminal, a CI service or a page."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Masks secrets in text, so that no report or snapshot contains one."""
 
-from __future__ import annotations
-
 import json
 import re
 

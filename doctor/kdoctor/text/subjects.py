@@ -1,7 +1,5 @@
 """Names of the subjects of findings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

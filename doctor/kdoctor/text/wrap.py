@@ -1,7 +1,5 @@
 """Wrapped paragraphs for terminals."""
 
-from __future__ import annotations
-
 import re
 
 from rich.cells import cell_len

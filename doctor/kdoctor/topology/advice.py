@@ -5,8 +5,6 @@ https://www.tensorflow.org/api_docs/python/tf/distribute/HierarchicalCopyAllRedu
 https://www.tensorflow.org/api_docs/python/tf/distribute/ReductionToOneDevice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -48,8 +46,7 @@ def advise(layout: Layout, choice: Choice) -> Advice:
     part = next((place for place in places if place.gpu.virtualization_mode == "vgpu"), None)
     if part:
         return Advice(
-            cross_device_ops="ReductionToOneDevice",
-            why=f"{part.gpu.subject} is a vGPU, which NCCL does not support",
+            cross_device_ops="ReductionToOneDevice", why=f"{part.gpu.subject} is a vGPU, which NCCL does not support"
         )
     return _nccl(layout, choice, places)
 

@@ -1,7 +1,5 @@
 """Which GPUs to use for N replicas. All sets are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """GPUs and what connects them, from the facts of NVML and of the kernel's PCI tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Why GPUs were chosen, without claims about pairs that are unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.text.lists import counted

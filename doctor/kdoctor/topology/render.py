@@ -1,7 +1,5 @@
 """The topology as text of 80 columns: matrix, tree and choices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Problems in documents that people write, with their places."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

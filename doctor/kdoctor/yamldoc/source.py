@@ -1,7 +1,5 @@
 """Reads YAML into nodes. Safe: tags run no code, aliases are refused."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Validates a document with its pydantic model, and reports errors at the places of its nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, TypeVar, get_args, get_origin

@@ -11,14 +11,7 @@ from typing import Any, Callable
 import numpy as np
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.jax import (
-    data_parallel,
-    infer,
-    inspect_weights,
-    make_model,
-    train,
-    train_reference,
-)
+from kdoctor_target.training.jax import data_parallel, infer, inspect_weights, make_model, train, train_reference
 from kdoctor_target.training.regression import PER_REPLICA, Batches, make_batches, regression
 
 STEPS = 5

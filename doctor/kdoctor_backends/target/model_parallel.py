@@ -11,11 +11,7 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.jax import inspect_weights, model_parallel, train, train_reference
 from kdoctor_target.training.regression import PER_REPLICA, make_batches
 
-LAYOUTS = {
-    ".*hidden/kernel": (None, "model"),
-    ".*hidden/bias": ("model",),
-    ".*out/kernel": ("model", None),
-}
+LAYOUTS = {".*hidden/kernel": (None, "model"), ".*hidden/bias": ("model",), ".*out/kernel": ("model", None)}
 
 
 def model_axis(case: Case) -> None:

@@ -1,7 +1,5 @@
 """The formats of ``kdoctor diagnose`` by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
 

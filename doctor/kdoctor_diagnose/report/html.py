@@ -1,7 +1,5 @@
 """A diagnosis as one HTML file."""
 
-from __future__ import annotations
-
 from kdoctor.report.html.templates import templates_of
 from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis

@@ -1,7 +1,5 @@
 """A diagnosis as JSON (``kdoctor schema diagnosis``)."""
 
-from __future__ import annotations
-
 from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
 

@@ -1,7 +1,5 @@
 """A diagnosis as Markdown, for a comment on an issue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.report.markdown import markdown_fields

@@ -1,7 +1,5 @@
 """What every format for people shows of a diagnosis, and in which order."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

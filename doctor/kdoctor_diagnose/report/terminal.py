@@ -1,7 +1,5 @@
 """A diagnosis for the terminal: one screen."""
 
-from __future__ import annotations
-
 from kdoctor.engine.report import Mark
 from kdoctor.report.sections import Field
 from kdoctor.report.terminal.page import STYLES, Page
@@ -9,12 +7,7 @@ from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.sections import fields, heading, hint, notes, place, read
 
-_MARKS = {
-    "cause": Mark.ERROR,
-    "consequence": Mark.WARNING,
-    "not-recognised": Mark.UNKNOWN,
-    "no-failure": Mark.PASS,
-}
+_MARKS = {"cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "no-failure": Mark.PASS}
 _QUOTED = 2
 """Lines of a quotation."""
 _LONG = 4

@@ -43,8 +43,7 @@ from kdoctor_fleet.verdict import needed_nodes
 _LISTS = {"passing.txt": "passing", "failing.txt": "failing"}
 
 MinHealthyOption = Annotated[
-    str | None,
-    typer.Option(metavar="N|P%", help="How many nodes must pass. \\[default: all]", show_default=False),
+    str | None, typer.Option(metavar="N|P%", help="How many nodes must pass. \\[default: all]", show_default=False)
 ]
 ListsOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write passing.txt and failing.txt to DIR.", show_default=False)

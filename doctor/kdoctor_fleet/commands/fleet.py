@@ -1,7 +1,5 @@
 """``kdoctor fleet``."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

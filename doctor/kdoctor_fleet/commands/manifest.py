@@ -1,7 +1,5 @@
 """``kdoctor fleet manifest``."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -40,8 +38,7 @@ def manifest(
     gpus: Annotated[int, typer.Option(min=0, help="GPUs to request on each node.")] = 8,
     resource: Annotated[str, typer.Option(help="The resource that a GPU is.")] = "nvidia.com/gpu",
     selector: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Label of the nodes (repeatable).", show_default=False),
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label of the nodes (repeatable).", show_default=False)
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the object, and value of its label.")] = "kdoctor",
     namespace: Annotated[str | None, typer.Option(help="Namespace of the object.", show_default=False)] = None,

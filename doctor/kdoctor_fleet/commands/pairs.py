@@ -1,7 +1,5 @@
 """The part of ``kdoctor fleet run`` that trains over several nodes."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

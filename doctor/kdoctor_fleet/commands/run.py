@@ -1,7 +1,5 @@
 """``kdoctor fleet run``."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import shlex

@@ -4,8 +4,6 @@ Names and units are those of sysfs (https://www.kernel.org/doc/Documentation/ABI
 https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net). GUIDs, GIDs and IP addresses are not kept.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

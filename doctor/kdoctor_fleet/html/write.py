@@ -1,7 +1,5 @@
 """Fills the HTML template of a fleet: a map of the nodes that can be filtered without a network."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from kdoctor.model import family_order

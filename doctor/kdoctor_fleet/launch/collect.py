@@ -1,7 +1,5 @@
 """Asks the nodes, several at a time, and keeps their reports. Nothing that a node sends is executed."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import queue

@@ -1,7 +1,5 @@
 """What starts a command on a node. Each engine is one file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """The engines by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from kdoctor_fleet.launch.engine import Engine

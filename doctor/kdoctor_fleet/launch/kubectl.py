@@ -1,7 +1,5 @@
 """Collects the reports of pods that a manifest of ``kdoctor fleet manifest`` started, by kubectl."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.probes.process.readers import Take

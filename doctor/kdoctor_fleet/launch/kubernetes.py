@@ -1,7 +1,5 @@
 """Collects the reports of pods by the Python client of Kubernetes' API, or by kubectl where it is not installed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

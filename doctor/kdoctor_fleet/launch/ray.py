@@ -1,7 +1,5 @@
 """Runs on the nodes of an existing Ray cluster, by tasks that are bound to a node."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

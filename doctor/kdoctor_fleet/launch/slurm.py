@@ -1,7 +1,5 @@
 """Runs on nodes of Slurm by srun, inside an allocation or outside."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

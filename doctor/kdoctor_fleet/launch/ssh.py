@@ -1,7 +1,5 @@
 """Runs on hosts by the system's OpenSSH, with the user's configuration, keys and known hosts."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 

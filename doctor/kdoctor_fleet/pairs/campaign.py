@@ -1,7 +1,5 @@
 """Two rounds of pairs or every pair, then all good nodes together. What was found becomes facts."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace

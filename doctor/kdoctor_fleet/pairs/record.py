@@ -1,7 +1,5 @@
 """The record of trainings over several nodes, next to the reports of the nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

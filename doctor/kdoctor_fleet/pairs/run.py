@@ -1,7 +1,5 @@
 """Trains on groups of nodes through an engine: each node runs one worker of ``kdoctor smoke across-nodes``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing

@@ -5,8 +5,6 @@ with no other node yet, is paired with a node that has proved itself. A suspect 
 second proven node, because the first may be the other end of a bad link.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

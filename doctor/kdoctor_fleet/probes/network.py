@@ -4,8 +4,6 @@ Sources: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infinib
 for the format of state and rate; https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The probes of this extension (entry point ``kdoctor.probes``)."""
 
-from __future__ import annotations
-
 from kdoctor.probes.probe import Probe
 from kdoctor_fleet.probes import network
 from kdoctor_fleet.probes.job_hosts import probe as job_hosts

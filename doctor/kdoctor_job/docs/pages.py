@@ -1,17 +1,11 @@
 """The generated part of the page about your model and data: how a factor of the gradient changes the step."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 from kdoctor_job.target.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
-_STEPS = {
-    PROPORTIONAL: "makes a step c times as long",
-    PARTLY: "makes a longer step",
-    INVARIANT: "makes the same step",
-}
+_STEPS = {PROPORTIONAL: "makes a step c times as long", PARTLY: "makes a longer step", INVARIANT: "makes the same step"}
 
 
 def pages() -> dict[str, str]:

@@ -167,11 +167,7 @@ class Outside:
     def _keep_variable(self, name: str, variable: Any) -> None:
         before = np.array(variable.numpy())
         self._kept.append(
-            (
-                name,
-                lambda: variable.numpy().tobytes() != before.tobytes(),
-                lambda: variable.assign(before),
-            )
+            (name, lambda: variable.numpy().tobytes() != before.tobytes(), lambda: variable.assign(before))
         )
 
     def _keep_container(self, name: str, value: Any) -> None:

@@ -30,11 +30,7 @@ class JobTrainer:
     """Trains copies of the model on the same batches."""
 
     def __init__(
-        self,
-        model: Any,
-        builder: Optional[Callable[[], Any]],
-        trials: Trials,
-        note: Callable[[Facts], None],
+        self, model: Any, builder: Optional[Callable[[], Any]], trials: Trials, note: Callable[[Facts], None]
     ) -> None:
         self._model = model
         self._builder = builder

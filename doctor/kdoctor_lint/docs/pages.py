@@ -1,7 +1,5 @@
 """The generated part of the page about ``kdoctor lint``, and a page for each rule."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 

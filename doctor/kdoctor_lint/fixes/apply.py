@@ -1,7 +1,5 @@
 """Fixes the findings of files, until nothing is left that can be fixed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor_lint.engine import lint_script, rules_for

@@ -1,7 +1,5 @@
 """The result of fixing a file."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Applies edits to source code through LibCST, which keeps everything else byte for byte."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

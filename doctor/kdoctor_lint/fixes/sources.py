@@ -1,7 +1,5 @@
 """The parts of a file that have code, and the file with other code in them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The flow analysis: from a parsed script to its trace."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What an assignment does with a value."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A call in the script, and what calls of several kinds do."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass

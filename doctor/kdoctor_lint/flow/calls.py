@@ -1,7 +1,5 @@
 """What a call does and returns, by the kind of its callee."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The value of each kind of expression."""
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

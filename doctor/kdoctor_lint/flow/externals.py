@@ -1,7 +1,5 @@
 """What a function or a class of another module does and returns when it is called."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping

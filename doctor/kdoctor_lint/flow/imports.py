@@ -1,7 +1,5 @@
 """What import statements bind: names of other modules, in full."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

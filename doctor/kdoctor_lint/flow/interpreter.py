@@ -1,7 +1,5 @@
 """Steps through a script as Python would, on what its names may refer to. Nothing of the script is run."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """What is known after branches about a name that may refer to one value or another."""
 
-from __future__ import annotations
-
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,

@@ -1,7 +1,5 @@
 """What the small functions return with which a script computes sizes and paths."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -1,7 +1,5 @@
 """What a method of an object that the script does not define does, by the kind of the object."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from typing import Any

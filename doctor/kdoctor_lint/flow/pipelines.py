@@ -1,7 +1,5 @@
 """What the methods of a ``tf.data`` pipeline make of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor_lint.flow.call import Call

@@ -1,7 +1,5 @@
 """Notes what a script uses that newer releases of TensorFlow and Keras no longer have."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping
@@ -24,9 +22,7 @@ from kdoctor_lint.flow.values import (
     Truth,
     Value,
 )
-from kdoctor_lint.flow.values import (
-    Method as Bound,
-)
+from kdoctor_lint.flow.values import Method as Bound
 from kdoctor_lint.names import Kind, kind_of
 from kdoctor_lint.removed import REMOVED, Removed, removed_in
 

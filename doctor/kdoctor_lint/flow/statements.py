@@ -1,7 +1,5 @@
 """What each kind of statement does, and whether code after it is unreachable."""
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

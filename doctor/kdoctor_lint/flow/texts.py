@@ -1,7 +1,5 @@
 """Strings, as far as the script shows them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from string import Formatter

@@ -1,7 +1,5 @@
 """What a script does, as far as the rules need it: events in the order in which they happen."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

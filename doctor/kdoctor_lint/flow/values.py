@@ -1,7 +1,5 @@
 """What a name may refer to, as far as a script shows without being run."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

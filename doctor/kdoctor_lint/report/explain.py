@@ -1,7 +1,5 @@
 """The text of ``kdoctor lint --explain``."""
 
-from __future__ import annotations
-
 import textwrap
 
 from kdoctor.text.wrap import wrap

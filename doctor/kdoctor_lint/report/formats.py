@@ -1,7 +1,5 @@
 """Output formats of ``kdoctor lint``, one per file. Each renders a report as text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from kdoctor.text.canvas import Canvas

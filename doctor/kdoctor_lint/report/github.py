@@ -1,7 +1,5 @@
 """Annotations of GitHub Actions: workflow commands that show findings next to the lines of a pull request."""
 
-from __future__ import annotations
-
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean

@@ -1,7 +1,5 @@
 """SARIF 2.1.0, the OASIS standard that code scanning services and editors read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

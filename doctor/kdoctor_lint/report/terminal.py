@@ -1,7 +1,5 @@
 """The report for a terminal: the findings, then the reason and the fix of each rule once."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the rules share about features that Keras 3 gets wrong on several replicas."""
 
-from __future__ import annotations
-
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Strategy, Text
 

@@ -1,7 +1,5 @@
 """What the rules about scopes share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
@@ -30,9 +28,6 @@ dataset = tf.data.TFRecordDataset(files).shuffle(10_000).cache().batch(batch_siz
 batch_size = 32 * strategy.num_replicas_in_sync
 dataset = tf.data.TFRecordDataset(files).cache().shuffle(10_000).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 """),
-    sources=(
-        "https://www.tensorflow.org/guide/data_performance",
-        MEASURED,
-    ),
+    sources=("https://www.tensorflow.org/guide/data_performance", MEASURED),
     judge=_judge,
 )

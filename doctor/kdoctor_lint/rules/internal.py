@@ -1,7 +1,5 @@
 """Problems that the linter detects while it reads files and ignore comments."""
 
-from __future__ import annotations
-
 from kdoctor.model import Severity
 from kdoctor_lint.model import Rule
 

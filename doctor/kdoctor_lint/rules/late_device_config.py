@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
@@ -36,9 +34,6 @@ for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)
 strategy = tf.distribute.MirroredStrategy()
 """,
-    sources=(
-        "https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth",
-        MEASURED,
-    ),
+    sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
     judge=_judge,
 )

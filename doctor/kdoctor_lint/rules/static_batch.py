@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
@@ -56,9 +54,6 @@ with strategy.scope():
     model.compile(optimizer="adam", loss="mse")
 model.fit(arrays, targets, batch_size=per_replica * strategy.num_replicas_in_sync)
 """,
-    sources=(
-        "https://keras.io/guides/working_with_rnns/",
-        MEASURED,
-    ),
+    sources=("https://keras.io/guides/working_with_rnns/", MEASURED),
     judge=_judge,
 )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
@@ -42,9 +40,6 @@ dataset = dataset.with_options(options)
     good=training("""strategy = tf.distribute.MultiWorkerMirroredStrategy()
 dataset = tf.data.TFRecordDataset(files).batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
 """),
-    sources=(
-        "https://www.tensorflow.org/tutorials/distribute/input",
-        MEASURED,
-    ),
+    sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,
 )

@@ -1,7 +1,5 @@
 """What other tools concluded about this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

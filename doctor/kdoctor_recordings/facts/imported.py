@@ -1,7 +1,5 @@
 """What was imported, and not understood."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

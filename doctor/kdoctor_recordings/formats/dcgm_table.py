@@ -3,8 +3,6 @@
 Source: https://github.com/NVIDIA/DCGM/blob/master/dcgmi/Diag.cpp for the words of the results and the width of a line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/
 https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

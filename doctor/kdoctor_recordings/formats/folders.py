@@ -1,7 +1,5 @@
 """Reads folders and archives of dumps: a sosreport, an unpacked or packed bug report, a copy of /proc."""
 
-from __future__ import annotations
-
 import lzma
 import os
 import platform

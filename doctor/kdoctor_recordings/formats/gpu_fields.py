@@ -4,8 +4,6 @@ An entry is found by its path: the headings above it and its name, joined by sla
 hyphens. If a field has several paths, the first one with a value counts: drivers have renamed fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Joins several dumps of one machine, and refuses dumps that cannot be from the same machine."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -1,7 +1,5 @@
 """Reads a kernel log: dmesg, journalctl, syslog or pstore, in any of their forms, also quoted in a mail."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Driver releases add entries. One that is not listed here may report a fault, so 
 Source: https://docs.nvidia.com/deploy/nvidia-smi/ and recorded output of drivers 460 to 610.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 

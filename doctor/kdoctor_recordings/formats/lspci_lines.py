@@ -3,8 +3,6 @@
 Source: https://github.com/pciutils/pciutils (``lspci.c`` and the files ``ls-*.c``).
 """
 
-from __future__ import annotations
-
 _OF_DEVICE = (
     r"Subsystem|DeviceName|Physical Slot|Device tree node|Control|Status|Latency|Interrupts?|NUMA node|IOMMU group"
     r"|Flags|(?:\[virtual\] )?(?:Region \d+|Memory at|I/O ports at|Expansion ROM at)|Bus|BridgeCtl|BIST is running"

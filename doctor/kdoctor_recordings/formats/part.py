@@ -1,7 +1,5 @@
 """The content of one dump, before the dumps of a machine are joined."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads ``/proc/driver/nvidia/version``."""
 
-from __future__ import annotations
-
 from kdoctor.facts import KernelDriver
 from kdoctor.probes.kernel import parse_version
 from kdoctor_recordings.formats.part import Part, Section

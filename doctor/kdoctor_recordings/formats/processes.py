@@ -1,7 +1,5 @@
 """The processes that nvidia-smi lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kdoctor.facts import GpuProcess

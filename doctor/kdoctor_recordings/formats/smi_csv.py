@@ -3,8 +3,6 @@
 Source: ``nvidia-smi --help-query-gpu`` and https://docs.nvidia.com/deploy/nvidia-smi/ for the names of the fields.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

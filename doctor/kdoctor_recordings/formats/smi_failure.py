@@ -1,7 +1,5 @@
 """Reads what nvidia-smi prints when it fails, which is often the only output of a broken machine."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

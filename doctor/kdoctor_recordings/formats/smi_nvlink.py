@@ -1,7 +1,5 @@
 """Reads ``nvidia-smi nvlink -s`` (each GPU's links), ``-e`` (their counters) and ``nvidia-smi -L`` (the GPUs alone)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads ``nvidia-smi -q``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads the matrices of ``nvidia-smi topo``: ``-m`` (levels, NVLinks, affinities) and ``-p2p`` (access)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads ``nvidia-smi -q -x``: its XML."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

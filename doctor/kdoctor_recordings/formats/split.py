@@ -1,7 +1,5 @@
 """Finds the dumps in a file by their content. A file may hold several."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -15,15 +13,7 @@ from pathlib import Path
 from kdoctor.errors import UsageError
 from kdoctor.inputs import refuse_special
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
-from kdoctor_recordings.formats import (
-    dcgm_table,
-    diagnostics,
-    lspci,
-    proc_version,
-    smi_csv,
-    smi_failure,
-    smi_nvlink,
-)
+from kdoctor_recordings.formats import dcgm_table, diagnostics, lspci, proc_version, smi_csv, smi_failure, smi_nvlink
 from kdoctor_recordings.formats.part import Kind, Section
 
 UNDERSTOOD = (

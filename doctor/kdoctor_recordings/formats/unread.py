@@ -1,7 +1,5 @@
 """Finds the lines of a dump that no parser reads, so that none is dropped silently."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

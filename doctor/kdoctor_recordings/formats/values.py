@@ -4,8 +4,6 @@ Source: https://docs.nvidia.com/deploy/nvidia-smi/ for fields and units. nvidia-
 does not support, and NVML's error text for any other error (``Unknown Error``, ``GPU is lost``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

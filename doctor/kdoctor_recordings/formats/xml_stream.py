@@ -1,7 +1,5 @@
 """Reads XML as a stream of elements, so that the complete part of a truncated file can be used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from xml.parsers import expat
 

@@ -145,6 +145,4 @@ def _listed(result: Any) -> List[Any]:
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-CASES = {
-    "operations": each_operation,
-}
+CASES = {"operations": each_operation}

@@ -13,15 +13,7 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.clipping import ClipsInStep, clipping_job, compare_clipped
 from kdoctor_target.training.compared import History, Job, compare, model_of
 from kdoctor_target.training.custom_loop import one_replica_step
-from kdoctor_target.training.random_numbers import (
-    IMAGES,
-    SEED,
-    SIDE,
-    STEPS,
-    ReplicaDropout,
-    compare_masks,
-    count_equal,
-)
+from kdoctor_target.training.random_numbers import IMAGES, SEED, SIDE, STEPS, ReplicaDropout, compare_masks, count_equal
 from kdoctor_target.training.regression import EPOCHS, Batches, dense_model
 from kdoctor_target.training.replicas import make_strategy
 
@@ -97,7 +89,4 @@ def augmented_in_map(case: Case) -> None:
     count_equal(case, [[one.numpy().tobytes() for one in strategy.experimental_local_results(each)] for each in data])
 
 
-CASES = {
-    "global-clipnorm": clips("global_clipnorm"),
-    "clipvalue": clips("clipvalue"),
-}
+CASES = {"global-clipnorm": clips("global_clipnorm"), "clipvalue": clips("clipvalue")}

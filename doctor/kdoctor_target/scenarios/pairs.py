@@ -145,6 +145,4 @@ def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
     return {name: facts[name] for name in _FIELDS if name in facts}
 
 
-CASES = {
-    "alone": each_pair,
-}
+CASES = {"alone": each_pair}

@@ -1,7 +1,5 @@
 """Faults of single child processes: each one is killed, stopped, or runs out of memory."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

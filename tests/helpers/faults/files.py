@@ -1,7 +1,5 @@
 """Faults of clocks and files: jumps of the clock, files that cannot be read, and planted links."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess
@@ -178,12 +176,7 @@ FILES: dict[str, Fault] = {
         for arguments in UNREADABLE_INPUTS
     },
     "links: at names of temporary files": Fault(
-        exits=(1,),
-        says="smoke.baseline",
-        arguments=ENVIRONMENT,
-        prepare=_links,
-        meanwhile=_are_intact,
-        slow=True,
+        exits=(1,), says="smoke.baseline", arguments=ENVIRONMENT, prepare=_links, meanwhile=_are_intact, slow=True
     ),
     "links: the output": Fault(
         exits=(0,),

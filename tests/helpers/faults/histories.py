@@ -1,7 +1,5 @@
 """Faults of the history. The report comes first, and the exit code is that of the run."""
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from pathlib import Path

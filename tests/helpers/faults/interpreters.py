@@ -1,7 +1,5 @@
 """Faults of the examined interpreter."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

@@ -1,7 +1,5 @@
 """A /dev/shm that only the runs of one test see, so that each file in it is theirs."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

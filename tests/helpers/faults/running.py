@@ -1,7 +1,5 @@
 """Runs kdoctor while something around it is broken, and looks for what it leaves behind."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM and SIGKILL at many moments."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """Faults of streams, limits, variables and folders."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

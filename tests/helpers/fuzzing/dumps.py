@@ -1,7 +1,5 @@
 """Dumps to start from, by the name of their format."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

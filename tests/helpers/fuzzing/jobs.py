@@ -1,7 +1,5 @@
 """Fuzz targets about jobs and fleets: logs, reports of nodes, requests of editors, container files, child processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

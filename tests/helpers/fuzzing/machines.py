@@ -1,7 +1,5 @@
 """Fuzz targets that are folders and binary files: copies of /sys and /proc, archives, libraries and wheels."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

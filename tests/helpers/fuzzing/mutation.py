@@ -1,7 +1,5 @@
 """Changes documents at random. The same seed gives the same changes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Prints the modules whose code runs when every reader reads its unchanged documents."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What kdoctor reads from others: each reader with documents to start from, and a run of it on any bytes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What a fuzz target is, and what kdoctor does with the facts that it read."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The interpreter with torch that the tests of Keras on torch use."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes whose check passes, and that connect to each other in the place of a training."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Nodes that are healthy or broken in one way: what ``kdoctor`` does on them, and what must be said about them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Constructed fleets: reports of healthy H100 nodes, and what a test plants in some of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A server with the part of Kubernetes' API that kubectl needs to list pods and to read their logs."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Collection, Mapping

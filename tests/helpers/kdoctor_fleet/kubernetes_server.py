@@ -1,7 +1,5 @@
 """A real API server of Kubernetes with its etcd, as the variable KUBEBUILDER_ASSETS names them. It has no nodes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

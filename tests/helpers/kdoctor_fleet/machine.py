@@ -1,7 +1,5 @@
 """Facts of the network and of a fleet, for the machines of the tests."""
 
-from __future__ import annotations
-
 from helpers.facts.base import SITE
 from helpers.facts.packages import environment
 from helpers.kdoctor_fleet.rdma import device, network, two_hosts

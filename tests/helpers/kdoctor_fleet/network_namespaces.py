@@ -1,7 +1,5 @@
 """Nodes of a real network on this machine: an OpenSSH server in each of several network namespaces, on one bridge."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterable

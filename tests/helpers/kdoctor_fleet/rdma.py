@@ -1,7 +1,5 @@
 """RDMA devices in sysfs, as in the kernel's documentation, and as facts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

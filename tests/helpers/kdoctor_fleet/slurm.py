@@ -1,7 +1,5 @@
 """A real Slurm on this machine: a controller and nodes on free ports, with all files in one folder."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil

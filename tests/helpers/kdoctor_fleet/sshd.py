@@ -1,7 +1,5 @@
 """Real OpenSSH servers on loopback ports, and a client configuration in which many hosts lead to them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Model classes with constructor arguments that Keras keeps, or not. Used in a child process, with TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs with other arguments of ``fit``, correct or with one defect that only shows with them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import keras

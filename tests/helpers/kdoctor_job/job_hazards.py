@@ -3,8 +3,6 @@
 The module runs in a child process of the tests, with TensorFlow and two CPU replicas.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

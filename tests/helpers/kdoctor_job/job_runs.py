@@ -1,7 +1,5 @@
 """Run ``helpers.kdoctor_job.job_trials`` in a child process, because the test process must not import TensorFlow."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import subprocess

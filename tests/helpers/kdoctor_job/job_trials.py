@@ -3,8 +3,6 @@
 It reads a JSON list a line from standard input, the kind of trial and the names, and answers with a line of JSON.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import io

@@ -1,7 +1,5 @@
 """Recorded machines in the folder KDOCTOR_CORPUS. Its INDEX.md lists the source of each file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

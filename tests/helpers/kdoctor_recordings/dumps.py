@@ -4,8 +4,6 @@ The names of the entries are those of the real programs (https://docs.nvidia.com
 and identities are invented.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Builders of what ``kdoctor.Watch`` saw."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A job on all GPUs that ``kdoctor.Watch`` sees, for the machines of the tests."""
 
-from __future__ import annotations
-
 from helpers.facts.sampling import sampled_gpu, sampling
 from helpers.kdoctor_watch.facts import BUSY, watched
 

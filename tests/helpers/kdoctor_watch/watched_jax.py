@@ -1,7 +1,5 @@
 """Trainings on JAX under ``kdoctor.Watch``: a bit of a replica changes before step 22 of a fit; a custom loop."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

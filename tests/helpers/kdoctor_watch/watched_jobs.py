@@ -3,8 +3,6 @@
 ``python -m helpers.kdoctor_watch.watched_jobs keras bit nan ...`` prints one JSON object with what each of them found.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import logging

@@ -22,14 +22,7 @@ from kdoctor.probes.nvml import probe as nvml_probe
 from kdoctor.probes.probe import ROOT_VARIABLE, Context
 from kdoctor.probes.process.child import Children
 
-PROBES = (
-    nvml_probe.PROBE,
-    kernel.PROBE,
-    kernel_log.PROBE,
-    pci.PROBE,
-    host.PROBE,
-    environment_probe.PROBE,
-)
+PROBES = (nvml_probe.PROBE, kernel.PROBE, kernel_log.PROBE, pci.PROBE, host.PROBE, environment_probe.PROBE)
 """The probes of the machine, without those of the Python environment."""
 MACHINES: dict[str, Callable[[], Description]] = {
     "h100-nvswitch": healthy.h100_nvswitch,
@@ -75,11 +68,7 @@ def environment(name: str, folder: Path) -> dict[str, str]:
 def write(machine: Description, folder: Path) -> dict[str, str]:
     """The same for any description."""
     root = machine.tree.write(folder / "root")
-    return {
-        "LD_LIBRARY_PATH": str(library()),
-        **machine.nvml.write(folder / "machine"),
-        ROOT_VARIABLE: str(root),
-    }
+    return {"LD_LIBRARY_PATH": str(library()), **machine.nvml.write(folder / "machine"), ROOT_VARIABLE: str(root)}
 
 
 def collected(machine: Description) -> Facts:

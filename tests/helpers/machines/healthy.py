@@ -114,13 +114,7 @@ def rtx4090_eight() -> Description:
 def rtx5090_two() -> Description:
     """Two idle GeForce RTX 5090 below one host bridge, as in a workstation."""
     slots = [
-        Slot(
-            path=f"00:0{port}.1/0{port}:00.0",
-            device="2b85",
-            device_class="030000",
-            generation=1,
-            generation_max=5,
-        )
+        Slot(path=f"00:0{port}.1/0{port}:00.0", device="2b85", device_class="030000", generation=1, generation_max=5)
         for port in (1, 3)
     ]
     tree = Tree(sockets=1, cpus=32, memory_bytes=128 * 1024**3, driver="580.105.08")

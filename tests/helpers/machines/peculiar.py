@@ -18,12 +18,7 @@ def l4_two_one_x1() -> Description:
 
 def mig_on() -> Description:
     """Four A100 with MIG. NVML then reports no volatile ECC counts, remapped rows and utilisation."""
-    hidden = (
-        "ecc_corrected_volatile",
-        "ecc_uncorrected_volatile",
-        "remapped_rows_correctable",
-        "utilization_gpu",
-    )
+    hidden = ("ecc_corrected_volatile", "ecc_uncorrected_volatile", "remapped_rows_correctable", "utilization_gpu")
     lines: dict[str, int | str] = {"gpu.*.mig_mode": 1}
     for gpu in range(4):
         lines |= {f"gpu.{gpu}.mig_mode": 1, f"gpu.{gpu}.mig_mode_pending": 1}

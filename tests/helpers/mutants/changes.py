@@ -1,7 +1,5 @@
 """Small changes of a module's code, each of which a test should notice."""
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Loads one module with a change, in this process and in the processes that it starts."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import os
 from pathlib import Path

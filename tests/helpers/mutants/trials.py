@@ -7,8 +7,6 @@ A child tries many changes, because most of the memory is copied after each fork
 not count as a kill of the next: a test that failed must pass without the change, or a new child tries the change.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

@@ -39,12 +39,7 @@ def test_catalog_contains_contributions() -> None:
     catalog = small_catalog()
     assert list(catalog.checks) == sorted(catalog.checks)
     assert list(catalog.scenarios) == ["smoke.baseline"]
-    assert catalog.fact_groups == {
-        "host": Host,
-        "gpus": Gpus,
-        "smoke": SmokeRuns,
-        "gpu_sampling": GpuSampling,
-    }
+    assert catalog.fact_groups == {"host": Host, "gpus": Gpus, "smoke": SmokeRuns, "gpu_sampling": GpuSampling}
 
 
 def test_closure_puts_prerequisites_first() -> None:
@@ -168,12 +163,7 @@ def test_installed_catalog_is_valid() -> None:
     catalog = load_catalog()
     assert {"cpu-smoke", "multi-gpu-keras"} <= set(catalog.checklists)
     quick = {name for name, scenario in catalog.scenarios.items() if scenario.tier == "quick"}
-    assert quick == {
-        "smoke.baseline",
-        "smoke.uneven-final-batch",
-        "smoke.model-outside-scope",
-        "smoke.silent-features",
-    }
+    assert quick == {"smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features"}
 
 
 def test_broken_probe_is_reported_by_catalog_and_probes(write_distribution: WriteDistribution) -> None:
@@ -191,9 +181,7 @@ PROBES = (probe("house", Host),)
 """
 
 
-def test_clashing_probe_is_reported_before_probes_run(
-    write_distribution: WriteDistribution,
-) -> None:
+def test_clashing_probe_is_reported_before_probes_run(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-clash", "kdoctor.probes", "acme_clash:PROBES", CLASHING_PROBE)
     with pytest.raises(CatalogError, match="facts host are provided by both"):
         load_probes()
@@ -221,9 +209,7 @@ def strange(facts: Strange) -> Iterator[Outcome]:
 """
 
 
-def test_plugin_asking_for_missing_facts_is_reported(
-    write_distribution: WriteDistribution,
-) -> None:
+def test_plugin_asking_for_missing_facts_is_reported(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-strange", "kdoctor.checks", "acme_strange:strange", STRANGE_CHECK)
     with pytest.raises(CatalogError, match=r"host\.strange asks for Strange, which no probe provides"):
         load_catalog()

@@ -167,36 +167,12 @@ def test_shipped_checklist_is_extended_by_name(tmp_path: Path, catalog: Catalog)
 @pytest.mark.parametrize(
     ("over", "place", "named"),
     [
-        (
-            OVER + "checks: [{id: gpu.fre}]",
-            "5:15",
-            ["'gpu.fre'", "'gpu.free'"],
-        ),
-        (
-            OVER.replace("version: 1\n", ""),
-            "1:1",
-            ["missing", "'version'"],
-        ),
-        (
-            OVER + "without: {gpu.fre: x}",
-            "5:11",
-            ["'gpu.fre'", "'gpu.free'"],
-        ),
-        (
-            OVER + "checks: [{id: gpu.free}]\nwithout: {gpu.free: x}",
-            "6:11",
-            ["gpu.free", "both"],
-        ),
-        (
-            OVER.replace("./team", "./teem"),
-            "4:10",
-            ["'./teem.yaml'", "'team.yaml'"],
-        ),
-        (
-            OVER.replace("./team.yaml", "cpu-smok"),
-            "4:10",
-            ["'cpu-smok'", "Available: none"],
-        ),
+        (OVER + "checks: [{id: gpu.fre}]", "5:15", ["'gpu.fre'", "'gpu.free'"]),
+        (OVER.replace("version: 1\n", ""), "1:1", ["missing", "'version'"]),
+        (OVER + "without: {gpu.fre: x}", "5:11", ["'gpu.fre'", "'gpu.free'"]),
+        (OVER + "checks: [{id: gpu.free}]\nwithout: {gpu.free: x}", "6:11", ["gpu.free", "both"]),
+        (OVER.replace("./team", "./teem"), "4:10", ["'./teem.yaml'", "'team.yaml'"]),
+        (OVER.replace("./team.yaml", "cpu-smok"), "4:10", ["'cpu-smok'", "Available: none"]),
         (OVER.replace("./team.yaml", "[a, b]"), "4:10", ["'extends'"]),
         (OVER.replace("./team.yaml", "./cluster.yaml"), "4:10", ["cluster.yaml -> cluster.yaml"]),
     ],

@@ -59,10 +59,6 @@ def test_every_checklist_is_offered() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script_of_each_shell_is_printed(shell: str) -> None:
     done = subprocess.run(
-        [BIN / "kdoctor"],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environ(_KDOCTOR_COMPLETE=f"source_{shell}"),
+        [BIN / "kdoctor"], check=True, capture_output=True, text=True, env=environ(_KDOCTOR_COMPLETE=f"source_{shell}")
     )
     assert f"_KDOCTOR_COMPLETE=complete_{shell}" in done.stdout

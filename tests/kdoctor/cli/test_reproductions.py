@@ -1,7 +1,5 @@
 """The scripts of ``kdoctor explain --reproduce``, run as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -22,14 +20,7 @@ DEFECTIVE, RIGHT = 3, 0
 KERAS_3 = dict.fromkeys(load_reproductions(), DEFECTIVE) | {"mirrored-fit": RIGHT, "nadam-custom-loop": RIGHT}
 """Exit status with Keras 3.15.1. Only older releases fail the plainest training, and Nadam fails in Keras 2 only."""
 KERAS_2 = dict.fromkeys(load_reproductions(), RIGHT) | dict.fromkeys(
-    (
-        "absent-worker",
-        "hierarchical-copy",
-        "masked-loss",
-        "model-outside-scope",
-        "nadam-custom-loop",
-        "no-such-device",
-    ),
+    ("absent-worker", "hierarchical-copy", "masked-loss", "model-outside-scope", "nadam-custom-loop", "no-such-device"),
     DEFECTIVE,
 )
 """Exit status with tf_keras 2.21.0: these belong to TensorFlow or to both releases of Keras, and Nadam to Keras 2."""

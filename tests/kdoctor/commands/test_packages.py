@@ -26,10 +26,7 @@ def test_path_with_spaces_is_quoted() -> None:
 
 def test_restore_returns_to_recorded_versions_and_absences() -> None:
     rollback = restore(target(), packages(package("numpy", "2.0")), "numpy", "keras")
-    assert rollback.commands == (
-        f"{PYTHON} -m pip install numpy==2.0",
-        f"{PYTHON} -m pip uninstall -y keras",
-    )
+    assert rollback.commands == (f"{PYTHON} -m pip install numpy==2.0", f"{PYTHON} -m pip uninstall -y keras")
     assert rollback.why.endswith(": numpy==2.0, no keras")
 
 

@@ -534,8 +534,7 @@ def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "reason"),
-    [("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known")],
+    ("first", "then", "reason"), [("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known")]
 )
 def test_waiver_that_expires_last_counts(tmp_path: Path, first: str, then: str, reason: str) -> None:
     """The judge uses the one that expires last, in whatever order they are written."""

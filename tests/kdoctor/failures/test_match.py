@@ -79,10 +79,7 @@ REAL = [
         "INTERNAL: Autotuner could not find any supported configs for HLO: %cudnn-conv-bias-activation.7 = (f32[8,1])",
         "cudnn_too_old_tf221",
     ),
-    (
-        "libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode, version libcublas.so.12",
-        "mixed_cuda_components",
-    ),
+    ("libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode, version libcublas.so.12", "mixed_cuda_components"),
     ("ImportError: libnvJitLink.so.12: cannot open shared object file", "mixed_cuda_components"),
     (
         (
@@ -136,10 +133,7 @@ REAL = [
         ),
         "slow_gpu_dropped",
     ),
-    (
-        "NCCL is not supported when using virtual GPUs, fallingback to reduction to one device",
-        "virtual_gpu_no_nccl",
-    ),
+    ("NCCL is not supported when using virtual GPUs, fallingback to reduction to one device", "virtual_gpu_no_nccl"),
     (
         (
             "DMAR: [DMA Write] Request device [3b:00.0] PASID ffffffff "
@@ -148,10 +142,7 @@ REAL = [
         ),
         "iommu_acs",
     ),
-    (
-        "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000f address=0xb1139068 flags=0x0030]",
-        "iommu_acs",
-    ),
+    ("AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000f address=0xb1139068 flags=0x0030]", "iommu_acs"),
     ("InternalError: NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.", "nccl_system_error"),
     (
         "gpu-3:312:401 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
@@ -188,10 +179,7 @@ REAL = [
         ),
         "jit_compile_true_multi",
     ),
-    (
-        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.1.0 as it may crash.",
-        "numpy2_abi",
-    ),
+    ("A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.1.0 as it may crash.", "numpy2_abi"),
     ("nvidia-uvm: uvm_hmm.c: request_free_mem_region() err -34", "hmm_kaslr"),
     ("NVRM: Xid (PCI:0000:4c:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu_lost"),
     ("Unable to determine the device handle for GPU 0000:4C:00.0: GPU is lost.", "gpu_lost"),

@@ -190,12 +190,7 @@ def test_pin_decides_which_cudnn_is_installed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "folders"),
-    [
-        ({}, ()),
-        ({"runpath": ("cublas",)}, ("cudnn",)),
-        ({"runpath": (), "and_cuda": None}, ()),
-    ],
+    ("changes", "folders"), [({}, ()), ({"runpath": ("cublas",)}, ("cudnn",)), ({"runpath": (), "and_cuda": None}, ())]
 )
 def test_folders_that_are_not_searched(changes: dict[str, Any], folders: tuple[str, ...]) -> None:
     found = verdict(MACHINE, changes)

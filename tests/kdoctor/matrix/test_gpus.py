@@ -82,15 +82,7 @@ def test_ambiguous_name_lists_the_models(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "suggested"),
-    [
-        ("H1000", "H100"),
-        ("A", "A2"),
-        ("", ""),
-        ("80GB", ""),
-        ("40", ""),
-        ("A1OO", "A100"),
-        ("RTX 4O90", "RTX 40"),
-    ],
+    [("H1000", "H100"), ("A", "A2"), ("", ""), ("80GB", ""), ("40", ""), ("A1OO", "A100"), ("RTX 4O90", "RTX 40")],
 )
 def test_unknown_name_has_a_suggestion(name: str, suggested: str) -> None:
     with pytest.raises(GpuNameError, match="unknown") as caught:

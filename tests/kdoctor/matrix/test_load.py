@@ -150,16 +150,8 @@ def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
         (HEAD + NEW_RELEASE + NEW_RELEASE.removeprefix("tensorflow:\n"), ":10:3", "duplicate row with version 2.22.0"),
         (HEAD + 'tensorflow:\n- {version: "2.22.0", source: a b}\n', ":6:3", "missing key 'python'"),
         (HEAD + 'cuda_majors:\n- {major: 12, oldest_driver: "440.1", source: a b}\n', ":", "CUDA 11"),
-        (
-            HEAD + 'cuda_releases:\n- {release: "12.5.1", driver: "500.1", source: a b}\n',
-            ":6:31",
-            "525.60.13",
-        ),
-        (
-            HEAD + 'cuda_releases:\n- {release: "14.0.0", driver: "700.1", source: a b}\n',
-            ":6:3",
-            "CUDA 14",
-        ),
+        (HEAD + 'cuda_releases:\n- {release: "12.5.1", driver: "500.1", source: a b}\n', ":6:31", "525.60.13"),
+        (HEAD + 'cuda_releases:\n- {release: "14.0.0", driver: "700.1", source: a b}\n', ":6:3", "CUDA 14"),
         (HEAD + 'gpus:\n- {capability: "9.0", architecture: H, models: [A100], source: a b}\n', ":6:3", "A100"),
         (
             HEAD + 'gpus:\n- {capability: "9", architecture: H, models: [X1], source: a b}\n',

@@ -218,10 +218,7 @@ def test_nvml_names_gpus_and_their_capability(monkeypatch: pytest.MonkeyPatch) -
     odd = gpu(2, name="X1", compute_capability="99.0")
     found = nvml(monkeypatch, gpu(0), gpu(1), odd, gpu(3, compute_capability=None))
     assert [(item.name, item.capability) for item in found.gpus] == [("NVIDIA H100 80GB HBM3", "9.0")] * 2
-    assert found.unnamed == (
-        "X1 (compute capability 99.0)",
-        "NVIDIA H100 80GB HBM3 (compute capability unknown)",
-    )
+    assert found.unnamed == ("X1 (compute capability 99.0)", "NVIDIA H100 80GB HBM3 (compute capability unknown)")
     assert found.fact.origin == "NVML"
     nameless = nvml(monkeypatch, gpu(0, name=None))
     assert [item.name for item in nameless.gpus] == ["GPU 0 (0000:10:00.0)"]

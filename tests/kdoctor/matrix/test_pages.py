@@ -309,10 +309,7 @@ def test_requirements_name_every_part() -> None:
         "Note": "read it",
     }
     unlabelled = [text for label, text in all_rows(needs) if not label]
-    assert unlabelled == [
-        "555.42.02 or newer for GPUs that use PTX",
-        "with PTX, compiled by the driver: 9.0 (H100)",
-    ]
+    assert unlabelled == ["555.42.02 or newer for GPUs that use PTX", "with PTX, compiled by the driver: 9.0 (H100)"]
 
 
 def test_short_requirements_name_what_decides() -> None:

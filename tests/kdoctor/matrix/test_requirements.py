@@ -43,15 +43,7 @@ def test_requirements_of_2_19() -> None:
     needs = requirements(MATRIX, "2.19")
     assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.02")
     assert needs.release.cudnn == "9.3"
-    assert [kind.capability for kind in needs.by_machine_code] == [
-        "6.0",
-        "6.1",
-        "7.0",
-        "7.5",
-        "8.0",
-        "8.6",
-        "8.9",
-    ]
+    assert [kind.capability for kind in needs.by_machine_code] == ["6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9"]
     assert [kind.capability for kind in needs.by_ptx] == ["9.0"]
     assert "10.0" not in {kind.capability for kind in (*needs.by_ptx, *needs.by_machine_code)}
     assert needs.sonames["cudnn"] == "libcudnn.so.9"

@@ -106,11 +106,7 @@ def test_spans_are_by_package_and_feature() -> None:
         ((), "2.0.0", [("tf_keras", "2.0.0", 1, ["c/loss"])]),
         ((), "2.1.0", []),
         ((), None, []),
-        (
-            ("keras>=3.0",),
-            "2.0.0",
-            [("keras", "3.10.0", 2, ["a/clip"]), ("tf_keras", "2.0.0", 1, ["c/loss"])],
-        ),
+        (("keras>=3.0",), "2.0.0", [("keras", "3.10.0", 2, ["a/clip"]), ("tf_keras", "2.0.0", 1, ["c/loss"])]),
     ],
 )
 def test_keras_of_a_release_of_tensorflow(

@@ -45,8 +45,7 @@ def test_machine_with_libraries_of_the_system_or_without_gpus(machine: Machine, 
 
 
 @pytest.mark.parametrize(
-    ("folders", "path"),
-    [((), None), (("cudnn",), "/nvidia/cudnn/lib"), (("cudnn", "cublas"), "/nvidia/*/lib")],
+    ("folders", "path"), [((), None), (("cudnn",), "/nvidia/cudnn/lib"), (("cudnn", "cublas"), "/nvidia/*/lib")]
 )
 def test_command_exports_the_folders_that_are_not_searched(folders: tuple[str, ...], path: str | None) -> None:
     found = Verdict(release=RELEASE, requirements=("tensorflow[and-cuda]==2.0.0", "numpy<2"), hidden_folders=folders)

@@ -52,12 +52,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
         ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),
         ("DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000", "iommu-fault", "0000:02:00.0", None),
         ("DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x0", "iommu-fault", "0000:17:00.0", None),
-        (
-            "nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]",
-            "iommu-fault",
-            "0000:21:00.0",
-            None,
-        ),
+        ("nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]", "iommu-fault", "0000:21:00.0", None),
         ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)", "init-failed", "0000:01:00.0", None),
         ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
         ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),

@@ -92,8 +92,7 @@ def test_aer_counters_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None)],
+    ("kind", "expected"), [("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None)]
 )
 def test_iommu_group_and_type(tmp_path: Path, kind: str, expected: str | None) -> None:
     found = device(tmp_path, iommu=kind)

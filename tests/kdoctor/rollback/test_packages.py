@@ -15,11 +15,7 @@ from kdoctor.rollback.installers import read_installation
 @pytest.mark.parametrize(
     ("installer", "install", "remove"),
     [
-        (
-            "pip",
-            f"{PYTHON} -m pip install --no-deps h5py==3.14.0 keras==3.15.1",
-            f"{PYTHON} -m pip uninstall -y jax",
-        ),
+        ("pip", f"{PYTHON} -m pip install --no-deps h5py==3.14.0 keras==3.15.1", f"{PYTHON} -m pip uninstall -y jax"),
         (
             "uv",
             f"uv pip install --python {PYTHON} --no-deps h5py==3.14.0 keras==3.15.1",

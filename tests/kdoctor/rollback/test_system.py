@@ -127,10 +127,7 @@ def test_library_package_names_the_release_of_the_toolkit() -> None:
 
 @pytest.mark.parametrize(
     ("system", "decisive"),
-    [
-        (host(container="docker"), "container"),
-        (host(os_release="Arch Linux"), "install 580.105.08"),
-    ],
+    [(host(container="docker"), "container"), (host(os_release="Arch Linux"), "install 580.105.08")],
 )
 def test_driver_that_cannot_be_restored_from_here_is_manual(system: FactGroup, decisive: str) -> None:
     drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"))

@@ -35,9 +35,7 @@ RULES = Rules(today=TODAY)
 NO_GPUS = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=0)))
 
 
-def test_matrix_is_loaded_only_for_evaluated_checks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_matrix_is_loaded_only_for_evaluated_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KDOCTOR_MATRIX", "/there/is/none.yaml")  # loading it would fail
     assert with_matrix(RULES, planned(plain)).matrix is None
     assert with_matrix(RULES, planned(informed, "not selected")).matrix is None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -16,13 +14,7 @@ MEASURED = {"to be sharded": 3.0, "optimizer variables": 4.0, "optimizer sharded
 
 def weights(**changes: Any) -> Weights:
     """Three sharded variables, and one that is replicated on each device."""
-    values: dict[str, Any] = {
-        "variables": 4,
-        "mirrored": 1,
-        "sharded": 3,
-        "nonfinite": (),
-        "replicas_agree": True,
-    }
+    values: dict[str, Any] = {"variables": 4, "mirrored": 1, "sharded": 3, "nonfinite": (), "replicas_agree": True}
     return Weights(**{**values, **changes})
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -77,11 +75,7 @@ def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "stated"),
     [
-        (
-            "batch-normalization",
-            {},
-            f"equal on all ranks; weights differ from one device by up to 0.05; {STATISTICS}",
-        ),
+        ("batch-normalization", {}, f"equal on all ranks; weights differ from one device by up to 0.05; {STATISTICS}"),
         ("uneven-tail", {}, "equal on all ranks; weights differ from one device by up to 0.03"),
         ("lost-rank", {}, "the others ended after 0.8 s with RuntimeError"),
         ("lost-rank", {"workers": ()}, "the others ended after 0.8 s"),

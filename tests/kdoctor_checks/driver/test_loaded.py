@@ -93,10 +93,7 @@ test_loaded = table(
     fails(ABSENT, kernel(1), CONTAINER, "lacks the driver's libraries."),
     fails(ABSENT, WITHOUT_NODES, CONTAINER, "this container has 0 device nodes", "lacks the driver's device nodes."),
     fails(
-        ABSENT,
-        kernel(nodes=None, version=None),
-        CONTAINER,
-        "(version unknown), but this container has device nodes",
+        ABSENT, kernel(nodes=None, version=None), CONTAINER, "(version unknown), but this container has device nodes"
     ),
     fails(NO_MODULE, WITHOUT_NODES, CONTAINER, "0 device nodes", "docker run --gpus all", "'<image>' '<command>'"),
     fails(ABSENT, WITHOUT_NODES, host(container="docker", image="job:3"), "compute,utility job:3 '<command>'"),

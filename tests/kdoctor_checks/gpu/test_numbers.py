@@ -117,12 +117,7 @@ test_count_expected = table(
     unknown(gpus(1), Environment),
     fails(gpus(1), Environment, wanted(at_least=2)),  # whatever the variable hides
     unknown(gpus(2), Environment, wanted(at_least=2)),
-    fails(
-        gpus(1),
-        RECORDED,
-        wanted(at_least=2),
-        after=[", ".join(_FAULTS)],
-    ),
+    fails(gpus(1), RECORDED, wanted(at_least=2), after=[", ".join(_FAULTS)]),
     passes(named("NVIDIA A10", "NVIDIA L4", "NVIDIA A10"), briefs=["2 x NVIDIA A10, 1 x NVIDIA L4"]),
     passes(named("NVIDIA A10", None), briefs=["2 GPUs"]),
     passes(named(FITS, "b"), briefs=[f"1 x {FITS}, 1 x b"]),  # 60 characters fit
@@ -170,10 +165,7 @@ test_same_model = table(
     passes(odd(memory_total_bytes=(81559 - 1631) * MIB)),  # 2 % of 81559 MiB is 1631.18 MiB
     fails(odd(memory_total_bytes=(81559 - 1632) * MIB)),
     passes(odd(memory_total_bytes=(81559 - 1632) * MIB), {"memory_tolerance": 0.05}),
-    fails(
-        odd(name="NVIDIA A100"),
-        commands=(f"export CUDA_VISIBLE_DEVICES={gpu(0).uuid},{gpu(1).uuid}",),
-    ),
+    fails(odd(name="NVIDIA A100"), commands=(f"export CUDA_VISIBLE_DEVICES={gpu(0).uuid},{gpu(1).uuid}",)),
     fails(
         gpus(3, gpu(0), gpu(1, uuid=None), gpu(2, name="NVIDIA A100")),
         commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1"),

@@ -84,10 +84,7 @@ test_free = table(
     user(f"{USED}, processes not read", "memory in use (2048 MiB used)", processes=None),
     user("used memory not read, in use by process 1", "in use by process 1", processes=ONE, memory_used_bytes=None),
     user(
-        f"{USED}, in use by process 1",
-        "in use by process 1 (2048 MiB used)",
-        processes=ONE,
-        graphics_processes=DESKTOP,
+        f"{USED}, in use by process 1", "in use by process 1 (2048 MiB used)", processes=ONE, graphics_processes=DESKTOP
     ),
     user(
         "30.0 GiB of 79.6 GiB used, in use by a desktop: Xorg",
@@ -149,13 +146,7 @@ test_responding = table(
     Severity.ERROR,
     passes(of=[GPU0, GPU1, GPU2, GPU3]),
     passes(one(name=None), "responds (name not read)."),
-    fails(
-        gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)),
-        "GpuIsLost",
-        of=[GPU1],
-        commands=("sudo reboot",),
-        evidence=3,
-    ),
+    fails(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)), "GpuIsLost", of=[GPU1], commands=("sudo reboot",), evidence=3),
     *(
         fails(with_errors({field: error}), of=[GPU1])
         for field, error in (
@@ -190,9 +181,7 @@ test_responding = table(
         "  lost, fell off the bus (Xid 79).",
     ),
     fails(
-        with_errors(IS_LOST),
-        logged(f"NVRM: GPU {bus_id(1)}: GPU has fallen off the bus."),
-        "  lost, fell off the bus.",
+        with_errors(IS_LOST), logged(f"NVRM: GPU {bus_id(1)}: GPU has fallen off the bus."), "  lost, fell off the bus."
     ),
     fails(with_errors({**IS_LOST, **HANGS}), "  lost."),
     *(

@@ -180,11 +180,7 @@ test_other_random_layers = table(
     Severity.WARNING,
     passes(augmented()),
     passes(augmented(equal_RandomZoom=1.0)),  # flips that are equal by chance
-    fails(
-        augmented(equal_RandomZoom=3.0),
-        "RandomZoom",
-        of=["training augmentation"],
-    ),
+    fails(augmented(equal_RandomZoom=3.0), "RandomZoom", of=["training augmentation"]),
     fails(
         augmented(steps=1.0, equal_RandomZoom=1.0),
         ": the same numbers on 2 replicas in all 1 step: RandomZoom (keras 3.15.1).",

@@ -176,10 +176,7 @@ def test_link_below_95_percent_of_the_usual_speed_is_slow(speed: float, kind: ty
 
 @pytest.mark.parametrize(
     "others",
-    [
-        tuple(NvLink(index=index, active=False, speed_gbs=200.0) for index in range(4)),
-        nvlinks(4, speed_gbs=None),
-    ],
+    [tuple(NvLink(index=index, active=False, speed_gbs=200.0) for index in range(4)), nvlinks(4, speed_gbs=None)],
     ids=["inactive", "unread"],
 )
 def test_usual_speed_is_that_of_active_links_whose_speed_was_read(others: tuple[NvLink, ...]) -> None:

@@ -140,8 +140,7 @@ def test_pairs_of_sockets_without_any_nvlink_still_warn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA GB200", "NVIDIA GB300", "NVIDIA H200", "NVIDIA X1000"],
+    "name", ["NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA GB200", "NVIDIA GB300", "NVIDIA H200", "NVIDIA X1000"]
 )
 @pytest.mark.parametrize(("links", "observed"), [(None, "0 of 18 NVLinks active"), (16, "16 of 18 NVLinks active")])
 def test_module_without_some_links_fails_whatever_its_name(
@@ -160,8 +159,7 @@ def test_modules_without_any_link_fail(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["NVIDIA GeForce RTX 3090", "NVIDIA RTX A6000", "NVIDIA A100 80GB PCIe", "NVIDIA H100 NVL", "NVIDIA A40"],
+    "name", ["NVIDIA GeForce RTX 3090", "NVIDIA RTX A6000", "NVIDIA A100 80GB PCIe", "NVIDIA H100 NVL", "NVIDIA A40"]
 )
 def test_cards_without_bridges_are_skipped(name: str, tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, listing(name, [None, None]))

@@ -189,12 +189,7 @@ test_pcie_width = table(
     unknown(several({"pcie_width_max": 0}), "NVML reports width x16 of x0."),
     unknown(several({}, {"pcie_width": None})),
     unknown(several({}, {"pcie_width_max": None})),
-    fails(
-        several({"pcie_width": 0}, {"pcie_width": 8}, {}),
-        f"-s {bus_id(1)} ",
-        of=[GPU1],
-        unjudged=[GPU0],
-    ),
+    fails(several({"pcie_width": 0}, {"pcie_width": 8}, {}), f"-s {bus_id(1)} ", of=[GPU1], unjudged=[GPU0]),
     unknown(several({}, {"pcie_width": 0}, {"pcie_width": 0}), of=[GPU1, GPU2]),
     # A narrow idle GPU is compared with the idle ones of its model. More than half of them must have the full width.
     unknown(several({}, {"pcie_width": 8, "performance_state": 8}, {}, {})),

@@ -25,10 +25,7 @@ test_cuda_build = table(
     fails(
         CPU_BUILD,
         packages(package("tensorflow-cpu", "2.21.0")),
-        commands=(
-            f"{PYTHON} -m pip uninstall -y tensorflow-cpu",
-            f"{INSTALL} 'tensorflow[and-cuda]==2.21.0'",
-        ),
+        commands=(f"{PYTHON} -m pip uninstall -y tensorflow-cpu", f"{INSTALL} 'tensorflow[and-cuda]==2.21.0'"),
         rollback=(f"{INSTALL} tensorflow-cpu==2.21.0",),
     ),
     fails(CPU_BUILD, target(platform="linux-aarch64"), "; docker run --gpus all ", "Rollback: not needed", rollback=()),

@@ -74,11 +74,7 @@ test_keras_compatible = table(
     unknown(*chosen("not a version")),
     fails(*chosen("3.6.0rc1"), commands=(f"{INSTALL} 'keras>=3.10'",)),
     # 3.4.1 and 3.6.0 were measured, and so was 3.15.1, the newest.
-    fails(
-        *chosen("3.5.0rc1"),
-        commands=(f"{INSTALL} keras==3.15.1",),
-        unsaid="wrong results",
-    ),
+    fails(*chosen("3.5.0rc1"), commands=(f"{INSTALL} keras==3.15.1",), unsaid="wrong results"),
     fails(*chosen("3.5.0rc1"), "  does not train as one device on several replicas."),
     fails(
         *chosen("3.99.0"),

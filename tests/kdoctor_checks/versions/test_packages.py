@@ -35,11 +35,7 @@ test_tensorflow_installed = table(
     ),
     passes(NIGHTLY, briefs=["tf-nightly 2.21.0"], said={"tensorflow in /opt/job": "tf-nightly 2.21.0"}),
     fails(
-        ABSENT,
-        NUMPY,
-        "CUDA",
-        commands=(f"{INSTALL} 'tensorflow[and-cuda]'",),
-        rollback=(f"{UNINSTALL} tensorflow",),
+        ABSENT, NUMPY, "CUDA", commands=(f"{INSTALL} 'tensorflow[and-cuda]'",), rollback=(f"{UNINSTALL} tensorflow",)
     ),
     fails(
         ABSENT,
@@ -244,12 +240,7 @@ test_package_conflicts = table(
         rollback=(f"{UNINSTALL} absent",),
     ),
     fails(packages(root("numpy>=1.26")), of=["numpy"], briefs=["not installed, but tensorflow 2.21.0 needs >=1.26"]),
-    fails(
-        with_numpy("numpy", others=[LEGACY_2_20]),
-        LEGACY,
-        of=["tensorflow 2.21.0"],
-        explained_by=[KERAS_RELEASE],
-    ),
+    fails(with_numpy("numpy", others=[LEGACY_2_20]), LEGACY, of=["tensorflow 2.21.0"], explained_by=[KERAS_RELEASE]),
     passes(with_numpy("numpy", others=[package("stranger", "1.0", "numpy<1.0")])),
     *(row(with_numpy("numpy", f"absent; {marker}"), target(**where)) for marker, where, row in MARKERS),
     passes(packages(root("client"), CLIENT)),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -110,11 +108,7 @@ def test_expected_nodes_come_from_the_option_a_file_or_the_allocation(
     file = tmp_path / "nodes.txt"
     file.write_text("node[0001-0005]\n")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[0001-0006]")
-    for arguments, number in (
-        (["--expect", "node[0001-0007]"], 7),
-        (["--expect-file", str(file)], 5),
-        ([], 6),
-    ):
+    for arguments, number in ((["--expect", "node[0001-0007]"], 7), (["--expect-file", str(file)], 5), ([], 6)):
         document = json.loads(run("merge", reports, *arguments, "-f", "json", "--min-healthy", "3"))
         assert len(document["nodes"]) == number
     monkeypatch.setenv("SLURM_JOB_NODELIST", "other[1-2]")

@@ -1,7 +1,5 @@
 """The printed manifests against the schemas of Kubernetes, and reports from the logs of pods by the real kubectl."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

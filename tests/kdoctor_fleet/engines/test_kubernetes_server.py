@@ -3,8 +3,6 @@
 The server has no nodes: nothing starts the pods, so their states are set by the tests, and their logs cannot be read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

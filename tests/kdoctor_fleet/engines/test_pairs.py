@@ -1,7 +1,5 @@
 """`kdoctor fleet run --pairs` over ssh: real trainings between network namespaces, and workers that only connect."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """`kdoctor fleet run --engine ray` on four raylets of this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`kdoctor fleet run --engine slurm` and the recipes, in a real Slurm with a slurmd for each node."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

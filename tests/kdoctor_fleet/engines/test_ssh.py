@@ -1,7 +1,5 @@
 """`kdoctor fleet run --engine ssh` over four real OpenSSH servers."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

@@ -1,7 +1,5 @@
 """How a pod ended, from what Kubernetes' API says about it and from its log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

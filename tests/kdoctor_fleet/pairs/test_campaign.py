@@ -1,7 +1,5 @@
 """Pairs and groups through an engine whose nodes are functions."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Constructed fleets with planted bad nodes and links: exactly those are named."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 

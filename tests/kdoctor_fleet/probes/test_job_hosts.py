@@ -1,7 +1,5 @@
 """The hosts in TF_CONFIG, on the loopback interface, and the clock from fake programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

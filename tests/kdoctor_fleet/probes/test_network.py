@@ -1,7 +1,5 @@
 """RDMA devices and interfaces from trees as the kernel documents them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every check of the job family: on a good job, on each bad fact, and on missing facts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -50,13 +48,7 @@ MODEL = JobModel(
     random_layers=(),
 )
 DATA = JobData(
-    kind="tf.data",
-    endless=False,
-    batches=10,
-    batch=64,
-    final_batch=64,
-    prefetched=True,
-    seconds_per_batch=0.001,
+    kind="tf.data", endless=False, batches=10, batch=64, final_batch=64, prefetched=True, seconds_per_batch=0.001
 )
 LOGS = {"loss": 0.9, "accuracy": 0.5}
 OWN = JobComparison(

@@ -4,8 +4,6 @@
 ``cases/moves.txt`` has a name that moved on each line.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truncated dumps are read without a crash, and give no fact that the complete dump does not give."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import tempfile
@@ -156,11 +154,7 @@ def test_corrupted_dump_does_not_crash(name: str, place: int, junk: str, drop: i
 
 @pytest.mark.parametrize(
     ("text", "kept"),
-    [
-        (LSPCI, "Kernel driver"),
-        (NVLINK, "Link 1"),
-        ("index, temperature.gpu\n0, 34\n1, 35\n", "0, 34"),
-    ],
+    [(LSPCI, "Kernel driver"), (NVLINK, "Link 1"), ("index, temperature.gpu\n0, 34\n1, 35\n", "0, 34")],
     ids=["lspci", "links", "table"],
 )
 def test_only_the_line_that_is_cut_off_is_lost(tmp_path: Path, text: str, kept: str) -> None:

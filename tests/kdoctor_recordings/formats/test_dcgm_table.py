@@ -1,7 +1,5 @@
 """The table of ``dcgmi diag``. Results are invented, in the form of DCGM 3 and 4."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -93,10 +91,7 @@ def test_result_of_one_test(tmp_path: Path, rows: tuple[tuple[str, str], ...], e
     ("rows", "expected"),
     [
         # The result of the test alone adds nothing to those of its GPUs, unless it is another fault.
-        (
-            (("memory", "Fail"), ("", "GPU0: Fail"), ("", "GPU1: Pass")),
-            [("GPU 0", "fail"), ("GPU 1", "pass")],
-        ),
+        ((("memory", "Fail"), ("", "GPU0: Fail"), ("", "GPU1: Pass")), [("GPU 0", "fail"), ("GPU 1", "pass")]),
         ((("memory", "Pass"), ("", "GPU0: Fail")), [("GPU 0", "fail")]),
         ((("memory", "Skip"), ("", "GPU0: Pass")), [("GPU 0", "pass")]),
         ((("memory", "Fail"), ("", "GPU0: Pass")), [("node", "fail"), ("GPU 0", "pass")]),

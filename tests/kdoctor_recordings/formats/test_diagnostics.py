@@ -1,7 +1,5 @@
 """Output of dcgmi diag, Health Validation and the fabric manager. Documents are invented, with the tools' names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

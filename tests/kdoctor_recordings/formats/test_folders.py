@@ -1,7 +1,5 @@
 """Folders and archives of dumps."""
 
-from __future__ import annotations
-
 import io
 import random
 import tarfile

@@ -1,7 +1,5 @@
 """Entries of ``nvidia-smi -q`` that become facts: missing, without a value, or below another heading."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -146,11 +144,7 @@ def test_first_name_with_a_value_counts(tmp_path: Path, lines: tuple[str, ...], 
 
 @pytest.mark.parametrize(
     "lines",
-    [
-        ("PCI", "    GPU Link Info : N/A"),
-        ("PCI : N/A",),
-        ("PCI", "    GPU Link Info", "        PCIe Generation : N/A"),
-    ],
+    [("PCI", "    GPU Link Info : N/A"), ("PCI : N/A",), ("PCI", "    GPU Link Info", "        PCIe Generation : N/A")],
 )
 def test_text_of_any_heading_above_an_entry_is_its_error(tmp_path: Path, lines: tuple[str, ...]) -> None:
     assert gpu(tmp_path, *lines).errors["pcie_generation"] == "N/A"

@@ -1,7 +1,5 @@
 """Several dumps of one machine: which dump a value is from, and which differences are contradictions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Long kernel logs, which are read block by block."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Entries of ``nvidia-smi -q`` that are not read: which are known to report no fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The limits of the readers of dumps, and what they read next to a limit."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.kdoctor_recordings.dumps import LOG, query

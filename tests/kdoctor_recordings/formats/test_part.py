@@ -1,7 +1,5 @@
 """Addresses of PCI functions in the forms of several tools."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor_recordings.formats.part import sysfs_bus_id

@@ -1,7 +1,5 @@
 """Processes that nvidia-smi lists, by their types."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor_recordings.formats.part import CUT
@@ -29,8 +27,7 @@ def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "more", "reason"),
-    [("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A")],
+    ("heading", "more", "reason"), [("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A")]
 )
 def test_list_without_processes_is_unknown_unless_it_is_empty(heading: str, *, more: bool, reason: str) -> None:
     with pytest.raises(NotKnownError) as error:

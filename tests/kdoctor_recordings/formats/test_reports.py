@@ -1,7 +1,5 @@
 """Bug reports, parts of ``nvidia-smi -q``, and output from Windows and WSL."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -123,13 +121,7 @@ WINDOWS = WINDOWS.replace("On  |", "TCC |").replace("Off |   00000000:AF", "WDDM
 WSL = TABLE.replace("/opt/job/bin/python    ", "/python3.10            ")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "jane@DESKTOP-7:/mnt/c/Users/jane$ nvidia-smi",
-        "nvidia-smi",
-    ],
-)
+@pytest.mark.parametrize("command", ["jane@DESKTOP-7:/mnt/c/Users/jane$ nvidia-smi", "nvidia-smi"])
 @pytest.mark.parametrize("table", [WINDOWS, WSL])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) -> None:

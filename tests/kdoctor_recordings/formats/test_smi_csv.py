@@ -1,7 +1,5 @@
 """``nvidia-smi --query-gpu``: any fields, with or without header and units."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What nvidia-smi prints when it fails, for all GPUs or for one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -97,8 +95,7 @@ def test_last_line_without_line_end_counts_if_it_is_complete(tmp_path: Path, las
 
 
 @pytest.mark.parametrize(
-    ("links", "index"),
-    [("\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n", 2), ("\t Link 0: 25 GB/s\n", None), ("", None)],
+    ("links", "index"), [("\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n", 2), ("\t Link 0: 25 GB/s\n", None), ("", None)]
 )
 def test_last_gpu_of_a_file_has_as_many_links_as_the_others(tmp_path: Path, links: str, index: int | None) -> None:
     first = f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"

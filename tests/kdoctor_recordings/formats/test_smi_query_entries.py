@@ -1,7 +1,5 @@
 """GPUs and processes of ``nvidia-smi -q``: how they are separated, and where the output ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines of imported output that were not understood are counted, kept with their numbers, and shown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

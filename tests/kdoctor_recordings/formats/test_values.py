@@ -1,7 +1,5 @@
 """Texts of nvidia-smi and their values. A text that is not exactly a value has none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

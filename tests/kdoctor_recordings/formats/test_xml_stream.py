@@ -1,7 +1,5 @@
 """XML is read as far as it is complete."""
 
-from __future__ import annotations
-
 import pytest
 
 from kdoctor.errors import UsageError

@@ -1,7 +1,5 @@
 """PCI addresses of CUDA GPUs, from a driver library that the tests build."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

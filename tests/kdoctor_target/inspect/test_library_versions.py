@@ -1,7 +1,5 @@
 """Version calls of libraries. The tests build fake libraries and load them in real processes."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

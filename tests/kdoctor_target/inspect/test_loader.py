@@ -1,7 +1,5 @@
 """kdoctor's search compared with the real loader, on libraries that the tests build."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

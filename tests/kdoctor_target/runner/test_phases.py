@@ -1,7 +1,5 @@
 """A hanging training reports the phase in which it hangs and the last finished one, with the real TensorFlow."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Products and copies on two CPU devices, with the real TensorFlow and JAX: which measures exist, not their values."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers import smoke

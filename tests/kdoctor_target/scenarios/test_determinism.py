@@ -1,7 +1,5 @@
 """Two trainings with the same seed with the real TensorFlow, and with randomness that ignores the seed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

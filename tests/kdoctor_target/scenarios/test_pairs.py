@@ -1,7 +1,5 @@
 """Each pair of replicas with the real TensorFlow, on logical CPU devices, with planted defects."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path

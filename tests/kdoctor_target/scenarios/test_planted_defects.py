@@ -1,7 +1,5 @@
 """Defects planted into the child's Keras or TensorFlow are detected by the scenarios that should detect them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A defect in one feature of Keras is detected by the cases that are about it, and by no others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A defect planted into a feature is detected by the case of that feature, and by no other case of its check."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The speed on one and on several replicas, with the real TensorFlow: which measures exist, not their values."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers import smoke

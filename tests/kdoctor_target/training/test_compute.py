@@ -1,7 +1,5 @@
 """The GPU that a separate process sees."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -10,8 +8,7 @@ from kdoctor_target.training.compute import show_only
 
 
 @pytest.mark.parametrize(
-    ("before", "index", "after"),
-    [(None, 2, "2"), ("", 0, "0"), ("5,7", 1, "7"), ("GPU-aa, GPU-bb", 1, "GPU-bb")],
+    ("before", "index", "after"), [(None, 2, "2"), ("", 0, "0"), ("5,7", 1, "7"), ("GPU-aa, GPU-bb", 1, "GPU-bb")]
 )
 def test_one_gpu_of_the_jobs_is_shown(
     before: str | None, index: int, after: str, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,5 @@
 """Each check of a watched training fails, passes, and is unknown without evidence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -53,14 +51,7 @@ def sampling(**changes: Any) -> GpuSampling:
     """Two busy GPUs."""
     use = GpuUse(samples=100)
     gpus = tuple(
-        SampledGpu(
-            index=index,
-            name="NVIDIA H100",
-            bus_id=address,
-            during=use,
-            series=BUSY,
-            longest_gap_s=2.0,
-        )
+        SampledGpu(index=index, name="NVIDIA H100", bus_id=address, during=use, series=BUSY, longest_gap_s=2.0)
         for index, address in enumerate(ADDRESSES)
     )
     return replace(GpuSampling(state="ready", interval_s=2.0, seconds=200, gpus=gpus), **changes)

@@ -1,7 +1,5 @@
 """The limits of the checks of a watched training, and the numbers and names that they state."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

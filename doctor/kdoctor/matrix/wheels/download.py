@@ -1,7 +1,5 @@
 """Downloads one wheel with pip, as ``kdoctor matrix add`` is asked to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -9,8 +9,6 @@ Fatbins of the compiler are in the sections ``.nv_fatbin`` and ``__nv_relfatbin`
 its own as data in ``.rodata``.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 import struct

@@ -1,7 +1,5 @@
 """The matrix row of a wheel, as a document with that one row: ready for ``--matrix``, or for the shipped matrix."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any
@@ -63,10 +61,7 @@ def document(facts: WheelFacts, day: dt.date) -> str:
     if facts.cuda is None:
         raise UsageError(f"{facts.name} is not TensorFlow: it does not state the CUDA release of a TensorFlow build")
     row = row_of(facts)
-    row |= {
-        "verified": f"{day}: read from {facts.name}",
-        "source": [f"the wheel {facts.name}"],
-    }
+    row |= {"verified": f"{day}: read from {facts.name}", "source": [f"the wheel {facts.name}"]}
     head = {
         "schema": "kdoctor/version-matrix/v1",
         "extends": "shipped",

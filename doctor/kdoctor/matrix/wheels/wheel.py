@@ -1,7 +1,5 @@
 """Reads what a TensorFlow wheel states about itself, and what is in its libraries. Nothing in it is executed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import zipfile

@@ -5,8 +5,6 @@ the others. Before each call a lane sends a record ``{"lane": ..., "at": <call>}
 end the process sends ``{"facts": <fields of Gpus>}``. A failed call is recorded by NVML's error name.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

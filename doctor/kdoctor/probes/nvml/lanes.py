@@ -3,8 +3,6 @@
 A lane is a thread that makes calls in sequence. It reports each call before it makes it, to locate a hang or a crash.
 """
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import json

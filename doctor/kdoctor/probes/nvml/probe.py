@@ -1,7 +1,5 @@
 """Asks the NVIDIA driver for its GPUs (NVML) in a child process: a faulty driver hangs or crashes its callers."""
 
-from __future__ import annotations
-
 from kdoctor.facts import Facts, Gpus, Unavailable
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildEnd

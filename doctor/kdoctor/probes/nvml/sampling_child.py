@@ -8,8 +8,6 @@ Each GPU has a separate lane, so that one that hangs does not stop the others. R
 - ``{"gpu": <index>, "hangs": <field>}`` for a call that does not return.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """A child process that runs in the background, next to other children."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
@@ -14,13 +12,7 @@ class BackgroundProcess:
     """A child in the background. It must end when its standard input closes."""
 
     def __init__(
-        self,
-        children: Children,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        deadline_s: float,
-        on_record: OnRecord,
+        self, children: Children, argv: Sequence[str], *, env: Mapping[str, str], deadline_s: float, on_record: OnRecord
     ) -> None:
         self._children = children
         self._process: Process | None = None
@@ -45,12 +37,7 @@ class BackgroundProcess:
     def _run(self, argv: Sequence[str], env: Mapping[str, str], deadline_s: float, on_record: OnRecord) -> None:
         try:
             self.ended = self._children.run(
-                argv,
-                env=env,
-                deadline_s=deadline_s,
-                on_record=on_record,
-                on_start=self._started,
-                keep_records=False,
+                argv, env=env, deadline_s=deadline_s, on_record=on_record, on_start=self._started, keep_records=False
             )
         except ChildrenEnded:
             pass  # the run was interrupted, which is reported elsewhere

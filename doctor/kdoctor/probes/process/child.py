@@ -1,7 +1,5 @@
 """Starts all child processes: each has a deadline, and all of them can be ended at once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Command lines that run programs of ``kdoctor_target`` in the target interpreter, and others in kdoctor's."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

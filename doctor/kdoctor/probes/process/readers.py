@@ -1,7 +1,5 @@
 """Read the pipes of a child process in threads, in bounded memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """Builds facts from the JSON records of child processes, and rejects invalid ones."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from typing import TypeVar

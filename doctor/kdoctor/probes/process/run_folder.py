@@ -1,7 +1,5 @@
 """Temporary folders that do not survive kdoctor: those of a killed run are removed by the next one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

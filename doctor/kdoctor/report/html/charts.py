@@ -1,7 +1,5 @@
 """Curves, bars and the drawing of the GPUs, as inline SVG. The page has all of it as text, too."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """What all HTML pages share: how templates are filled, and the one script that a page's policy allows."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from importlib.resources import files

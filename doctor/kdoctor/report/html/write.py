@@ -1,7 +1,5 @@
 """Fills the HTML templates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """The full report: every check with its evidence, and every cause with its details."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kdoctor.engine.report import Mark, Report

@@ -1,7 +1,5 @@
 """Chooses the short or the full report."""
 
-from __future__ import annotations
-
 from kdoctor.engine.report import Report
 from kdoctor.report.terminal.full import render_full
 from kdoctor.report.terminal.short import render_short

@@ -1,7 +1,5 @@
 """The short report: one screen with the families in one line each, the causes, and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.engine.report import Category, Mark, Report

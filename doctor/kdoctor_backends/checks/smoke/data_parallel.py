@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome
 from kdoctor_backends.scenarios import CASES

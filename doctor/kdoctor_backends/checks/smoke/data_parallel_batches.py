@@ -1,18 +1,9 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    brief_end,
-    did_not_finish,
-    evidence,
-    finding,
-    unknown,
-)
+from kdoctor_checks.smoke._judging import Comparison, brief_end, did_not_finish, evidence, finding, unknown
 from kdoctor_checks.smoke._trained import trained
 
 _FIT = ("uneven-tail", "uneven-batch", "drop-remainder")

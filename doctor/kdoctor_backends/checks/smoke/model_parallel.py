@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase
 from kdoctor.model import Evidence, Outcome
 from kdoctor.text.lists import counted

@@ -1,19 +1,10 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome
 from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import (
-    Comparison,
-    did_not_finish,
-    evidence,
-    finding,
-    unknown,
-    weights_problem,
-)
+from kdoctor_checks.smoke._judging import Comparison, did_not_finish, evidence, finding, unknown, weights_problem
 from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import judge_trained
 

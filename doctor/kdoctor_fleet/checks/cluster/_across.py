@@ -1,7 +1,5 @@
 """What the checks of trainings over several nodes share."""
 
-from __future__ import annotations
-
 from kdoctor.model import Action, NotApplicable, Remedy, Rollback
 from kdoctor_fleet.facts import Fleet, PairTests
 

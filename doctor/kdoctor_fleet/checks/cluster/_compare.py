@@ -1,7 +1,5 @@
 """Compares a section of facts over the nodes of a fleet: the odd nodes against the majority, or groups without one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase

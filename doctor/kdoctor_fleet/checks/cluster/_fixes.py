@@ -1,7 +1,5 @@
 """Fixes that bring nodes in line with the others. Values from other nodes are quoted, and names are checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """The checks that compare a section of the recorded facts over all nodes."""
 
-from __future__ import annotations
-
 from kdoctor.check import Check
 from kdoctor.model import Action, Severity
 from kdoctor_fleet.checks.cluster._compare import Comparison, compared

@@ -1,7 +1,5 @@
 """Shared by checks of the hosts in TF_CONFIG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.facts import Environment, Unavailable

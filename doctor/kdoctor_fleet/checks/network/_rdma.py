@@ -1,7 +1,5 @@
 """Shared by checks of RDMA devices (InfiniBand, RoCE, EFA)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple

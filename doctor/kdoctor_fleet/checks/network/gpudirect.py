@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -16,11 +14,7 @@ _SUBJECT = "GPUDirect RDMA"
 
 @check("network.gpudirect", severity=Severity.WARNING, needs_gpus=True)
 def gpudirect(
-    network: Network,
-    kernel: Kernel,
-    driver: KernelDriver,
-    host: Host,
-    environment: Environment | Unavailable,
+    network: Network, kernel: Kernel, driver: KernelDriver, host: Host, environment: Environment | Unavailable
 ) -> Iterator[Outcome]:
     """The kernel lets RDMA devices read GPU memory directly.
 
@@ -69,8 +63,6 @@ def _finding(observed: str) -> Finding:
             ),
         ),
         rollback=Rollback.to(
-            "unload the module",
-            "sudo rm /etc/modules-load.d/nvidia-peermem.conf",
-            "sudo modprobe -r nvidia-peermem",
+            "unload the module", "sudo rm /etc/modules-load.d/nvidia-peermem.conf", "sudo modprobe -r nvidia-peermem"
         ),
     )

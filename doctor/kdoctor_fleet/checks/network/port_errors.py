@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -33,11 +31,7 @@ def port_errors(
         https://enterprise-support.nvidia.com/s/article/understanding-mlx5-linux-counters-and-status-parameters
     """
     found = yield from active_ports(network, environment)
-    most = {
-        "link_downed": most_link_downs,
-        "symbol_errors": most_symbol_errors,
-        "receive_errors": most_receive_errors,
-    }
+    most = {"link_downed": most_link_downs, "symbol_errors": most_symbol_errors, "receive_errors": most_receive_errors}
     for one in found:
         counts = {name: getattr(one.port, name) for name in most}
         known = {name: count for name, count in counts.items() if count is not None}

@@ -1,7 +1,5 @@
 """Judges one worker of a training over several nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase

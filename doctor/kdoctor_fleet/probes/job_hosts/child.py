@@ -4,8 +4,6 @@ Each task has a separate thread, so that one that hangs does not stop the others
 record ``{"task": ..., <fields of JobHost>}``. It connects to ports and sends nothing.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

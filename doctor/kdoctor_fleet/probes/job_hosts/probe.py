@@ -4,8 +4,6 @@ Sources: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf
 chronyc(1) and timedatectl(1) for the clock.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Mapping

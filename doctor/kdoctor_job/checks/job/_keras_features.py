@@ -1,7 +1,5 @@
 """Judges a feature that the job uses by what its Keras does with it over several replicas."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kdoctor.facts import SmokeRun

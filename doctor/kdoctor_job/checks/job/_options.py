@@ -1,7 +1,5 @@
 """Reads what trainings with and without an option of the job showed on this machine."""
 
-from __future__ import annotations
-
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Finding, Remedy
 from kdoctor.text.lists import counted

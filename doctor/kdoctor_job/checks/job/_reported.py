@@ -1,7 +1,5 @@
 """Compares numbers with those of one device: what ``fit`` and ``evaluate`` report, and how much weights differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kdoctor_checks.smoke._cases import format_losses

@@ -1,7 +1,5 @@
 """Reads the facts about the user's model and data."""
 
-from __future__ import annotations
-
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.facts.plausible import plausible
 from kdoctor.model import Unjudged

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -19,13 +17,7 @@ _EXPECTED = {
 _REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
 
 
-@check(
-    "job.model-and-data",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
+@check("job.model-and-data", severity=Severity.ERROR, requires=TENSORFLOW, scenario=SCENARIO, explained_by=NO_GPU)
 def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
     """The model and the data can be created.
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -15,9 +13,7 @@ from kdoctor_job.checks.job._user_model import SCENARIO, model_of
 _DEFECT = defect("smoke.steps-per-execution")
 _SUBJECT = "steps_per_execution"
 _REMEDY = Remedy(
-    summary="Compile with steps_per_execution=1, or train with tf_keras.",
-    action=Action.CHANGE_CODE,
-    look=_DEFECT.look,
+    summary="Compile with steps_per_execution=1, or train with tf_keras.", action=Action.CHANGE_CODE, look=_DEFECT.look
 )
 
 

@@ -1,7 +1,5 @@
 """The GPUs of a watched training."""
 
-from __future__ import annotations
-
 from kdoctor.facts import GpuSampling, SampledGpu
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor.text.lists import counted

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from kdoctor.check import check
@@ -64,10 +62,7 @@ def _problems(found: Iterable[NotFinite]) -> Iterator[tuple[str, str]]:
             yield f"{_KINDS['variable']}{together[0].name}", _describe(together[0])
         else:
             listed = f"{counted(len(together), 'variable')}: {some([bad.name for bad in together])}"
-            yield (
-                f"variables after step {step}",
-                f"{listed}: {_describe(together[0])}",
-            )
+            yield (f"variables after step {step}", f"{listed}: {_describe(together[0])}")
 
 
 def _describe(bad: NotFinite) -> str:

@@ -22,12 +22,7 @@ from kdoctor.model import Evidence, Remedy, Severity, Status
 from kdoctor.report.formats import render
 from kdoctor.text.canvas import SCREEN, Canvas
 
-REPORTS = {
-    "passed": passing_report(),
-    "warning": cpu_report(),
-    "failed": gpu_report(),
-    "unknown": unknown_report(),
-}
+REPORTS = {"passed": passing_report(), "warning": cpu_report(), "failed": gpu_report(), "unknown": unknown_report()}
 
 
 def terminal(report: Report, **canvas: int | bool) -> str:

@@ -1,7 +1,5 @@
 """Trainings over several nodes: bad nodes, bad links, and nodes that work only in smaller groups."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks that compare a section of facts over all nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The fixes for nodes that differ, and the limits of the clocks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 from helpers.kdoctor_fleet.fleets import fleet

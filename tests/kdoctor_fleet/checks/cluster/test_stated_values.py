@@ -1,7 +1,5 @@
 """The numbers, groups and names that the checks of a fleet state."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -113,10 +111,7 @@ def test_packages_are_pinned_or_removed_as_on_the_others() -> None:
         Difference(name="built", label="built", value="not a version", others="of this folder"),
     ]
     remedy, rollback = install_packages("node0003", differences)
-    assert remedy.commands == (
-        "python -m pip install keras==3.10.0 late==2.0",
-        "python -m pip uninstall -y odd",
-    )
+    assert remedy.commands == ("python -m pip install keras==3.10.0 late==2.0", "python -m pip uninstall -y odd")
     assert rollback.commands == ("python -m pip install keras==3.6.0 odd==1.0", "python -m pip uninstall -y late")
     assert remedy.action is Action.REINSTALL
 

@@ -1,7 +1,5 @@
 """Expected limits: median 10.0 ms, median absolute deviation 0.1 ms, so 3.5 robust deviations are 0.52 ms."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.kdoctor_fleet.fleets import fleet, names_of

@@ -1,7 +1,5 @@
 """The checks of RDMA cards: their firmware, their PCIe links, and their ways to the GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

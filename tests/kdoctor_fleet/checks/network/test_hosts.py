@@ -1,7 +1,5 @@
 """The checks of the hosts in TF_CONFIG, and of this machine's clock."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

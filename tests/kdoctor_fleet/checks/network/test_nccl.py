@@ -1,7 +1,5 @@
 """The checks of the devices and interfaces that NCCL's variables name."""
 
-from __future__ import annotations
-
 import pytest
 
 from helpers.facts import environment

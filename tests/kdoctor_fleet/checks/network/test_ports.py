@@ -1,7 +1,5 @@
 """The checks of RDMA ports: their state, rate and errors, and the MTU of their interfaces and of paths to hosts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Converts NVML's return values to facts, and its errors to names."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Which NVML call reads which fact of one GPU, except its NVLinks."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

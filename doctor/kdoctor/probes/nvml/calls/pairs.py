@@ -1,7 +1,5 @@
 """Which NVML call reads which fact of a pair of GPUs, and of the driver."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

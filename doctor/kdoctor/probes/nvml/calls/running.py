@@ -3,8 +3,6 @@
 The calls for the PCIe throughput (nvmlDeviceGetPcieThroughput) wait 20 ms each, so the byte counters are read instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pynvml

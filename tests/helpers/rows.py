@@ -23,7 +23,7 @@ import pytest
 from helpers.checks import ALL
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, not_collected
+from kdoctor.facts import FactGroup
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check
@@ -130,12 +130,15 @@ def judged(check_id: str, *given: Given) -> Result:
                 (options if isinstance(key, str) else options["missing"])[key] = value
         elif not isinstance(item, str):
             options["assumptions" if isinstance(item, Assumptions) else "matrix"] = item
-    return compute_check(ALL[check_id], *facts, **options)
+    missing = options["missing"]
+    recorded = [group for group in facts if missing.get(type(group), "") is not None]
+    options["missing"] = {group: reason for group, reason in missing.items() if reason is not None}
+    return compute_check(ALL[check_id], *recorded, **options)
 
 
-def unrecorded(*groups: type[FactGroup]) -> Mapping[type[FactGroup], str]:
-    """Groups that a recording lacks."""
-    return {group: not_collected(group).unavailable for group in groups}
+def unrecorded(*groups: type[FactGroup]) -> Mapping[type[FactGroup], None]:
+    """Groups that a recording lacks, also if the table gives them."""
+    return dict.fromkeys(groups)
 
 
 def _row(status: Status, given: Sequence[Given], stated: Mapping[str, Any]) -> Row:

@@ -3,17 +3,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
-from kdoctor.facts import (
-    DeviceNode,
-    Gpus,
-    Host,
-    Kernel,
-    KernelDriver,
-    KernelLog,
-    PciDevices,
-    Unavailable,
-    missing_group,
-)
+from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
@@ -136,7 +126,7 @@ def _no_cuda(gpus: Gpus) -> _Failure:
 
 def _by_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Outcome:
     """What a recording of the bus alone shows: whether other drivers own all GPUs."""
-    listed = pci.gpus if isinstance(pci, PciDevices) and missing_group(gpus.unavailable) else ()
+    listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
     drivers = {device.driver for device in listed}
     owners = sorted(driver for driver in drivers if driver)
     if not owners or drivers & {None, "nvidia"}:
@@ -153,7 +143,7 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
     if gpus.state == "library-mismatch":
         return Evidence(subject=_SUBJECT, observed="module and library are present (driver.library-matches-module)")
     if gpus.state == "ready":
-        if not (gpus.driver_version and missing_group(kernel.unavailable)):
+        if not (gpus.driver_version and isinstance(kernel, NotCollected)):
             return Unjudged(subject=_SUBJECT, reason=kernel.unavailable)
         if gpus.errors.get("cuda_driver_version") in _WITHOUT_CUDA:
             return _finding(_no_cuda(gpus))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
-from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable, missing_group
+from kdoctor.facts import Environment, Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -61,14 +61,14 @@ def count_expected(
         fewest = 1 if wanted.at_least is None else wanted.at_least
         too_few = len(answering(gpus)) < (fewest if wanted.count is None else wanted.count)
         # A recorded machine has no shell that could hide GPUs. More GPUs than an exact number may be hidden on purpose.
-        is_recording = missing_group(environment.unavailable) is not None
+        is_recording = isinstance(environment, NotCollected)
         fits = wanted.count in (None, len(answering(gpus)))
         unknown = None if too_few or (is_recording and fits) else environment.unavailable
     if unknown:
         yield Unjudged(subject="GPUs", reason=unknown)
         return
     outcome = _judge(gpus, pci, mask, wanted)
-    is_imported = isinstance(environment, Unavailable) and missing_group(environment.unavailable)
+    is_imported = isinstance(environment, NotCollected)
     yield replace(outcome, after=_FAULTS) if isinstance(outcome, Finding) and is_imported else outcome
 
 

@@ -3,7 +3,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
-from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices, Unavailable, missing_group
+from kdoctor.facts import Gpus, Host, KernelDriver, NotCollected, PciDevice, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
 
@@ -27,7 +27,7 @@ def visible_to_driver(
         https://docs.nvidia.com/deploy/nvml-api/
     """
     for group in (kernel, host):
-        if isinstance(group, Unavailable) and not missing_group(group.unavailable):
+        if isinstance(group, Unavailable) and not isinstance(group, NotCollected):
             yield Unjudged(subject="GPUs", reason=group.unavailable)
             return
     recorded = isinstance(host, Unavailable)

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
+from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
@@ -77,5 +77,5 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Iterator[Ou
             yield Evidence(subject=link.subject, observed=link.observed)
         else:
             yield Unjudged(subject=link.subject, reason=f"{link.observed}, which is normal for an idle GPU")
-    if not links or not missing_group(gpus.unavailable):
+    if not links or not isinstance(gpus, NotCollected):
         yield Unjudged(subject="GPUs", reason=gpus.unavailable)

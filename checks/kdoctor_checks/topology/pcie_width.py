@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
-from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
+from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
@@ -84,5 +84,5 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             ),
             brief=f"PCIe x{link.width} of x{link.width_max}",
         )
-    if not links or not missing_group(gpus.unavailable):
+    if not links or not isinstance(gpus, NotCollected):
         yield Unjudged(subject="GPUs", reason=gpus.unavailable)

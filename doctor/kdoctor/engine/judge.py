@@ -9,7 +9,7 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import Environment, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable, not_collected
+from kdoctor.facts import Environment, Facts, Gpus, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
@@ -203,7 +203,7 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
     if wanted is VersionMatrix:
         return rules.matrix or Unavailable(unavailable="no version matrix was given")
     if wanted is not SmokeRun:
-        return facts.get(wanted, not_collected(wanted))
+        return facts.get(wanted, NotCollected(wanted))
     runs = facts.get(SmokeRuns, Unavailable(unavailable="no smoke training was run"))
     if not isinstance(runs, SmokeRuns):
         return runs

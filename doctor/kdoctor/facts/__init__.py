@@ -1,6 +1,6 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
-from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
+from kdoctor.facts.base import FactGroup, Facts, NotCollected, Unavailable, groups_not_collected
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -37,11 +37,11 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind", "EventTime",
-    "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse",
-    "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind",
-    "Launcher", "Libraries", "Library", "LibraryCopy", "Node", "NumaNode", "NvLink", "NvmlState", "P2pStatus",
+    "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus",
+    "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher",
+    "Libraries", "Library", "LibraryCopy", "Node", "NotCollected", "NumaNode", "NvLink", "NvmlState", "P2pStatus",
     "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction",
-    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair",
-    "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable",
-    "Weights", "XlaFile", "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
+    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun",
+    "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights",
+    "XlaFile", "canonical_name", "groups_not_collected", "link_gbs", "link_generation",
 ]  # fmt: skip

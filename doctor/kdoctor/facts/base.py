@@ -41,15 +41,16 @@ class Unavailable:
 _NOT_COLLECTED = "no facts about {} were collected"
 
 
-def not_collected(group: type[FactGroup]) -> Unavailable:
-    """For a group that a snapshot does not contain."""
-    return Unavailable(unavailable=_NOT_COLLECTED.format(group.group))
+class NotCollected(Unavailable):
+    """A group that was not asked for, or that a snapshot does not contain."""
+
+    def __init__(self, group: type[FactGroup]) -> None:
+        super().__init__(unavailable=_NOT_COLLECTED.format(group.group))
 
 
-def missing_group(reason: str) -> str | None:
-    """The key of the group for which :func:`not_collected` gives the reason in this text; None without one."""
-    found = re.search(_NOT_COLLECTED.format(r"(\w+)"), reason)
-    return found[1] if found else None
+def groups_not_collected(reason: str) -> list[str]:
+    """The keys of the groups for which a report gives this reason."""
+    return re.findall(_NOT_COLLECTED.format(r"(\w+)"), reason)
 
 
 Facts = Mapping[type[FactGroup], FactGroup | Unavailable]

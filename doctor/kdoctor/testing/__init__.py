@@ -81,13 +81,13 @@ def compute_check(
     matrix: VersionMatrix | None = None,
     **parameters: Any,
 ) -> Result:
-    """Evaluate a check on these facts only. Groups that are not given are unavailable.
+    """Evaluate a check on these facts only. Groups that are not given were not collected.
 
     Args:
         check: the check, evaluated without its prerequisites.
         facts: groups of facts; of two groups of the same type, the last one counts.
         assumptions: the checklist's assumptions.
-        missing: groups to make unavailable, with the reason.
+        missing: groups that could not be read, with the reason.
         matrix: the version matrix; the shipped one by default.
         parameters: the check's parameters, as a checklist would set them.
     """

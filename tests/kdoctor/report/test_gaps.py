@@ -1,6 +1,6 @@
 from helpers.reports import cpu_report, result
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Host, KernelLog, Packages, TensorFlowBuild, not_collected
+from kdoctor.facts import FactGroup, Host, KernelLog, NotCollected, Packages, TensorFlowBuild
 from kdoctor.model import Status, Unjudged
 from kdoctor.report.causes import gap_blocks
 from kdoctor.report.gaps import find_gaps
@@ -13,7 +13,7 @@ def unknown(check_id: str, reason: str, *subjects: str) -> Result:
 
 
 def without(check_id: str, group: type[FactGroup], *subjects: str) -> Result:
-    return unknown(check_id, not_collected(group).unavailable, *subjects)
+    return unknown(check_id, NotCollected(group).unavailable, *subjects)
 
 
 RECORDING = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
-from kdoctor.commands.stand_in import spare
+from kdoctor.commands.stand_in import without_own_environment
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
@@ -190,7 +190,7 @@ def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
     def spared(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
         targets = [value for value in (*args, *kwargs.values()) if isinstance(value, Target)]
         for outcome in function(*args, **kwargs):
-            yield spare(outcome, targets[0], check_id) if targets else outcome
+            yield without_own_environment(outcome, targets[0], check_id) if targets else outcome
 
     return spared
 

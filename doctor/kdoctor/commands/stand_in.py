@@ -16,7 +16,7 @@ _CHANGES = frozenset({"install", "uninstall", "remove", "update", "upgrade", "sy
 _PYTHON = re.compile(r"python[\d.]*")
 
 
-def spare(outcome: Outcome, target: Target, check: str) -> Outcome:
+def without_own_environment(outcome: Outcome, target: Target, check: str) -> Outcome:
     """The outcome of a check, without commands that change the packages of a stand-in for the job's environment.
 
     Such a finding follows from the missing TensorFlow, unless it reports that itself.

@@ -82,7 +82,8 @@ def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
         return
     minor = ".".join(machine.python.split(".")[:2])
     if not specifier(release.python).contains(minor):
-        yield Reason("against", "python", f"wheels exist for {_pythons(release)}, not for Python {minor}")
+        text = f"wheels exist for {_pythons(release)}, not for Python {minor}"
+        yield Reason("against", "python", text, brief=f"no wheel for Python {minor}")
 
 
 def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
@@ -187,7 +188,7 @@ def _kernels_rule(
         yield Reason("missing", "driver", f"the driver; {why}, which needs {least} or newer", failure=failure)
     elif older_driver(machine.driver, least.partition(".")[0] if _has_windows_driver(matrix, machine) else least):
         text = f"{why}; compiling it needs driver {least} or newer, not {machine.driver}"
-        yield Reason("against", "driver", text, failure=failure)
+        yield Reason("against", "driver", text, failure=failure, brief=why, needed=least)
     else:
         yield Reason("caution", "gpu", f"{why}; the driver compiles it at the first start, which may take minutes")
 

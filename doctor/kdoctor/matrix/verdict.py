@@ -55,6 +55,10 @@ class Reason:
     text: str
     failure: str | None = None
     """Id of the failure mode, if it is one."""
+    brief: str = ""
+    """The reason without what is installed, where releases are grouped by it."""
+    needed: str | None = None
+    """The version that would do, of what a failure mode is about."""
 
 
 @dataclass(frozen=True, kw_only=True)

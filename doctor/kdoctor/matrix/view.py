@@ -115,8 +115,8 @@ def groups(verdicts: Sequence[Verdict]) -> list[Group]:
     for verdict in verdicts:
         if verdict.outcome != "runs":
             first = min(verdict.against or verdict.missing, key=lambda reason: _DECISIVE.index(reason.rule))
-            if first.rule == "python" and first.kind == "against":
-                first = replace(first, text=f"no wheel {first.text.rpartition(', not ')[2]}")
+            if first.rule == "python" and first.brief:
+                first = replace(first, text=first.brief)
             found.setdefault((verdict.outcome, first), []).append(verdict.release)
     return [Group(outcome, reason, tuple(releases)) for (outcome, reason), releases in found.items()]
 

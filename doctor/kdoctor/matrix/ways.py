@@ -1,4 +1,4 @@
-"""What makes a release run that an old driver keeps from running."""
+"""How to run a release that the installed driver is too old for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,7 @@ class WayOut:
     @property
     def why(self) -> str | None:
         """Which code the installed driver cannot compile; None if the driver fails for another reason."""
-        found = [reason.text for reason in self.verdict.against if reason.failure == "ptx_newer_than_driver"]
-        return next((text.partition(";")[0] for text in found if f"driver {self.driver} " in text), None)
+        return next((reason.brief for reason in self.verdict.against if reason.needed == self.driver), None)
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from dataclasses import dataclass, replace
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
@@ -10,7 +11,7 @@ from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
-from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
+from kdoctor.engine.report import Conclusion, Report
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import FactGroup, Facts, Node, Target
 from kdoctor.history.last_passing import Series, find_lock, find_start
@@ -28,13 +29,20 @@ from kdoctor.run.session import Collected
 
 
 def build_report(collected: Collected, plan: Plan, *, use_history: bool = False) -> Report:
-    """Judge the facts and put everything about the run into a report.
+    """Judge the facts, and compare them with the last passing run.
 
     Args:
         collected: the facts, and how they were collected.
         plan: what they are judged by.
         use_history: whether to look for the last passing run in this machine's history.
     """
+    report = _judge(collected, plan)
+    past = _last_passing(report, collected, plan, use_history=use_history and not is_off(os.environ))
+    return replace(_compare(report, collected.facts, plan, past), last_green_at=past.started_at)
+
+
+def _judge(collected: Collected, plan: Plan) -> Report:
+    """Everything about the run that follows from its facts."""
     facts = collected.facts
     results = judge(plan.checks, facts, plan.rules)
     scenarios = scenarios_to_run(plan.checklist, plan.checks)
@@ -43,52 +51,27 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
         entry.check.id for entry in plan.checks if not entry.deselected and entry.check.scenario in ids
     )
     causes = find_causes(results)
-    verdict = conclude(
-        results, plan.rules.fail_on, causes=causes, interrupted=collected.interrupted, trainings=requested
-    )
-    started_at = collected.started_at.isoformat(timespec="seconds")
-    target = describe_target(facts, collected.target)
-    series = Series(host=platform.node(), checklist=plan.checklist.name, target=target.partition(" (")[0])
-    use_history = use_history and not is_off(os.environ)
-    last_passing_at = ""
-    if use_history:
-        passed = verdict.conclusion is Conclusion.PASS
-        last_passing_at = started_at if passed else find_start(os.environ, series, plan.scope)
-    decided = decisions(results, plan.checklist)
-    lock, name, to = plan.lock, str(plan.lock_file), str(plan.lock_file)
-    if decided and plan.lock_file and not lock and use_history and not collected.from_snapshot:
-        lock, name = find_lock(os.environ, series)
-        to = "last-passing"
-    drifted, decided, back = _compare(facts, plan, results, decided, lock, name)
-    rollback = _rollback_command(plan, back, to) if back else ""
     gpus, links = gpu_layout(facts)
     node = facts.get(Node)
     return Report(
-        verdict=verdict,
-        target=target,
+        verdict=conclude(
+            results, plan.rules.fail_on, causes=causes, interrupted=collected.interrupted, trainings=requested
+        ),
+        target=describe_target(facts, collected.target),
         checklist=plan.checklist.title,
         results=results,
         categories=categories(results, causes, plan.rules.fail_on),
         causes=causes,
-        plan=plan_fixes(
-            relevant(causes, plan.rules.fail_on),
-            plan.command,
-            visible=visible_gpus(facts),
-            drift=drifted,
-            rollback=rollback,
-        ),
         command=plan.command,
-        decisions=decided,
+        decisions=decisions(results, plan.checklist),
         scenarios=tuple(entry.note for entry in scenarios),
         unused_waivers=unused_waivers(results, plan.rules.waivers),
-        drift=drifted,
         trainings=tuple(trainings(facts)),
         gpus=gpus,
         gpu_links=links,
         gpu_work=tuple(gpu_work(facts)),
-        last_green_at=last_passing_at,
         duration_s=collected.duration_s,
-        started_at=started_at,
+        started_at=collected.started_at.isoformat(timespec="seconds"),
         interrupted=collected.interrupted,
         node=node if isinstance(node, Node) else None,
         facts=shared_facts(facts),
@@ -96,19 +79,51 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
     )
 
 
-def _compare(
-    facts: Facts, plan: Plan, results: tuple[Result, ...], decided: tuple[Decision, ...], lock: Lock | None, name: str
-) -> tuple[Drift | None, tuple[Decision, ...], Installation | None]:
-    """What changed since the last passing run, the decisions with their steps, and what a rollback would change."""
-    if lock is None:
-        return None, with_steps(decided, results, None), None
-    now = recorded_facts(facts, identifiers=lock.identifiers)
-    drifted = drift(lock, now, results, name)
-    if not decided:
-        return drifted, (), None
-    installation = read_installation(facts)
-    rollback = plan_rollback(lock, now, installation, name, plan.checklist.asked_as)
-    return drifted, with_steps(decided, results, rollback), installation if rollback.steps else None
+@dataclass(frozen=True, kw_only=True)
+class _Past:
+    """The last passing run."""
+
+    started_at: str = ""
+    """Empty if there is none in the history."""
+    lock: Lock | None = None
+    """What it found; None if that is not needed or not on record."""
+    name: str = ""
+    """The record, for people."""
+    to: str = ""
+    """The record, for ``kdoctor rollback --to``."""
+
+
+def _last_passing(report: Report, collected: Collected, plan: Plan, *, use_history: bool) -> _Past:
+    """The lock beside the checklist, or the history where the failure policy asks for it."""
+    past = _Past(lock=plan.lock, name=str(plan.lock_file), to=str(plan.lock_file))
+    if not use_history:
+        return past
+    series = Series(host=platform.node(), checklist=plan.checklist.name, target=report.target.partition(" (")[0])
+    passed = report.verdict.conclusion is Conclusion.PASS
+    past = replace(past, started_at=report.started_at if passed else find_start(os.environ, series, plan.scope))
+    if report.decisions and plan.lock_file and not plan.lock and not collected.from_snapshot:
+        lock, name = find_lock(os.environ, series)
+        past = replace(past, lock=lock, name=name, to="last-passing")
+    return past
+
+
+def _compare(report: Report, facts: Facts, plan: Plan, past: _Past) -> Report:
+    """The report with what has changed since the last passing run, the steps of its decisions, and the fixes."""
+    causes, visible = relevant(report.causes, plan.rules.fail_on), visible_gpus(facts)
+    drifted, undo, command = None, None, ""
+    if past.lock is not None:
+        now = recorded_facts(facts, identifiers=past.lock.identifiers)
+        drifted = drift(past.lock, now, report.results, past.name)
+        if report.decisions:
+            installation = read_installation(facts)
+            undo = plan_rollback(past.lock, now, installation, past.name, plan.checklist.asked_as)
+            command = _rollback_command(plan, installation, past.to) if undo.steps else ""
+    return replace(
+        report,
+        drift=drifted,
+        decisions=with_steps(report.decisions, report.results, undo),
+        plan=plan_fixes(causes, plan.command, visible=visible, drift=drifted, rollback=command),
+    )
 
 
 def _rollback_command(plan: Plan, installation: Installation, to: str) -> str:

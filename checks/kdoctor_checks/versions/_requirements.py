@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import cast
 
 from packaging.markers import Environment as MarkerEnvironment
@@ -102,13 +103,18 @@ def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
     return needs
 
 
+@cache
+def _parsed(line: str) -> Requirement:
+    return Requirement(line)
+
+
 def _applicable(
     package: Package, extras: frozenset[str], markers: MarkerEnvironment, needs: Needs
 ) -> Iterator[Requirement]:
     """The package's requirements whose marker holds in the target, without an extra or with a requested one."""
     for line in package.requires:
         try:
-            requirement = Requirement(line)
+            requirement = _parsed(line)
         except InvalidRequirement as error:
             reason = f"invalid requirement {line!r}: {str(error).splitlines()[0]}"
             needs.unjudged.append(Unjudged(subject=package.name, reason=reason))

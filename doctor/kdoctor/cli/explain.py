@@ -114,11 +114,10 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
-    parts += [text for plugin in explanations() if (text := plugin.explain(name))]
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
     features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
     parts += [explain_feature(feature, matrix) for feature in features]
-    return "\n".join(parts)
+    return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
 
 
 def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdoctor.yamldoc.problems import Problem
 
@@ -12,8 +12,7 @@ Path = tuple[str | int, ...]
 """Keys and indices from the top of a document to a value."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mark:
+class Mark(NamedTuple):
     """A place in a file, counted from 1."""
 
     line: int = 1

@@ -19,6 +19,7 @@ _LARGEST_NUMBER = 2**63
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
 _LIBYAML_DIFFERS = re.compile(r"[\t\ufeff]|(?:^|\s)\?(?:\s|$)")
 """Text that libyaml accepts and PyYAML refuses (a tab), or places differently (a byte order mark, a ``? key``)."""
+_STRING = "tag:yaml.org,2002:str"
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
 
 
@@ -169,6 +170,7 @@ class _Builder:
     def __init__(self, noun: str, file: str) -> None:
         self._noun, self._file = noun, file
         self.problems: list[Problem] = []
+        self._constructor = yaml.constructor.SafeConstructor()
 
     def node(self, node: yaml.Node, key: Mark | None = None) -> Node:
         """The value with its place."""
@@ -207,8 +209,10 @@ class _Builder:
         if node.tag not in _SCALARS:
             self._problem(made.mark, f"tag {node.tag!r} is not allowed in a {self._noun}")
             return None
+        if node.tag == _STRING:
+            return node.value
         try:
-            value = yaml.constructor.SafeConstructor().construct_object(node)
+            value = self._constructor.construct_object(node)
         except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
             self._problem(
                 made.mark, f"{node.value!r:.60} cannot be read as {node.tag.rpartition(':')[2]}: {error!s:.60}"

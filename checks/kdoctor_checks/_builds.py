@@ -66,6 +66,14 @@ def release_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Release | 
     return next((release for release in matrix.releases if release.key == version), None) if version else None
 
 
+def not_in_matrix(version: str, matrix: VersionMatrix) -> str:
+    """Why the matrix has no row for a release: it is newer than all rows, or it was left out."""
+    newest = max(release.key for release in matrix.releases if not release.prerelease)
+    found = parse_version(version)
+    where = f"this kdoctor's version matrix of {matrix.updated}"
+    return f"newer than {where}" if found is not None and found > newest else f"not in {where}"
+
+
 def cuda_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
     """The CUDA release that the build was built with; None if neither the build nor the matrix states it."""
     if numbers(tensorflow.cuda_version):

@@ -172,6 +172,8 @@ class Unjudged:
     reason: str
     explained_by: tuple[str, ...] = ()
     """Ids of checks. If one of them failed, the evidence is missing because of it. As in ``Finding``."""
+    answered_by: str = ""
+    """Id of a check that tries what a table does not know. If it passes, that is the evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)

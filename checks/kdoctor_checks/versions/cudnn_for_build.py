@@ -12,6 +12,8 @@ from kdoctor_checks._builds import after_a_gpu, cuda_of, release_of
 from kdoctor_checks._versions import first_short, numbers
 from kdoctor_checks.versions._libraries import pinned, version_of
 
+_AT_LEAST = re.compile(r"(?:>=|==|~=)\s*(\d+\.\d+)")
+
 
 @check("versions.cudnn-for-build", severity=Severity.ERROR, needs_gpus=True, requires=["versions.cuda-libraries"])
 def cudnn_for_build(
@@ -40,7 +42,7 @@ def cudnn_for_build(
         return
     subject = cudnn.soname or "libcudnn"
     release = release_of(tensorflow, matrix)
-    built = (release.cudnn if release else None) or tensorflow.cudnn_version
+    built = (release.cudnn if release else None) or _required(tensorflow, packages) or tensorflow.cudnn_version
     least = numbers(built)
     if numbers(cudnn.version) is None:
         reason = cudnn.version_error or cudnn.load_error or "not read"
@@ -59,6 +61,15 @@ def cudnn_for_build(
         yield Unjudged(subject=subject, reason=reason)
     else:
         yield Evidence(subject=subject, observed=f"{version_of(cudnn)}, TensorFlow built with {built}")
+
+
+def _required(tensorflow: TensorFlowBuild, packages: Packages) -> str | None:
+    """The oldest cuDNN that the installed TensorFlow's [and-cuda] accepts, as major and minor."""
+    installed = packages.find(tensorflow.distribution or "tensorflow")
+    for line in installed.requires if installed else ():
+        if line.startswith("nvidia-cudnn-cu") and (bound := _AT_LEAST.search(line)):
+            return bound[1]
+    return None
 
 
 def _mismatch(cudnn: Library, built: str, cuda: str | None) -> str | None:

@@ -49,7 +49,7 @@ def keras_features(keras: KerasChoice, matrix: VersionMatrix, assumptions: Assum
         yield _finding(subject, package, wrong, loud, matrix)
     elif unmeasured or not known:
         basis = unmeasured[0].basis if unmeasured else f"no release of {package} was measured"
-        yield Unjudged(subject=subject, reason=f"{basis}; to measure it: kdoctor smoke --tier standard")
+        yield Unjudged(subject=subject, reason=basis, explained_by=("versions.in-matrix",))
     else:
         silent = f"none of {counted(len(known), 'feature')} trains incorrectly without an error"
         yield Evidence(subject=subject, observed=f"{'; '.join(filter(None, (silent, loud)))} ({known[0].basis})")

@@ -7,7 +7,7 @@ from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._builds import release_of, versions_there
+from kdoctor_checks._builds import not_in_matrix, release_of, versions_there
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._requirements import needs_of, unmet_needs
 
@@ -44,9 +44,8 @@ def known_bad(
     for row in found:
         yield _finding(row, tensorflow, packages, target, _explained_by(row, conflicts))
     if release_of(tensorflow, matrix) is None:
-        newest = ", ".join(release.version for release in matrix.releases[-3:])
-        reason = f"not in the version matrix of {matrix.updated} (newest releases: {newest})"
-        yield Unjudged(subject=subject, reason=reason)
+        reason = f"{not_in_matrix(tensorflow.version or '', matrix)}, so whether it is known to fail is not known"
+        yield Unjudged(subject=subject, reason=reason, answered_by="smoke.baseline")
     elif not found:
         rows = sum(_judged_here(row) for row in matrix.known_bad)
         yield Evidence(

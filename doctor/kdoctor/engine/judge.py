@@ -71,7 +71,21 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
 
     for check_id in planned:
         visit(check_id, ())
-    return tuple(results[check_id] for check_id in planned)
+    return tuple(_answered(results[check_id], results) for check_id in planned)
+
+
+def _answered(result: Result, results: Mapping[str, Result]) -> Result:
+    """What a table does not know is known if another check has tried it on this machine."""
+    tried = {item.answered_by for item in result.unjudged}
+    passed = all(check in results and results[check].status is Status.PASS for check in tried)
+    if result.status is not Status.UNKNOWN or result.findings or not (tried and passed):
+        return result
+    evidence = (
+        Evidence(subject=item.subject, observed=f"{item.reason}; {item.answered_by} passed") for item in result.unjudged
+    )
+    return replace(
+        result, status=Status.PASS, reason=None, unjudged=(), evidence=(*result.evidence, *evidence), accepted=None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,9 @@ def _markdown_table(view: View) -> Iterator[str]:
         yield f"| {' | '.join(escape(cell) for cell in row)} |"
     yield from ("", r"\> newest that runs, \* installed.")
     chosen = view.best or (view.nearest if view.nearest and view.nearest.outcome == "unknown" else None)
-    if chosen is not None:
+    if view.unlisted is not None:
+        yield from ("", f"TensorFlow {escape(view.unlisted)} is installed, and the matrix has no row for it.", "")
+    elif chosen is not None:
         yield from ("", "```sh", *chosen.commands, "```", "")
         yield from (f"- {escape(note)}" for note in notes(chosen))
     yield from _markdown_keras(view)

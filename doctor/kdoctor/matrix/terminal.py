@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from kdoctor.commands.packages import add_row
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
@@ -134,7 +135,15 @@ def _groups(view: View, canvas: Canvas) -> Iterator[list[str]]:
 
 
 def _advice(view: View, canvas: Canvas) -> Iterator[str]:
-    if view.best is not None:
+    if view.unlisted is not None:
+        text = (
+            f"TensorFlow {view.unlisted} is installed, and the matrix has no row for it. kdoctor check judges it by its"
+        )
+        yield from wrap(f"{text} trainings. To read its row from the wheel:", canvas.width)
+        yield f"    {add_row(view.unlisted)}"
+        if view.best is not None:
+            yield f"Newest release in the matrix that runs here: {named(view, view.best.release)}"
+    elif view.best is not None:
         on = " on the CPU (no GPU found or given)" if view.machine is not None and view.machine.for_cpu else ""
         kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
         yield f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"

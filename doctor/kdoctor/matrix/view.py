@@ -4,6 +4,8 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from packaging.version import InvalidVersion, Version
+
 from kdoctor.matrix.compatibility import best, compatible, judge, needed_driver
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
@@ -44,6 +46,18 @@ class View:
     def best(self) -> Verdict | None:
         """The release to install."""
         return best(self.verdicts)
+
+    @property
+    def unlisted(self) -> str | None:
+        """The installed TensorFlow, if it is newer than the release to install: it has no row."""
+        listed = {release.version for release in self.matrix.releases}
+        if self.installed is None or self.installed in listed or self.matrix.framework != "TensorFlow":
+            return None
+        try:
+            newer = self.best is None or Version(self.installed) > self.best.release.key
+        except InvalidVersion:
+            newer = False
+        return self.installed if newer else None
 
     @property
     def keras(self) -> list[KerasOnReplicas]:

@@ -94,7 +94,7 @@ class _Past:
 
 
 def _last_passing(report: Report, collected: Collected, plan: Plan, *, use_history: bool) -> _Past:
-    """The lock beside the checklist, or the history where the failure policy asks for it."""
+    """The lock next to the checklist, or the history where the failure policy asks for it."""
     past = _Past(lock=plan.lock, name=str(plan.lock_file), to=str(plan.lock_file))
     if not use_history:
         return past

@@ -504,3 +504,23 @@ def test_check_of_releases_is_unknown_without_a_matrix() -> None:
 
 def test_duration_is_that_of_the_check() -> None:
     assert 0 <= run(yielding(GOOD))["host.it"].duration_s < 60
+
+
+@pytest.mark.parametrize(
+    ("tried", "status"),
+    [(GOOD, Status.PASS), (bad(), Status.UNKNOWN), (Unjudged(subject="it", reason="hung"), Status.UNKNOWN)],
+)
+def test_what_a_table_does_not_know_is_known_if_the_training_passed(tried: Outcome, status: Status) -> None:
+    gap = Unjudged(subject="tensorflow 9", reason="not in the table", answered_by="smoke.tried")
+    asking, trying = yielding(gap, check_id="versions.listed"), yielding(tried, check_id="smoke.tried")
+    results = run(asking, trying)
+    assert results["versions.listed"].status is status
+    assert run(asking)["versions.listed"].status is Status.UNKNOWN
+    both = yielding(gap, Unjudged(subject="else", reason="unread"), check_id="versions.listed")
+    assert run(both, trying)["versions.listed"].status is Status.UNKNOWN
+
+
+def test_finding_stays_where_the_training_passed() -> None:
+    gap = Unjudged(subject="tensorflow 9", reason="not in the table", answered_by="smoke.tried")
+    results = run(yielding(gap, bad(), check_id="versions.listed"), yielding(GOOD, check_id="smoke.tried"))
+    assert results["versions.listed"].status is Status.FAIL

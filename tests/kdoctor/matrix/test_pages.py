@@ -539,3 +539,10 @@ def test_escapes_of_a_terminal_are_cleaned() -> None:
     odd = (Fact("GPUs", "\x1b[31mred", "--gpu"),)
     for form in FORMATS:
         assert "\x1b" not in render(replace(view(), facts=odd), form)
+
+
+@pytest.mark.parametrize(("installed", "shown"), [("2.19.0", False), ("2.18.7", False), ("?", False), ("2.19.1", True)])
+def test_installed_release_that_is_newer_than_the_matrix_is_not_replaced(installed: str, *, shown: bool) -> None:
+    lines = terminal(view(installed=installed))
+    assert (f"    kdoctor matrix add --wheel tensorflow=={installed} > own.yaml" in lines) is shown
+    assert (f"    {INSTALL}" in lines) is not shown

@@ -62,11 +62,15 @@ test_cudnn_for_build = table(
     fails(cudnn(version="9.1.0"), release("2.18.1")),
     passes(cudnn(version="8.9.7"), release("2.17.1")),
     *(fails(cudnn(version=version), release("2.17.1")) for version in ("8.8.0", "9.3.0")),
-    # The build of an unlisted release states only the major version.
-    unknown(release("2.99.0"), "9.24.0 has the required major version; the minor version"),
+    # The build of an unlisted release states only the major version. The requirement of its package says more.
+    passes(release("2.99.0")),
+    fails(release("2.99.0"), cudnn(version="9.2.1"), "TensorFlow was built with cuDNN 9.3"),
+    unknown(release("2.99.0"), installed(), "9.24.0 has the required major version; the minor version"),
     fails(cudnn(version="8.9.7"), release("2.99.0")),
-    unknown(release("2.99.0", cudnn_version=None), "the cuDNN that TensorFlow was built with is unknown."),
-    unknown(release("2.99.0", cudnn_version="new"), "the cuDNN that TensorFlow was built with is unknown."),
+    unknown(release("2.99.0", cudnn_version=None), installed(), "the cuDNN that TensorFlow was built with is unknown."),
+    unknown(
+        release("2.99.0", cudnn_version="new"), installed(), "the cuDNN that TensorFlow was built with is unknown."
+    ),
     unknown(cudnn(version="new")),
     *UNREAD_CUDNN,
     passes(said={"libcudnn.so.9": "9.24.0 (nvidia-cudnn-cu12 9.24.0.43), TensorFlow built with 9.3"}),

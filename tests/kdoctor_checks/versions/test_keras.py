@@ -8,7 +8,7 @@ import pytest
 from helpers.facts import PYTHON, environment, gpu, gpus, h100_node, keras, package, packages, target, tensorflow
 from helpers.facts.libraries import libraries, library
 from helpers.rows import Row, fails, judged, passes, table, unknown
-from kdoctor.facts import FactGroup, Packages
+from kdoctor.facts import FactGroup, KerasChoice, Packages, TensorFlowBuild
 from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Assumptions, Finding, Severity
@@ -167,7 +167,6 @@ OUR_OWN = """
   fix: h5py 3.12 or newer
   source: seen here
 """
-NEWEST = [release.version for release in shipped_matrix().releases[-4:]]
 NO_VERSION = {"tensorflow (version unknown)": "its version is not valid"}
 
 test_known_bad = table(
@@ -202,10 +201,26 @@ test_known_bad = table(
     passes(*with_numpy("2.18.1", "2.0.2")),
     passes(*with_numpy("2.21.0", "2.4.6")),
     passes(*with_numpy("2.21.0", "not a version")),  # versions.package-conflicts reports the invalid version
-    unknown(*with_numpy("2.99.0", None), *NEWEST[1:], str(shipped_matrix().updated), unsaid=NEWEST[0]),
+    unknown(*with_numpy("2.99.0", None), "newer than this kdoctor", str(shipped_matrix().updated)),
+    unknown(*with_numpy("2.3.7", None), "not in this kdoctor's version matrix"),
     unknown(*with_numpy("two", "2.4.6"), said={"tensorflow two": "its version is not valid"}),
     unknown(packages(), tensorflow(version=None), said=NO_VERSION),
     given=(target(),),
+)
+
+test_in_matrix = table(
+    "versions.in-matrix",
+    Severity.WARNING,
+    passes(evidence=2),
+    passes(keras(version="3.15.9"), evidence=2),  # a patch of a measured series
+    passes(keras(package="tf-keras", version="2.21.0")),
+    fails(tensorflow(version="2.99.0"), "newer than", of=["tensorflow 2.99.0"], evidence=1),
+    fails(tensorflow(version="2.3.7"), "not in", of=["tensorflow 2.3.7"]),
+    fails(keras(version="3.99.0"), of=["keras 3.99.0"], commands=("kdoctor smoke --tier standard",)),
+    unknown(tensorflow(version=None)),
+    unknown(TensorFlowBuild),
+    unknown(KerasChoice),
+    given=(tensorflow(), keras()),
 )
 
 

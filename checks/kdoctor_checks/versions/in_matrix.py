@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.commands.packages import add_row
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.verdict import add_row
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import not_in_matrix, release_of
 from kdoctor_checks._versions import parse_version

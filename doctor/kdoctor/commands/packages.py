@@ -71,11 +71,6 @@ def _argument(text: str) -> str:
     return text if text in _OPTIONS or _SPECIFIED.fullmatch(text) else _NO_PACKAGE
 
 
-def add_row(tensorflow: str) -> str:
-    """The command that reads the wheel of a TensorFlow release, and writes its row of the version matrix."""
-    return f"{quoted('kdoctor', 'matrix', 'add', '--wheel', f'tensorflow=={tensorflow.strip()}')} > own.yaml"
-
-
 def minor(version: str) -> str:
     """The minor release of a version: 3.11 for 3.11.7."""
     return ".".join(version.split(".")[:2])

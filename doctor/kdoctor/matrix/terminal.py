@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from kdoctor.commands.packages import add_row
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows
 from kdoctor.matrix.requirements import Needs
-from kdoctor.matrix.verdict import Verdict
+from kdoctor.matrix.verdict import Verdict, add_row
 from kdoctor.matrix.view import (
     View,
     cells,

@@ -113,3 +113,8 @@ class Verdict:
     def commands(self) -> tuple[str, ...]:
         """What to run: the installation, then what each shell that starts a job needs."""
         return (self.command, self.export) if self.export else (self.command,)
+
+
+def add_row(tensorflow: str) -> str:
+    """The command that reads the wheel of a TensorFlow release, and writes its row."""
+    return f"{shlex.join(['kdoctor', 'matrix', 'add', '--wheel', f'tensorflow=={tensorflow.strip()}'])} > own.yaml"

@@ -10,6 +10,7 @@ from typing import Any
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
 from kdoctor.facts import Environment, Facts, Gpus, NotCollected, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.consistent import consistent
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
@@ -54,6 +55,7 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     A prerequisite that is not in the plan is not evaluated.
     """
     planned = {entry.check.id: entry for entry in plan}
+    facts = consistent(facts)
     hidden = _hidden_subjects(facts)
     results: dict[str, Result] = {}
 

@@ -1,0 +1,66 @@
+"""Records of trainings that contradict themselves."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers.facts import keras, tensorflow
+from helpers.facts.smoke import smoke_run
+from kdoctor.facts import FactGroup, SmokeRuns, Unavailable
+from kdoctor.facts.consistent import consistent
+from kdoctor.testing import fact_table
+
+RUN = smoke_run(replicas=8)
+(CASE,) = RUN.cases
+GPU = "/job:localhost/replica:0/task:0/device:GPU:{}"
+
+
+def reason(*environment: FactGroup, **changes: Any) -> str | None:
+    """Why the run is not used; None if it is."""
+    run = replace(RUN, cases=(replace(CASE, **changes),))
+    runs = consistent(fact_table(SmokeRuns(runs={"smoke.baseline": run}), *environment))[SmokeRuns]
+    assert isinstance(runs, SmokeRuns)
+    found = runs.runs["smoke.baseline"]
+    return found.unavailable if isinstance(found, Unavailable) else None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"devices": (GPU.format(0),) * 8},
+        {"bus_ids": ("0000:1b:00.0",) * 8},
+        {"signal": "SIGSEGV"},
+        {"exit_code": 3},
+        {"examples": 0},
+        {"steps": 0},
+        {"global_batch": 0},
+    ],
+    ids=repr,
+)
+def test_training_that_cannot_have_been_as_recorded_is_not_used(changes: dict[str, Any]) -> None:
+    assert (reason(**changes) or "").startswith("its record contradicts itself: mirrored ")
+    assert reason(**{**changes, "outcome": "raised"}) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"devices": tuple(map(GPU.format, range(8))), "bus_ids": (None,) * 8},
+        {"exit_code": 0},
+        {"steps": None, "examples": None},
+    ],
+    ids=repr,
+)
+def test_training_without_a_contradiction_is_used(changes: dict[str, Any]) -> None:
+    assert reason(**changes) is None
+
+
+def test_record_of_other_versions_is_not_used() -> None:
+    assert reason(tensorflow(), keras()) is None
+    assert reason(tensorflow(version="2.21.0+build.7")) is None
+    assert "TensorFlow 2.21.0, and 2.20.0 is installed" in (reason(tensorflow(version="2.20.0")) or "")
+    assert "keras 3.15.1, and 3.10.0 is installed" in (reason(keras(version="3.10.0")) or "")
+    assert reason(keras(package="tf-keras", version="2.21.0")) is None
+    assert reason(tensorflow(version="of the vendor")) is None

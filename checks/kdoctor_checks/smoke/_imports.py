@@ -1,19 +1,17 @@
 """Judges a framework that cannot be imported."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-from kdoctor.commands.packages import install
-from kdoctor.commands.shell import quoted, set_variable
-from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Finding, Remedy, Rollback
-from kdoctor.text.lists import counted, some
+from kdoctor.commands.shell import quoted
+from kdoctor.facts import Environment, Packages, SmokeRun, Target, Unavailable
+from kdoctor.model import Finding, Remedy
 from kdoctor_checks._causes import of_import
+from kdoctor_checks._files import damaged, shadowed
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
 
 _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
-_PYTHONPATH = "PYTHONPATH"
 _BACKEND_REMEDY = Remedy.configure(
     "Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
     "--strategy data-parallel.",
@@ -38,11 +36,11 @@ def judge_import(
             brief="Keras does not use the TensorFlow backend",
             explained_by=of_import(run),
         )
-    shadowed = [fault for fault in run.faults if fault.shadowed]
-    if shadowed:
-        return _shadowed(shadowed[0], failure, environment)
+    hidden = [fault for fault in run.faults if fault.shadowed]
+    if hidden:
+        return _first(shadowed(_SUBJECT, _EXPECTED, hidden[0], environment, failure))
     if run.faults and isinstance(target, Target) and isinstance(packages, Packages):
-        return _damaged(run.faults, failure, target, packages)
+        return _first(damaged(_SUBJECT, _EXPECTED, run.faults, target, packages, failure))
     kind, _, message = failure.partition(": ")
     python = target.executable if isinstance(target, Target) else "python"
     program = "import tensorflow; tensorflow.keras.Model"
@@ -61,51 +59,6 @@ def judge_import(
     )
 
 
-def _damaged(faults: Sequence[PackageFault], failure: str, target: Target, packages: Packages) -> Finding:
-    named = some([f"{fault.package} {fault.version}" for fault in faults])
-    problems = (
-        f"{fault.file} is {'missing' if fault.missing else 'changed'} "
-        f"({fault.missing + fault.changed} of {counted(fault.files, 'file')} of {fault.package} {fault.version})"
-        for fault in faults
-    )
-    pins = [f"{fault.package}=={fault.version}" for fault in faults]
-    return Finding(
-        subject=_SUBJECT,
-        observed=f"{'; '.join(problems)}: {failure}",
-        brief=f"{named}: files are missing or changed",
-        expected=_EXPECTED,
-        remedy=Remedy.reinstall(
-            f"Install {named} again, with all files.",
-            install(target, packages, "--force-reinstall", "--no-deps", *pins),
-        ),
-        rollback=Rollback.nothing("not needed (the version stays the same)"),
-        explained_by=("versions.one-tensorflow",),
-    )
-
-
-def _shadowed(fault: PackageFault, failure: str, environment: Environment | Unavailable) -> Finding:
-    path = fault.file.removesuffix("/__init__.py")
-    folder, _, name = path.rpartition("/")
-    recorded = environment.get(_PYTHONPATH) if isinstance(environment, Environment) else None
-    entries = [entry for entry in (recorded or "").split(":") if entry]
-    kept = [entry for entry in entries if entry.rstrip("/") != folder]
-    if len(kept) < len(entries):
-        remedy = Remedy.configure(
-            f"Remove {folder} from {_PYTHONPATH}, or rename {name} there.",
-            set_variable(_PYTHONPATH, ":".join(kept) or None),
-        )
-        rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
-    else:
-        renamed = f"{folder}/renamed_{name}"
-        remedy = Remedy.change_code(
-            f"Rename {path}: Python imports it instead of {fault.package}.", quoted("mv", path, renamed)
-        )
-        rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
-    return Finding(
-        subject=_SUBJECT,
-        observed=f"{fault.file} hides {fault.package} {fault.version}: {failure}",
-        brief=f"a file outside the environment hides {fault.package}",
-        expected=_EXPECTED,
-        remedy=remedy,
-        rollback=rollback,
-    )
+def _first(found: Finding) -> Finding:
+    """The finding, as what follows from the files that were found before any import."""
+    return replace(found, explained_by=("versions.packages-intact", *found.explained_by))

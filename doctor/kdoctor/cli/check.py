@@ -37,6 +37,7 @@ def check(
     verbose: options.VerboseOption = 0,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
+    script: options.ScriptOption = None,
     fix_script: options.FixScriptOption = None,
     snapshot: options.SnapshotOption = None,
     save_snapshot: options.SaveSnapshotOption = None,
@@ -58,7 +59,7 @@ def check(
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
     trainings = added(context, AddedTraining)
-    of_this_machine = {"--python": python, "--save-snapshot": save_snapshot}
+    of_this_machine = {"--python": python, "--script": script, "--save-snapshot": save_snapshot}
     of_plugins = {training.options.partition(" ")[0]: training for training in trainings}
     refuse_with("--snapshot", snapshot, {**of_this_machine, **of_plugins}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
@@ -89,7 +90,7 @@ def check(
             wanted = wanted.for_recording(collected.facts)
         plan = wanted.plan(catalog, recorded_with_options(collected.facts, catalog))
     else:
-        with examination(load_probes(plugin or ()), python, timeout) as examined:
+        with examination(load_probes(plugin or ()), python, timeout, script) as examined:
             # The probes are running while the checks are imported and the checklist is read.
             plan = wanted.plan(load_catalog(plugin or ()))
             examined.run(plan.trainings(replicas, trainings))

@@ -274,6 +274,17 @@ KeepArtifactsOption = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+ScriptOption = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help="The job's script. Files next to it can hide packages.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
 FixScriptOption = Annotated[
     Path | None,
     typer.Option(

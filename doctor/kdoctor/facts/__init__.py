@@ -18,12 +18,11 @@ from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.node import Launcher, Node
-from kdoctor.facts.packages import Package, Packages, canonical_name
+from kdoctor.facts.packages import Package, PackageFault, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
     CaseOutcome,
-    PackageFault,
     PairOutcome,
     SmokeCase,
     SmokePair,

@@ -28,6 +28,24 @@ class Package:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PackageFault:
+    """An installed package with missing or changed files, or that another file hides from Python."""
+
+    package: str
+    version: str
+    files: int
+    """Number of its recorded files that an import may need."""
+    missing: int = 0
+    """How many of them do not exist."""
+    changed: int = 0
+    """How many of them that the error of an import mentions have another size than recorded."""
+    file: str
+    """The first of these, relative to the folder of the installation; the path of a file that shadows the package."""
+    shadowed: bool = False
+    """Whether Python finds a file that is not the package's first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Packages(FactGroup):
     """Every distribution on the target interpreter's path.
 
@@ -42,6 +60,12 @@ class Packages(FactGroup):
     """Whether the target can ``import pip``."""
     conda: tuple[str, ...] = ()
     """The packages that conda recorded, as ``name=version=build``, in order; empty outside conda."""
+    files: int | None = None
+    """Number of modules and libraries of TensorFlow, Keras and what they require that were looked up; None if none
+    were."""
+    faults: tuple[PackageFault, ...] = ()
+    """What an import of these would meet: missing files, and files that Python finds first. ``python`` stands for the
+    standard library."""
 
     def find(self, name: str) -> Package | None:
         """The distribution of that name which Python would import, or None."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Unavailable
 from kdoctor.facts.bounds import POSITIVE, SIGNED, Reason
+from kdoctor.facts.packages import PackageFault
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited without a
@@ -161,24 +162,6 @@ class SmokeCase:
     """Largest resident set of the case's process."""
     seconds: float | None = None
     """Wall time of the case's process."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PackageFault:
-    """An installed package that is at fault where an import failed."""
-
-    package: str
-    version: str
-    files: int
-    """Number of its recorded files that an import may need."""
-    missing: int = 0
-    """How many of them do not exist."""
-    changed: int = 0
-    """How many of them that the error mentions have another size than recorded."""
-    file: str
-    """The first of these, relative to the folder of the installation; the path of a file that shadows the package."""
-    shadowed: bool = False
-    """Whether Python finds a file that is not the package's first."""
 
 
 @dataclass(frozen=True, kw_only=True)

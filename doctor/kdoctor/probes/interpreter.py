@@ -16,7 +16,12 @@ _GROUPS: tuple[type[FactGroup], ...] = (Target, Packages, TensorFlowBuild, Keras
 
 def collect(context: Context) -> Facts:
     """Run one program in the target interpreter. Each group is a separate record, so that they fail independently."""
-    settings = {"deadline_s": DEADLINE_S, "executable": context.python, "chosen_by": context.chosen_by}
+    settings = {
+        "deadline_s": DEADLINE_S,
+        "executable": context.python,
+        "chosen_by": context.chosen_by,
+        "script_folder": str(context.script.absolute().parent) if context.script else None,
+    }
     argv = program_argv(context.python, "inspect.environment", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
     facts = dict(read_records(end))

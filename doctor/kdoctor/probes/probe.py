@@ -25,6 +25,8 @@ class Context:
     children: Children
     stand_in: bool = False
     """Whether kdoctor's own environment is examined instead of the job's. As in ``Target``."""
+    script: Path | None = None
+    """The job's script. Python searches its folder first."""
     root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
     """Root of /sys, /proc and /dev; different in tests."""
 

@@ -208,7 +208,9 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
 
 
 @contextmanager
-def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> Iterator[Examination]:
+def examination(
+    probes: Sequence[Probe], python: str | None, timeout: float, script: Path | None = None
+) -> Iterator[Examination]:
     """Examine this machine: the probes are running on entry, and every child process is ended on exit."""
     # Batch systems end a job by SIGTERM: handle it as Ctrl-C, so that children end and the report is printed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -220,6 +222,7 @@ def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> 
         stand_in=target.stand_in,
         environ=dict(os.environ),
         children=children,
+        script=script,
     )
     with progress() as shown:
         started = Examination(probes, context, deadline_s=timeout, note=shown.note)

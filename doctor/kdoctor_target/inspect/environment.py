@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
 from kdoctor_target.runner.channel import Channel
+from kdoctor_target.runner.faults import find_damage
 from kdoctor_target.runner.watchdog import arm
 
 Record = Dict[str, Any]
@@ -39,7 +40,8 @@ _KERAS_DEFAULTS = {"floatx": "float32", "epsilon": "1e-07", "image_data_format":
 def main(settings: Mapping[str, Any]) -> None:
     """Send one record for each group of facts, ``{"group": ..., "facts": ...}``, or ``{"group": ..., "error": ...}``.
 
-    ``settings``: ``deadline_s`` (seconds), ``executable`` and ``chosen_by`` (both are handed back).
+    ``settings``: ``deadline_s`` (seconds), ``executable`` and ``chosen_by`` (both are handed back), and
+    ``script_folder``, which Python searches first for the job; None if it is not known.
     """
     arm(settings["deadline_s"])
     channel = Channel()
@@ -48,7 +50,8 @@ def main(settings: Mapping[str, Any]) -> None:
 
     def packages() -> Record:
         installed.extend(read_packages())
-        return {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
+        found: Record = {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
+        return {**found, **_quietly(lambda: find_damage(_core(installed), settings.get("script_folder")), {})}
 
     build: Record = {}
 
@@ -101,6 +104,20 @@ def read_packages() -> List[Record]:
         packages.append(_read_package(distribution, stem))
     packages.sort(key=lambda package: str(package["name"]))
     return packages
+
+
+def _core(installed: List[Record]) -> List[str]:
+    """TensorFlow, Keras and all that they require without an extra, as far as it is installed."""
+    by_name = {package["name"]: package for package in reversed(installed)}
+    waiting = [*TENSORFLOW_DISTRIBUTIONS, "keras", "tf-keras"]
+    found: Dict[str, None] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in by_name and name not in found:
+            found[name] = None
+            lines = (line for line in by_name[name]["requires"] if "extra ==" not in line)
+            waiting += (canonical_name(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0]) for line in lines)
+    return list(found)
 
 
 def read_conda(prefix: str) -> List[str]:

@@ -9,12 +9,16 @@ import sys
 import sysconfig
 import traceback
 from importlib import metadata
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Pattern, Sequence, Tuple
 
 Fault = Dict[str, Any]
 _Row = Tuple[str, Optional[int]]
 _UNCHECKED = re.compile(r"\.(dist|egg)-info/|\.pyc$|^\.\.")
 """Metadata, compiled files, and scripts outside the packages: an import does without them."""
+
+
+_LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
+"""Modules and libraries."""
 
 
 def find_faults(error: BaseException) -> List[Fault]:
@@ -23,6 +27,42 @@ def find_faults(error: BaseException) -> List[Fault]:
         return _search(error)
     except Exception:  # a broken installation must not hide the error of the import
         return []
+
+
+def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str, Any]:
+    """What an import of these distributions would meet, without importing them.
+
+    Args:
+        names: normalised names of distributions.
+        folder: the folder of the job's script, which Python searches first; None if it is not known.
+
+    Returns:
+        The ``faults`` by the names of ``PackageFault``'s fields, and the number of ``files`` that were looked up.
+    """
+    wanted, faults, files = set(names), [], 0
+    first = [folder] if folder else []
+    for distribution in metadata.distributions():
+        stem = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")[0]
+        name = re.sub(r"[-_.]+", "-", stem).lower()
+        if name not in wanted:
+            continue
+        wanted.remove(name)
+        rows = list(_rows(distribution, _LOADED))
+        files += len(rows)
+        where = str(distribution.locate_file(""))
+        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
+        damage, shadow = _damage(rows, where, ""), _shadow(rows, where, [*first, *sys.path])
+        if damage:
+            faults.append(dict(package, **damage))
+        if shadow:
+            faults.append(dict(package, file=shadow, shadowed=True))
+    if folder:
+        faults += [
+            {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
+            for path in (os.path.join(folder, f"{name}.py") for name in getattr(sys, "stdlib_module_names", ()))
+            if os.path.isfile(path)
+        ]
+    return {"faults": faults, "files": files}
 
 
 def _search(error: BaseException) -> List[Fault]:
@@ -36,7 +76,7 @@ def _search(error: BaseException) -> List[Fault]:
         seen.add(name)
         rows, folder = list(_rows(distribution)), str(distribution.locate_file(""))
         package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
-        damage, shadow = _damage(rows, folder, text), _shadow(rows, folder)
+        damage, shadow = _damage(rows, folder, text), _shadow(rows, folder, sys.path)
         if damage:
             is_mentioned = name in text or any(os.path.join(folder, path) in text for path, _ in rows)
             found.append((dict(package, **damage), is_mentioned))
@@ -59,9 +99,10 @@ def _mentioned(error: BaseException) -> Iterator[str]:
         current = current.__cause__ or current.__context__
 
 
-def _rows(distribution: metadata.Distribution) -> Iterator[_Row]:
-    """The recorded files that an import may need, and their sizes."""
-    for row in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+def _rows(distribution: metadata.Distribution, kind: Pattern[str] = re.compile("")) -> Iterator[_Row]:
+    """The recorded files that an import may need, and their sizes; of the lines with that pattern."""
+    lines = (distribution.read_text("RECORD") or "").splitlines()
+    for row in csv.reader(filter(kind.search, lines)):
         if row and not _UNCHECKED.search(row[0]):
             yield row[0], int(row[2]) if len(row) > 2 and row[2].isdigit() else None  # noqa: PLR2004 - path, hash, size
 
@@ -83,12 +124,12 @@ def _damage(rows: List[_Row], folder: str, text: str) -> Optional[Fault]:
     return {"file": (missing or changed)[0], "missing": len(missing), "changed": len(changed)}
 
 
-def _shadow(rows: List[_Row], folder: str) -> Optional[str]:
+def _shadow(rows: List[_Row], folder: str, path: Sequence[str]) -> Optional[str]:
     """The file that Python imports instead of one of these: it is in a folder that is searched earlier."""
     real = os.path.realpath(folder)
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     names = {path.partition("/")[0] for path, _ in rows if path.endswith("/__init__.py") and path.count("/") == 1}
-    for entry in sys.path:
+    for entry in path:
         here = os.path.realpath(entry or os.getcwd())
         if here == real:
             return None

@@ -55,7 +55,8 @@ def packages(*installed: Package, has_pip: bool | None = True) -> Packages:
             requires_python=">=3.10",
         ),
     )
-    return Packages(installed=tuple(sorted(installed or default, key=lambda item: item.name)), has_pip=has_pip)
+    found = tuple(sorted(installed or default, key=lambda item: item.name))
+    return Packages(installed=found, has_pip=has_pip, files=3567)
 
 
 def tensorflow(**changes: Any) -> TensorFlowBuild:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kdoctor_target.runner.faults import Fault, find_faults
+from kdoctor_target.runner.faults import Fault, find_damage, find_faults
 
 
 @pytest.fixture
@@ -107,3 +107,30 @@ def test_real_installation_has_no_fault() -> None:
     """The records of pip and uv name files that exist."""
     found = find_faults(ImportError("cannot import name 'hookimpl' from 'pluggy'", name="pluggy"))
     assert [item for item in found if item["package"] in ("pluggy", "pytest")] == []
+
+
+def test_damage_is_found_without_an_import(site: Path, tmp_path: Path) -> None:
+    importlib.invalidate_caches()
+    assert find_damage(["orchid", "fern", "absent"]) == {"faults": [], "files": 4}
+    (site / "orchid/leaf.py").unlink()
+    write(site / "fern/leaf.py", "changed = 'on purpose'\n")
+    assert find_damage(["orchid", "fern"])["faults"] == [fault(missing=1, file="orchid/leaf.py")]
+    assert find_damage(["fern"]) == {"faults": [], "files": 2}
+
+
+def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path) -> None:
+    write(tmp_path / "job/fern.py", "")
+    write(tmp_path / "job/random.py", "")
+    write(tmp_path / "job/train.py", "")
+    found = find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"]
+    assert [(item["package"], Path(item["file"]).name) for item in found] == [
+        ("fern", "fern.py"),
+        ("python", "random.py"),
+    ]
+    assert all(item["shadowed"] for item in found)
+
+
+def test_own_environment_is_intact() -> None:
+    found = find_damage(["pytest", "pluggy", "numpy"])
+    assert found["faults"] == []
+    assert found["files"] > 100

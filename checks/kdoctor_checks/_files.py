@@ -1,0 +1,67 @@
+"""Packages whose files are missing, or that Python does not find because another file comes first."""
+
+from collections.abc import Sequence
+
+from kdoctor.commands.packages import install
+from kdoctor.commands.shell import quoted, set_variable
+from kdoctor.facts import Environment, PackageFault, Packages, Target, Unavailable
+from kdoctor.model import Finding, Remedy, Rollback
+from kdoctor.text.lists import counted, some
+
+_PYTHONPATH = "PYTHONPATH"
+
+
+def damaged(
+    subject: str, expected: str, faults: Sequence[PackageFault], target: Target, packages: Packages, error: str = ""
+) -> Finding:
+    """The finding that files of packages are missing or changed; ``error`` is that of an import."""
+    named = some([f"{fault.package} {fault.version}" for fault in faults])
+    problems = "; ".join(
+        f"{fault.file} is {'missing' if fault.missing else 'changed'} "
+        f"({fault.missing + fault.changed} of {counted(fault.files, 'file')} of {fault.package} {fault.version})"
+        for fault in faults
+    )
+    pins = [f"{fault.package}=={fault.version}" for fault in faults]
+    return Finding(
+        subject=subject,
+        observed=f"{problems}: {error}" if error else problems,
+        brief=f"{named}: files are missing or changed",
+        expected=expected,
+        remedy=Remedy.reinstall(
+            f"Install {named} again, with all files.",
+            install(target, packages, "--force-reinstall", "--no-deps", *pins),
+        ),
+        rollback=Rollback.nothing("not needed (the version stays the same)"),
+        explained_by=("versions.one-tensorflow",),
+    )
+
+
+def shadowed(
+    subject: str, expected: str, fault: PackageFault, environment: Environment | Unavailable, error: str = ""
+) -> Finding:
+    """The finding that Python finds another file first; ``error`` is that of an import."""
+    path = fault.file.removesuffix("/__init__.py")
+    folder, _, name = path.rpartition("/")
+    recorded = environment.get(_PYTHONPATH) if isinstance(environment, Environment) else None
+    entries = [entry for entry in (recorded or "").split(":") if entry]
+    kept = [entry for entry in entries if entry.rstrip("/") != folder]
+    what = "the standard library" if fault.package == "python" else fault.package
+    if len(kept) < len(entries):
+        remedy = Remedy.configure(
+            f"Remove {folder} from {_PYTHONPATH}, or rename {name} there.",
+            set_variable(_PYTHONPATH, ":".join(kept) or None),
+        )
+        rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
+    else:
+        renamed = f"{folder}/renamed_{name}"
+        remedy = Remedy.change_code(f"Rename {path}: Python imports it instead of {what}.", quoted("mv", path, renamed))
+        rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
+    hides = f"{fault.file} hides {fault.package} {fault.version}"
+    return Finding(
+        subject=subject,
+        observed=f"{hides}: {error}" if error else hides,
+        brief=f"a file outside the environment hides {what}",
+        expected=expected,
+        remedy=remedy,
+        rollback=rollback,
+    )

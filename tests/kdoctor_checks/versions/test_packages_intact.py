@@ -1,0 +1,56 @@
+"""Files of packages that are missing, or that other files hide."""
+
+from dataclasses import replace
+from typing import Any
+
+from helpers.facts import PYTHON, environment, packages, target, tensorflow
+from helpers.rows import fails, passes, table, unknown
+from kdoctor.facts import FactGroup, PackageFault, Packages, Target, TensorFlowBuild
+from kdoctor.model import Severity
+
+
+def found(*faults: PackageFault, files: int | None = 3567) -> FactGroup:
+    return replace(packages(), files=files, faults=faults)
+
+
+def fault(package: str, version: str, file: str, **changes: Any) -> PackageFault:
+    return PackageFault(package=package, version=version, files=1924, file=file, **changes)
+
+
+BROKEN = fault("tensorflow", "2.21.0", "tensorflow/libtensorflow_framework.so.2", missing=1)
+HIDDEN = fault("keras", "3.15.1", "/opt/mine/keras/__init__.py", shadowed=True)
+NEXT_TO_SCRIPT = fault("python", "3.12.0", "/home/ada/job/random.py", shadowed=True)
+
+test_packages_intact = table(
+    "versions.packages-intact",
+    Severity.ERROR,
+    passes(
+        found(),
+        of=["tensorflow 2.21.0"],
+        said={"tensorflow 2.21.0": "3567 modules and libraries of it, Keras and their requirements are in place"},
+    ),
+    fails(
+        found(BROKEN),
+        "libtensorflow_framework.so.2 is missing (1 of 1924 files of tensorflow 2.21.0)",
+        of=["tensorflow 2.21.0"],
+        commands=(f"{PYTHON} -m pip install --force-reinstall --no-deps tensorflow==2.21.0",),
+    ),
+    fails(
+        found(HIDDEN),
+        environment(PYTHONPATH="/opt/mine:/opt/other"),
+        of=["import keras"],
+        commands=("export PYTHONPATH=/opt/other",),
+        rollback=("export PYTHONPATH=/opt/mine:/opt/other",),
+    ),
+    fails(
+        found(NEXT_TO_SCRIPT),
+        "hides the standard library",
+        of=["import random"],
+        commands=("mv /home/ada/job/random.py /home/ada/job/renamed_random.py",),
+    ),
+    fails(found(HIDDEN, BROKEN), of=2),
+    unknown(found(files=None)),
+    unknown(found(files=0)),
+    *(unknown(group) for group in (Packages, Target, TensorFlowBuild)),
+    given=(found(), tensorflow(), target(), environment()),
+)

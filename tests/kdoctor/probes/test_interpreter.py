@@ -95,7 +95,7 @@ def test_conda_is_detected_by_its_records(job: Job) -> None:
 
 def test_environment_without_metadata(job: Job) -> None:
     collected = job.collect()
-    assert collected[Packages] == Packages(installed=(), has_pip=False)
+    assert collected[Packages] == Packages(installed=(), has_pip=False, files=0)
     assert collected[TensorFlowBuild] == TensorFlowBuild(installed=False)
     keras = collected[KerasChoice]
     assert isinstance(keras, KerasChoice)

@@ -31,6 +31,7 @@ WORDING_ONLY = {
     ("topology.acs", "Gpus"),
     ("topology.acs-settings", "Gpus"),
     ("versions.known-bad", "KerasChoice"),
+    ("versions.packages-intact", "Environment"),
     *(
         (check_id, "PciDevices")
         for check_id in (

@@ -32,16 +32,6 @@ def meets(version: Version, specifiers: SpecifierSet) -> bool:
     return specifiers.contains(version, prereleases=True)
 
 
-def narrowest(specifiers: SpecifierSet) -> str:
-    """The same condition in the usual order, without implied bounds: ``>=6.31,<8`` for ``<8,>=3,>=6.31``."""
-    lower = [item for item in specifiers if item.operator == ">="]
-    upper = [item for item in specifiers if item.operator == "<"]
-    others = sorted(str(item) for item in specifiers if item.operator not in (">=", "<"))
-    lowest = [str(max(lower, key=lambda item: Version(item.version)))] if lower else []
-    highest = [str(min(upper, key=lambda item: Version(item.version)))] if upper else []
-    return ",".join([*lowest, *others, *highest])
-
-
 def first_short(*texts: str) -> str:
     """The first text that is short enough to be the brief of a finding; the last one must be."""
     return next((text for text in texts if len(text) <= MOST_CHARACTERS), texts[-1])

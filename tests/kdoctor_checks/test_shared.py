@@ -4,11 +4,12 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from helpers.facts import bus_id, logged
+from kdoctor.commands.packages import narrowest
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor_checks._catalog import xids
 from kdoctor_checks._gpus import RESPONDING, only_lost
 from kdoctor_checks._kernel_log import codes
-from kdoctor_checks._versions import first_short, narrowest
+from kdoctor_checks._versions import first_short
 
 
 @pytest.mark.parametrize(

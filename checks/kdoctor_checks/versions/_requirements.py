@@ -1,27 +1,18 @@
 """The requirements of installed distributions, evaluated for the target interpreter."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import cast
 
-from packaging.markers import Environment as MarkerEnvironment
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from kdoctor.commands.packages import install, restore
-from kdoctor.facts import Package, Packages, Target
+from kdoctor.commands.markers import applicable, marker_environment
+from kdoctor.commands.packages import install, narrowest, restore
+from kdoctor.facts import Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Unjudged
-from kdoctor.text.lists import counted
-from kdoctor_checks._versions import first_short, meets, narrowest, parse_version
-
-_SYSTEMS = {
-    "linux": ("linux", "Linux", "posix"),
-    "macosx": ("darwin", "Darwin", "posix"),
-    "win": ("win32", "Windows", "nt"),
-}
-_IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy"}
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._versions import first_short, meets, parse_version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,38 +40,6 @@ class Needs:
         return sum(len(needs) for needs in self.by_name.values())
 
 
-def marker_environment(target: Target) -> MarkerEnvironment:
-    """The values of environment markers (PEP 508) for the target interpreter.
-
-    ``platform_release`` and ``platform_version`` are not in the facts. They are empty, because the kernel of the
-    machine that runs kdoctor may be a different one.
-    """
-    system, _, machine = target.platform.partition("-")
-    sys_platform, platform_system, os_name = _SYSTEMS.get(system, (system, system.capitalize(), "posix"))
-    implementation = _IMPLEMENTATIONS.get(target.implementation, target.implementation)
-    values = {
-        "implementation_name": target.implementation,
-        "implementation_version": target.version,
-        "os_name": os_name,
-        "platform_machine": _machine(system, machine),
-        "platform_python_implementation": implementation,
-        "platform_release": "",
-        "platform_system": platform_system,
-        "platform_version": "",
-        "python_full_version": target.version,
-        "python_version": ".".join(target.version.split(".")[:2]),
-        "sys_platform": sys_platform,
-        "extra": "",
-    }
-    return cast("MarkerEnvironment", values)
-
-
-def _machine(system: str, rest: str) -> str:
-    """The machine in ``linux-x86_64``, ``macosx-14.0-arm64`` or ``win-amd64``, as ``platform.machine()`` spells it."""
-    machine = rest.rpartition("-")[2]
-    return machine.upper() if system == "win" else machine
-
-
 def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
     """All direct and indirect requirements of the installed roots, with the requested extras."""
     markers = marker_environment(target)
@@ -94,36 +53,15 @@ def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
             continue
         seen.add((name, extras))
         needs.visited.add(name)
-        for requirement in _applicable(package, extras, markers, needs):
+        requirements, invalid = applicable(package, markers, extras)
+        needs.unjudged += [Unjudged(subject=package.name, reason=reason) for reason in invalid]
+        for requirement in requirements:
             wanted = canonicalize_name(requirement.name)
             need = Need(by=f"{package.name} {package.version}", requirement=requirement)
             if need not in (known := needs.by_name.setdefault(wanted, [])):
                 known.append(need)
             queue.append((wanted, frozenset(requirement.extras)))
     return needs
-
-
-@cache
-def _parsed(line: str) -> Requirement:
-    return Requirement(line)
-
-
-def _applicable(
-    package: Package, extras: frozenset[str], markers: MarkerEnvironment, needs: Needs
-) -> Iterator[Requirement]:
-    """The package's requirements whose marker holds in the target, without an extra or with a requested one."""
-    for line in package.requires:
-        try:
-            requirement = _parsed(line)
-        except InvalidRequirement as error:
-            reason = f"invalid requirement {line!r}: {str(error).splitlines()[0]}"
-            needs.unjudged.append(Unjudged(subject=package.name, reason=reason))
-            continue
-        marker = requirement.marker
-        if marker is None or any(
-            marker.evaluate(cast("dict[str, str]", {**markers, "extra": extra})) for extra in ("", *sorted(extras))
-        ):
-            yield requirement
 
 
 def unmet_needs(name: str, needs: Needs, packages: Packages) -> list[Need]:
@@ -140,6 +78,7 @@ def judge_needs(
     subject: str,
     count: int,
     explained_by: Mapping[str, tuple[str, ...]],
+    kept: Collection[str] = (),
 ) -> Iterator[Outcome]:
     """A finding for each distribution that does not meet all requirements; evidence if there is none.
 
@@ -150,9 +89,10 @@ def judge_needs(
         subject: what the evidence is about.
         count: number of distributions that have these requirements.
         explained_by: name of a required distribution to the checks that may explain its finding.
+        kept: distributions that the job needs as they are, so that the fix changes what requires them.
     """
     yield from needs.unjudged
-    bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target))]
+    bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target, kept))]
     for outcome in bad:
         known = explained_by.get(canonicalize_name(outcome.subject.partition(" ")[0]), ())
         yield replace(outcome, explained_by=known) if isinstance(outcome, Finding) else outcome
@@ -161,7 +101,9 @@ def judge_needs(
         yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
 
 
-def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Finding | Unjudged | None:
+def _judge(
+    name: str, needs: Needs, packages: Packages, target: Target, kept: Collection[str]
+) -> Finding | Unjudged | None:
     """The outcome for a required distribution; None if it meets all requirements."""
     package, wanted = packages.find(name), needs.by_name[name]
     specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
@@ -174,6 +116,7 @@ def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Findi
     unmet = unmet_needs(name, needs, packages)
     if not unmet:
         return None
+    owners = tuple(dict.fromkeys(need.by.partition(" ")[0] for need in unmet))
     texts = [f"{need.by} needs {narrowest(need.requirement.specifier) or 'it'}" for need in unmet]
     problem = "" if package else "not installed, but "
     last = "does not meet the requirements of other packages" if package else "not installed, but required"
@@ -182,10 +125,22 @@ def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Findi
         observed=problem + ", ".join(texts),
         brief=first_short(problem + ", ".join(texts), problem + texts[0], last),
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
-        remedy=Remedy.reinstall(
+        remedy=_other_owners(name, owners, packages, target)
+        if package and name in kept
+        else Remedy.reinstall(
             f"Install a version of {name} that meets all requirements. If there is none, change the version of "
             "a package that requires it.",
             install(target, packages, f"{name}{narrowest(specifiers)}"),
         ),
-        rollback=restore(target, packages, name),
+        rollback=restore(target, packages, *(owners if package and name in kept else (name,))),
+    )
+
+
+def _other_owners(name: str, owners: Sequence[str], packages: Packages, target: Target) -> Remedy:
+    """Change what requires another version of a package that the job needs as it is."""
+    pin = f"{name}=={packages.version(name)}"
+    return Remedy.reinstall(
+        f"Install versions of {some(owners)} for {name} {packages.version(name)}. If there is none, uninstall what the "
+        "job does not import.",
+        install(target, packages, "--upgrade", *owners, pin),
     )

@@ -29,7 +29,9 @@ def other_conflicts(
     }
     explained_by[keras.package] = ("versions.keras-compatible", "versions.package-conflicts")
     explained_by["tensorflow"] = ("versions.tensorflow-installed",)
-    yield from judge_needs(needs, packages, target, subject=target.prefix, count=len(others), explained_by=explained_by)
+    yield from judge_needs(
+        needs, packages, target, subject=target.prefix, count=len(others), explained_by=explained_by, kept=core
+    )
 
 
 def _without(needs: Needs, core: set[str], packages: Packages) -> Needs:

@@ -2,11 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from kdoctor.commands.markers import applicable, marker_environment
 from kdoctor.commands.shell import quoted
-from kdoctor.facts import Packages, Target
+from kdoctor.facts import Packages, Target, canonical_name
 from kdoctor.model import Rollback
 
 Installer = Literal["conda", "uv", "pip"]
@@ -113,13 +117,53 @@ def _escape(name: str) -> str:
 
 
 def install(target: Target, packages: Packages | None, *requirements: str) -> str:
-    """The command that installs the requirements; options (``--upgrade``) may be among them."""
+    """The command that installs the requirements; options (``--upgrade``) may be among them.
+
+    A requirement is narrowed to what the other installed packages accept, so that the fix does not break them.
+    """
+    if packages is not None:
+        requirements = tuple(_narrowed(target, packages, requirements))
     wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
     installer = _installer(target, packages, *map(_name, wanted))
     if installer == "conda":
         options = ["--force-reinstall"] if "--force-reinstall" in requirements else []
         return conda_command("install", target.prefix, *options, *map(_conda_spec, wanted))
     return pip_command(installer, target.executable, "install", *requirements)
+
+
+def _narrowed(target: Target, packages: Packages, requirements: Iterable[str]) -> Iterator[str]:
+    parsed = {text: _REQUIREMENT.fullmatch(text) for text in requirements}
+    changed = {canonical_name(match["name"]) for match in parsed.values() if match}
+    markers = marker_environment(target)
+    for text, match in parsed.items():
+        exact = match is None or "==" in match["specifier"] or "~=" in match["specifier"]
+        if text.startswith("-") or match is None or exact:
+            yield text
+            continue
+        others = (package for package in packages.installed if package.name not in changed)
+        specifiers = SpecifierSet(match["specifier"])
+        for package in others:
+            for requirement in applicable(package, markers)[0]:
+                if canonical_name(requirement.name) == canonical_name(match["name"]):
+                    specifiers &= requirement.specifier
+        yield f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else text
+
+
+def _possible(specifiers: SpecifierSet) -> bool:
+    """Whether no lower bound is above an upper bound."""
+    lower = [Version(item.version) for item in specifiers if item.operator in (">=", ">")]
+    upper = [Version(item.version) for item in specifiers if item.operator in ("<", "<=")]
+    return not (lower and upper) or max(lower) < min(upper)
+
+
+def narrowest(specifiers: SpecifierSet) -> str:
+    """The same condition in the usual order, without implied bounds: ``>=6.31,<8`` for ``<8,>=3,>=6.31``."""
+    lower = [item for item in specifiers if item.operator == ">="]
+    upper = [item for item in specifiers if item.operator == "<"]
+    others = sorted({str(item) for item in specifiers if item.operator not in (">=", "<")})
+    lowest = [str(max(lower, key=lambda item: Version(item.version)))] if lower else []
+    highest = [str(min(upper, key=lambda item: Version(item.version)))] if upper else []
+    return ",".join([*lowest, *others, *highest])
 
 
 def uninstall(target: Target, packages: Packages | None, *names: str) -> str:

@@ -119,3 +119,26 @@ def test_package_that_uv_installed_is_fixed_and_restored_by_uv_next_to_pip() -> 
     found = packages(replace(package("keras", "3.6.0"), installer="uv"))
     assert install(target(), found, "keras>=3.10") == f"uv pip install --python {PYTHON} 'keras>=3.10'"
     assert restore(target(), found, "keras").commands == (f"uv pip install --python {PYTHON} keras==3.6.0",)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "required", "expected"),
+    [
+        ("keras", "keras<2.16,>=2.15", "'keras>=2.15,<2.16'"),
+        ("keras>=3.10", "keras>=3.12.0", "'keras>=3.12.0'"),
+        ("keras>=3.10", "keras<2.16,>=2.15", "'keras>=3.10'"),  # there is none for both
+        ("keras==3.10.0", "keras>=3.12.0", "keras==3.10.0"),
+        ("keras>=3.10", 'keras>=3.12.0; python_version < "3"', "'keras>=3.10'"),
+        ("keras>=3.10", 'keras>=3.12.0; extra == "all"', "'keras>=3.10'"),
+        ("keras>=3.10", "keras @ https://host/keras.whl", "'keras>=3.10'"),
+        ("keras", "not ( one", "keras"),
+    ],
+)
+def test_requirement_is_narrowed_to_what_other_packages_accept(wanted: str, required: str, expected: str) -> None:
+    there = packages(package("tensorflow", "2.15.1", required))
+    assert install(target(), there, wanted) == f"{PYTHON} -m pip install {expected}"
+
+
+def test_packages_that_the_command_changes_narrow_nothing() -> None:
+    there = packages(package("tensorflow", "2.15.1", "keras<2.16"))
+    assert install(target(), there, "keras", "tensorflow") == f"{PYTHON} -m pip install keras tensorflow"

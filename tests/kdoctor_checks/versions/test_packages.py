@@ -7,9 +7,9 @@ import pytest
 from helpers.facts import PYTHON, cpu_host, gpus, h100_node, host, keras, package, packages, target, tensorflow
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown
+from kdoctor.commands.markers import marker_environment
 from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, Package, Packages, TensorFlowBuild
 from kdoctor.model import Assumptions, GpuAssumption, Severity
-from kdoctor_checks.versions._requirements import marker_environment
 
 INSTALL, UNINSTALL = f"{PYTHON} -m pip install", f"{PYTHON} -m pip uninstall -y"
 NIGHTLY = tensorflow(distribution="tf-nightly")
@@ -303,6 +303,12 @@ test_other_conflicts = table(
     Severity.WARNING,
     fails(
         with_others(package("pandas", "3.0", "numpy<2", "pytz")), "numpy<2", "pandas 3.0", of=["numpy 2.4.6", "pytz"]
+    ),
+    fails(  # what the job needs stays
+        with_others(package("tf-keras", "2.16.0", "tensorflow<2.17,>=2.16")),
+        of=["tensorflow 2.21.0"],
+        commands=(f"{INSTALL} --upgrade tf-keras tensorflow==2.21.0",),
+        rollback=(f"{INSTALL} tf-keras==2.16.0",),
     ),
     passes(with_others(package("pandas", "3.0", "tensorflow", "numpy>=2")), "2 ", "1 "),  # not those of TensorFlow
     skips(with_others()),

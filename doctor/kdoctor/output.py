@@ -1,9 +1,11 @@
 """Output files: checked before a run and written atomically."""
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ from kdoctor.errors import UsageError, did_you_mean
 
 STDOUT = "-"
 """File name of the standard output."""
+_READER_S = 5.0
+"""Seconds that a named pipe may be without a reader."""
 
 
 class OutputError(UsageError):
@@ -106,6 +110,9 @@ def write_atomically(path: Path, text: str | bytes) -> None:
     target = _resolved(path)
     content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     with _as_output_errors(path):
+        if target.is_fifo():
+            _write_to_pipe(target, content)
+            return
         if _is_special(target):
             target.write_bytes(content)
             return
@@ -121,6 +128,25 @@ def write_atomically(path: Path, text: str | bytes) -> None:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _write_to_pipe(pipe: Path, content: bytes) -> None:
+    """Write to a named pipe. Opening one waits for a reader, so a pipe without one would hold the run for ever."""
+    deadline = time.monotonic() + _READER_S
+    while True:
+        try:
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > deadline:
+                raise OutputError(f"cannot write {pipe}: no process reads this pipe") from error
+            time.sleep(0.05)
+            continue
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        return
 
 
 def _known(name: str, formats: Sequence[str], shown: str) -> str:

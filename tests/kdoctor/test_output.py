@@ -132,6 +132,13 @@ def test_device_is_written_in_place() -> None:
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 
+def test_pipe_without_a_reader_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("kdoctor.output._READER_S", 0.1)
+    with pytest.raises(OutputError, match="no process reads this pipe"):
+        write_atomically(tmp_path / "pipe", "lost")
+
+
 def test_pipe_is_written_in_place(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

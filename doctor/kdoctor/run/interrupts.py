@@ -1,4 +1,4 @@
-"""Delays Ctrl-C while the report of a run is written."""
+"""Signals that end a run, and their delay while its report is written."""
 
 import signal
 from collections.abc import Iterator
@@ -7,10 +7,23 @@ from types import FrameType
 
 from kdoctor.run.log import warn
 
+ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, a batch system that ends the job, and a terminal that is closed."""
+
+
+def interrupt_at_end() -> None:
+    """Handle each of these signals as Ctrl-C, so that children end and the report is printed.
+
+    A signal that is ignored stays ignored: so nohup keeps a run alive.
+    """
+    for kind in ENDS:
+        if signal.getsignal(kind) is not signal.SIG_IGN:
+            signal.signal(kind, signal.default_int_handler)
+
 
 @contextmanager
 def delayed_interrupt() -> Iterator[None]:
-    """Finish this block at the first Ctrl-C or SIGTERM, then raise KeyboardInterrupt; end at once at the second.
+    """Finish this block at the first of these signals, then raise KeyboardInterrupt; end at once at the second.
 
     The facts of minutes would otherwise be lost in the last second of a run.
     """
@@ -23,8 +36,8 @@ def delayed_interrupt() -> Iterator[None]:
         pending = True
         warn("kdoctor: interrupted; writing the report (Ctrl-C again ends at once)")
 
-    kinds = (signal.SIGINT, signal.SIGTERM)
-    before = {kind: signal.signal(kind, delay) for kind in kinds}
+    known = [kind for kind in ENDS if signal.getsignal(kind) is not signal.SIG_IGN]
+    before = {kind: signal.signal(kind, delay) for kind in known}
     try:
         yield
     finally:

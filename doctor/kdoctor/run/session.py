@@ -2,7 +2,6 @@
 
 import datetime as dt
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.target import choose_target
+from kdoctor.run.interrupts import interrupt_at_end
 from kdoctor.run.log import warn
 from kdoctor.run.progress import bar, progress
 from kdoctor.smoke.gpu_sampler import Sampler
@@ -212,8 +212,7 @@ def examination(
     probes: Sequence[Probe], python: str | None, timeout: float, script: Path | None = None
 ) -> Iterator[Examination]:
     """Examine this machine: the probes are running on entry, and every child process is ended on exit."""
-    # Batch systems end a job by SIGTERM: handle it as Ctrl-C, so that children end and the report is printed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_at_end()
     children = Children()
     target = choose_target(python, os.environ, children)
     context = Context(

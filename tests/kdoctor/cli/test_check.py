@@ -155,7 +155,7 @@ def test_internal_error_exits_with_4(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interruption_ends_children_and_prints_partial_report(tmp_path: Path, number: signal.Signals) -> None:
     started = tmp_path / "started"
     source = f"import pathlib, time; pathlib.Path({str(started)!r}).touch(); time.sleep(60)"

@@ -1,15 +1,13 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
 from kdoctor_job.checks.job._keras_features import judge_feature
-from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_job.checks.job._user_model import job_check, job_of, replicas_of
 from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
@@ -17,14 +15,8 @@ _EXPECTED = "different random numbers on each replica"
 _UNSEEN = "no copy of the model was trained"
 
 
-@check(
-    "job.random-layers",
-    severity=Severity.WARNING,
-    requires=["job.model-and-data"],
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
-def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+@job_check("job.random-layers", Severity.WARNING, "job.model-and-data")
+def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iterator[Outcome]:
     """Layers with random numbers draw different ones on each replica.
 
     Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
@@ -36,10 +28,6 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
     """
-    model = model_of(run)
-    if isinstance(model, Unjudged):
-        yield model
-        return
     training = job_of(run).training
     layers = _drawing(model, training)
     if layers is None:

@@ -143,7 +143,7 @@ def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
             subject=fold(nodes),
             observed=f"failed because of {cause}" if cause else "failed",
             expected=check.title,
-            remedy=Remedy(summary=summary, action=Action.CONFIGURE),
+            remedy=Remedy.configure(summary),
             rollback=_BY_NODE,
             explained_by=(cause,) if cause else (),
         )

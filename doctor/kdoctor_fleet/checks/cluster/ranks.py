@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Node
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted
 from kdoctor_fleet.facts import Fleet, FleetNode
 
@@ -64,9 +64,8 @@ def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, b
         observed=observed,
         brief=brief or observed.partition(" (")[0],
         expected=expected,
-        remedy=Remedy(
-            summary="Start all nodes by one command of the launcher, and do not set its variables by hand.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Start all nodes by one command of the launcher, and do not set its variables by hand.",
             look=("env | grep -E '^(SLURM|OMPI|PMI|JOB_COMPLETION|RANK|WORLD)'",),
         ),
         rollback=Rollback.irreversible("depends on how the nodes were started"),

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted
 from kdoctor_fleet.facts import Fleet, FleetNode
 
@@ -34,6 +34,6 @@ def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> I
             observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
             brief=f"another {what} than most nodes",
             expected=f"{what} {most}",
-            remedy=Remedy(summary=f"Check {fleet.fold(names)} as the other nodes.", action=Action.CONFIGURE),
+            remedy=Remedy.configure(f"Check {fleet.fold(names)} as the other nodes."),
             rollback=Rollback.nothing("not needed (this step is read-only)"),
         )

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_fleet.facts import Fleet, FleetNode, JobConfig
 
@@ -111,9 +111,8 @@ def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, b
         observed=observed,
         brief=brief or observed[:60],
         expected=expected,
-        remedy=Remedy(
-            summary="Write TF_CONFIG of all nodes from one list of hosts, with the launcher's rank as index.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Write TF_CONFIG of all nodes from one list of hosts, with the launcher's rank as index.",
             look=("echo $TF_CONFIG",),
         ),
         rollback=_BACK,

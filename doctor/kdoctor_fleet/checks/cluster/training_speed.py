@@ -2,7 +2,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted
 from kdoctor_fleet.facts import Fleet
 
@@ -41,10 +41,10 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
             observed=f"{texts[0]}{more}",
             brief="trains much slower than its peers",
             expected=f"at most {least_factor:g} times the median of all nodes",
-            remedy=Remedy(
-                summary="Look at clocks, temperature, power and other processes, or leave the nodes out.",
-                action=Action.INSPECT_HARDWARE,
-                look=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK", "nvidia-smi pmon -c 1"),
+            remedy=Remedy.inspect(
+                "Look at clocks, temperature, power and other processes, or leave the nodes out.",
+                "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
+                "nvidia-smi pmon -c 1",
             ),
             rollback=Rollback.nothing("not needed (this step is read-only)"),
         )

@@ -1,7 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._user_model import job_check
@@ -10,10 +10,8 @@ from kdoctor_job.facts import JobModel
 _DEFECT = defect("smoke.clipping")
 _MEASURED = (*_DEFECT.features, *defect("smoke.clipping-options").features)
 _FEATURES = {feature.rpartition("/")[2].replace("-", "_"): feature for feature in _MEASURED}
-_REMEDY = Remedy(
-    summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
-    action=Action.CHANGE_CODE,
-    look=_DEFECT.look,
+_REMEDY = Remedy.change_code(
+    "Remove the option, and clip in train_step after adding up the gradients of the replicas.", look=_DEFECT.look
 )
 
 

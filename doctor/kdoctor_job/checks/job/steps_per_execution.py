@@ -1,7 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._user_model import job_check
@@ -9,9 +9,7 @@ from kdoctor_job.facts import JobModel
 
 _DEFECT = defect("smoke.steps-per-execution")
 _SUBJECT = "steps_per_execution"
-_REMEDY = Remedy(
-    summary="Compile with steps_per_execution=1, or train with tf_keras.", action=Action.CHANGE_CODE, look=_DEFECT.look
-)
+_REMEDY = Remedy.change_code("Compile with steps_per_execution=1, or train with tf_keras.", look=_DEFECT.look)
 
 
 @job_check("job.steps-per-execution", Severity.ERROR, "job.model-and-data")

@@ -2,14 +2,12 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import GpuSampling, SampledGpu
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_watch.checks.watch._gpus import gpus_of
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Check that each replica gets batches, and that the input pipeline keeps up.",
-    action=Action.CHANGE_CODE,
-    look=("nvidia-smi dmon -s um",),
+_REMEDY = Remedy.change_code(
+    "Check that each replica gets batches, and that the input pipeline keeps up.", look=("nvidia-smi dmon -s um",)
 )
 _FEW = 5
 

@@ -1,14 +1,15 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_watch.facts import ReplicaDifference, Watched
 
-_REMEDY = Remedy(
-    summary="Stop the job, continue from a checkpoint of before that step, and examine the device that differs.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi -q -d ECC,ROW_REMAPPER", "sudo dmesg | grep -iE 'NVRM|Xid'", "kdoctor smoke --tier standard"),
+_REMEDY = Remedy.inspect(
+    "Stop the job, continue from a checkpoint of before that step, and examine the device that differs.",
+    "nvidia-smi -q -d ECC,ROW_REMAPPER",
+    "sudo dmesg | grep -iE 'NVRM|Xid'",
+    "kdoctor smoke --tier standard",
 )
 _ROLLBACK = Rollback.irreversible("training steps cannot be undone: continue from a checkpoint")
 

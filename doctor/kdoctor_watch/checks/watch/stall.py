@@ -1,14 +1,15 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Look at what the process waits for: a hanging collective, storage, or a GPU.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi", "sudo dmesg | grep -iE 'NVRM|Xid' | tail", "py-spy dump --pid $(pgrep -n python)"),
+_REMEDY = Remedy.inspect(
+    "Look at what the process waits for: a hanging collective, storage, or a GPU.",
+    "nvidia-smi",
+    "sudo dmesg | grep -iE 'NVRM|Xid' | tail",
+    "py-spy dump --pid $(pgrep -n python)",
 )
 
 

@@ -1,13 +1,13 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Look for throttled GPUs, a busy host, slower storage, or a model that is traced again.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE", "top -b -n 1 | head -20"),
+_REMEDY = Remedy.inspect(
+    "Look for throttled GPUs, a busy host, slower storage, or a model that is traced again.",
+    "nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+    "top -b -n 1 | head -20",
 )
 
 

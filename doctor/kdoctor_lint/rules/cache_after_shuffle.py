@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import MEASURED, Hit, Rule
-from kdoctor_lint.rules._batches import splits, trained_datasets, training
+from kdoctor_lint.rules._batches import splits, trained_datasets
+from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

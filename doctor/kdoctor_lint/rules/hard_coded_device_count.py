@@ -6,7 +6,8 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace, has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import count_names, fixed_batches, training
+from kdoctor_lint.rules._batches import count_names, fixed_batches
+from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

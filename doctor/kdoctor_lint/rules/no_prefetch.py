@@ -4,7 +4,8 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import splits, training
+from kdoctor_lint.rules._batches import splits
+from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

@@ -5,6 +5,7 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
 
 
@@ -17,6 +18,13 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield event.node, f"`{event.name}` {wrong} once for each replica{releases(trace)}"
 
 
+_BAD = (
+    MIRRORED
+    + """with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+predictions = model.predict_on_batch(images)
+"""
+)
 RULE = Rule(
     id="lint.predict-on-batch",
     code="KD506",
@@ -26,22 +34,8 @@ RULE = Rule(
 so there are several for each example. `train_on_batch` and `test_on_batch` return correct results, but are not faster
 than on one GPU. Scripts that use tf_keras are not reported.""",
     fix="Call `predict`, `fit` or `evaluate` instead.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-predictions = model.predict_on_batch(images)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-predictions = model.predict(images)
-""",
+    bad=_BAD,
+    good=_BAD.replace("predict_on_batch", "predict"),
     sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,
 )

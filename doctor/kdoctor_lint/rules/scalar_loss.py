@@ -17,17 +17,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield event.node, f"{message}{releases(trace)}"
 
 
-RULE = Rule(
-    id="lint.scalar-loss",
-    code="KD505",
-    severity=Severity.ERROR,
-    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
-    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
-number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
-`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
-tf_keras trains correctly, so scripts that use it are not reported.""",
-    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
-    bad="""import keras
+_BAD = """import keras
 import tensorflow as tf
 
 
@@ -39,20 +29,19 @@ strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10)])
     model.compile(optimizer="adam", loss=squared_error)
-""",
-    good="""import keras
-import tensorflow as tf
-
-
-def squared_error(targets, predictions):
-    return tf.reduce_mean(tf.square(targets - predictions), axis=-1)
-
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss=squared_error)
-""",
+"""
+RULE = Rule(
+    id="lint.scalar-loss",
+    code="KD505",
+    severity=Severity.ERROR,
+    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
+    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
+number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
+`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
+tf_keras trains correctly, so scripts that use it are not reported.""",
+    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
+    bad=_BAD,
+    good=_BAD.replace("predictions))", "predictions), axis=-1)"),
     sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=_judge,
 )

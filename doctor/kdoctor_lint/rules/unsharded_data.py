@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import MEASURED, Hit, Rule
-from kdoctor_lint.rules._batches import has_workers, trained_datasets, training
+from kdoctor_lint.rules._batches import has_workers, trained_datasets
+from kdoctor_lint.rules._examples import training
 
 _NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
 

@@ -1,18 +1,14 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
 from kdoctor.text.lists import some
-from kdoctor_lint.flow.trace import Compiled, Trace
+from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
-from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     compiled = [(event.optimizer, _trained_by(event)) for event in trace.compiled]
     used = [(made, strategy) for made, strategy in trace.used if isinstance(made, Optimizer)]
     for optimizer, strategy in (*compiled, *used):

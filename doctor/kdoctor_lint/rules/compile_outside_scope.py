@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several
+from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if trace.legacy:
         return
     for event in trace.compiled:

@@ -1,17 +1,12 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MIRRORED
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         optimizer = event.optimizer
         scoped = event.place is Place.INSIDE and is_mirrored(event.strategy)
@@ -19,14 +14,11 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield optimizer.node, f"`ema_overwrite_frequency` fails on several replicas{releases(trace)}"
 
 
-_BAD = (
-    MIRRORED
-    + """with strategy.scope():
+_BAD = f"""{MIRRORED}with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10)])
     optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
     model.compile(optimizer=optimizer, loss="mse")
 """
-)
 RULE = Rule(
     id="lint.ema-overwrite",
     code="KD507",

@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.flow.trace import has_several
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import is_global, is_per_replica
 from kdoctor_lint.rules._examples import MIRRORED
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for averaged, strategy in trace.averaged:
         if has_several(strategy):
             what = averaged.what or "loss is the mean over one replica's batch"
@@ -24,9 +21,7 @@ _MEAN = "loss = tf.reduce_mean((model(x) - y) ** 2)\n"
 _DIVIDED = """losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
         loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
 """
-_BAD = (
-    MIRRORED
-    + """with strategy.scope():
+_BAD = f"""{MIRRORED}with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(1)])
     optimizer = keras.optimizers.SGD()
 
@@ -41,7 +36,6 @@ def step(x, y):
 for x, y in dataset:
     strategy.run(step, args=(x, y))
 """
-)
 RULE = Rule(
     id="lint.loss-not-scaled",
     code="KD206",

@@ -1,28 +1,21 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Metric, Place
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     metrics = [metric for event in compiled_inside(trace) for metric in event.metrics]
     for metric in (*metrics, *used_inside(trace, Metric)):
         if metric.place is Place.OUTSIDE:
             yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
-_GOOD = (
-    MIRRORED
-    + """with strategy.scope():
+_GOOD = f"""{MIRRORED}with strategy.scope():
     accuracy = keras.metrics.CategoricalAccuracy()
     model = keras.Sequential([keras.layers.Dense(10)])
     model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
 """
-)
 RULE = Rule(
     id="lint.metrics-outside-scope",
     code="KD104",

@@ -1,13 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MODEL, PLAIN, outside
 from kdoctor_lint.rules._scopes import stray_models
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for model, use in stray_models(trace):
         if not model.loaded:
             yield model.node, f"model is created outside `strategy.scope()` {use}"

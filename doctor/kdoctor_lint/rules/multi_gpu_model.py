@@ -1,18 +1,15 @@
 import ast
 import re
-from collections.abc import Iterator
 
-from kdoctor.model import Severity
 from kdoctor_lint.edits import Fix, Import
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
 _MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
 _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     calls = [call for call in trace.calls if _NAME.match(call.name)]
     for call in calls:
         yield call.node, _MESSAGE

@@ -1,14 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
 from kdoctor_lint.rules._examples import MIRRORED
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
     if trace.legacy or not normalized:
         return
@@ -20,16 +16,13 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
-_BAD = (
-    MIRRORED
-    + """global_batch = 64 * strategy.num_replicas_in_sync
+_BAD = f"""{MIRRORED}global_batch = 64 * strategy.num_replicas_in_sync
 dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
 with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10), keras.layers.BatchNormalization()])
     model.compile(optimizer="adam", loss="mse")
 model.fit(dataset)
 """
-)
 RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",

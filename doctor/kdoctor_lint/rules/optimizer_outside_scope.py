@@ -1,28 +1,21 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Optimizer, Place
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     optimizers = [event.optimizer for event in compiled_inside(trace) if event.optimizer is not None]
     for optimizer in (*optimizers, *used_inside(trace, Optimizer)):
         if optimizer.place is Place.OUTSIDE:
             yield optimizer.node, "optimizer is created outside `strategy.scope()` but used inside it"
 
 
-_GOOD = (
-    MIRRORED
-    + """with strategy.scope():
+_GOOD = f"""{MIRRORED}with strategy.scope():
     optimizer = keras.optimizers.Adam()
     model = keras.Sequential([keras.layers.Dense(10)])
     model.compile(optimizer=optimizer, loss="mse")
 """
-)
 RULE = Rule(
     id="lint.optimizer-outside-scope",
     code="KD103",

@@ -1,15 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import DEFAULT
-from kdoctor_lint.rules._keras_features import uses_keras_3
+from kdoctor_lint.rules._keras_features import on_keras_3
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.fitted:
         home = event.home
         if home is not None and home.kinds - DEFAULT == {"ParameterServerStrategy"}:

@@ -1,14 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for node, removed, fix in trace.gone:
         if removed.package == "keras" and trace.legacy:
             continue

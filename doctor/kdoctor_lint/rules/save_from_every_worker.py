@@ -1,11 +1,7 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
         return
     for saved in trace.saved:

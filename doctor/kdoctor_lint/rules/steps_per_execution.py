@@ -1,17 +1,12 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         if event.steps is not None and event.place is Place.INSIDE and is_mirrored(event.strategy):
             yield event.steps, f"`steps_per_execution` above 1 fails on several replicas{releases(trace)}"

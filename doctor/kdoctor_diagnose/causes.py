@@ -209,7 +209,6 @@ def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
 
 
 def _weigh(group: Group, found: Scan) -> None:
-    """Reasons for and against a failure."""
     failure, first = group.failure, group.first
     if failure.id in found.clues:
         group.reasons.append("other lines of the log name the same cause")
@@ -277,7 +276,6 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
 
 
 def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
-    """The lines of the traceback that begins after a line."""
     log, line = place
     for error in errors:
         if error.log == log and line < error.line < line + _NEAR:

@@ -61,7 +61,6 @@ def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
 
 
 def _observed(result: Result) -> str:
-    """What a check found, in one line."""
     return "; ".join(_parts(result)) or describe_reason(result) or result.title
 
 

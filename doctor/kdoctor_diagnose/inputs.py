@@ -166,7 +166,6 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _notebook(path: Path) -> Iterator[bytes]:
-    """The outputs of a notebook, in order."""
     with _as_usage_errors(path):
         content = read_bounded(path, _NOTEBOOK_BYTES)
     try:

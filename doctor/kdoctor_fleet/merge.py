@@ -188,7 +188,6 @@ def _notes(
 
 
 def _problems(causes: Iterable[FleetCause], known: frozenset[str]) -> dict[str, list[NodeProblem]]:
-    """The problems of each node."""
     found: dict[str, list[NodeProblem]] = {}
     for cause in causes:
         for problem in cause.problems:

@@ -14,8 +14,6 @@ Fold = Callable[[Iterable[str]], Nodes]
 
 @dataclass(kw_only=True)
 class _Group:
-    """One problem of several nodes."""
-
     cause: Cause
     action: Action
     headline: str
@@ -26,8 +24,6 @@ class _Group:
 
 @dataclass(kw_only=True)
 class _Check:
-    """One check over all nodes."""
-
     id: str
     title: str
     severity: Severity

@@ -58,7 +58,6 @@ def _read(files: list[Path], *, verbose: bool) -> Facts:
 
 
 def _list_unread(facts: Facts) -> None:
-    """Write the lines of imported output that were not understood to stderr."""
     unread, gpus = facts.get(ImportedLines), facts.get(Gpus)
     for line in unread.lines if isinstance(unread, ImportedLines) else ():
         warn(f"{line.file}:{line.line}: not understood: {line.text}")

@@ -168,7 +168,6 @@ class Watch:
         atexit.register(self.close, interrupted=True)
 
     def _begin(self, step: int) -> None:
-        """Begin a block of steps."""
         session = self._session
         if session is None:
             return

@@ -186,7 +186,6 @@ class Session:
         return build_report(collected, self._plan)
 
     def _keep(self, report: Report) -> None:
-        """Write the report where the user wants it, and into the history."""
         try:
             if self._settings.report is not None:
                 path = Path(self._settings.report)
@@ -234,7 +233,6 @@ def _describe(strategy: Any, *, is_jax: bool) -> tuple[tuple[str, ...], tuple[st
 
 
 def _placed(strategy: Any) -> tuple[tuple[str, ...], str]:
-    """The devices of a strategy of TensorFlow, and a description of it."""
     try:
         devices = tuple(str(device) for device in strategy.extended.worker_devices)
     except RuntimeError:

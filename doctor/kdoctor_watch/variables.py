@@ -261,8 +261,6 @@ class Input:
 
 
 class _Batches:
-    """Batches that can be read in each epoch."""
-
     def __init__(self, data: Input, batches: Any) -> None:
         self._data = data
         self._batches = batches

@@ -156,7 +156,6 @@ def _progress(record: FleetPairs) -> str:
 
 
 def _say(record: FleetPairs) -> None:
-    """One line for each step."""
     if style.quiet:
         return
     found = pair_tests(record)

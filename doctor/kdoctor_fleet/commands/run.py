@@ -173,7 +173,6 @@ def _judge(
     begun: float,
     interrupted: bool,
 ) -> NoReturn:
-    """Judge the reports that are there, and end with the exit code."""
     again = replace(delivery.plan, command=_again(plan, min_healthy))
     expectation = Expectation(
         names=plan.nodes, engine=engine.words, again=quoted("kdoctor", "fleet", "merge", str(folder))
@@ -191,8 +190,6 @@ def _judge(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the command line says about the run."""
-
     engine: str | None
     nodes: str | None
     nodes_file: Path | None
@@ -332,7 +329,6 @@ def _command(plan: FleetRun, node: str, deadline_s: float) -> list[str]:
 
 
 def _again(plan: FleetRun, min_healthy: str | None) -> str:
-    """The command that asks all nodes again."""
     words = ["kdoctor", "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
     if plan.program != ("kdoctor",):
         words += ["--kdoctor", shlex.join(plan.program)]
@@ -342,7 +338,6 @@ def _again(plan: FleetRun, min_healthy: str | None) -> str:
 
 
 def _say(answer: Answer) -> None:
-    """One line for each node."""
     if style.as_json:
         log(
             "node",
@@ -357,7 +352,6 @@ def _say(answer: Answer) -> None:
 
 
 def _hint(folder: Path, plan: FleetRun) -> None:
-    """Say where the reports are, and how to ask the silent nodes again."""
     if style.quiet:
         return
     kept = read_run(folder)

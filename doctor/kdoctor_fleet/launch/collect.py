@@ -179,7 +179,6 @@ class _Output:
 
 
 def _why(ended: Ended, unusable: str, deadline_s: float) -> str:
-    """Why there is no report."""
     problem = ended.problem or unusable
     if ended.timed_out:
         said = f": {problem}" if problem else ""

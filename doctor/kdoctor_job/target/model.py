@@ -109,7 +109,6 @@ def _place(found: Any, strategy: Any) -> str:
 
 
 def _number(value: Any) -> Any:
-    """The value of a variable, or a plain number."""
     return value.numpy() if hasattr(value, "numpy") else value
 
 

@@ -82,7 +82,6 @@ class Outside:
         return list(dict.fromkeys(name for name, _ in changed))
 
     def _follow(self, function: Any, owner: Any) -> None:
-        """Look at everything that a function names."""
         if isinstance(function, functools.partial):
             for value in (*function.args, *function.keywords.values()):
                 self._look("functools.partial", value)

@@ -84,7 +84,6 @@ def unseen_instance(cls: Class) -> Object:
 
 
 def _class(call: Call, callee: Class) -> Value:
-    """A class of the script is instantiated."""
     instance = _instance(call, callee)
     start = callee.member("__init__")
     if isinstance(start, Function):
@@ -119,7 +118,6 @@ def _instance(call: Call, cls: Class) -> Object:
 
 
 def _measure(call: Call, callee: Metric) -> Value:
-    """A metric is called on values."""
     return update(call, callee, "update_state")
 
 

@@ -88,7 +88,6 @@ def _same(call: Call) -> Value:
 
 
 def _dataset(call: Call) -> Value:
-    """What a loop over it iterates over."""
     value = call.args[0] if call.args else UNKNOWN
     return value if isinstance(value, Dataset) else UNKNOWN
 

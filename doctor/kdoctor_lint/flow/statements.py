@@ -149,7 +149,6 @@ def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 
 def _catches_missing(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches the error of a missing name or argument."""
     caught = ast.unparse(handler.type) if handler.type else "Exception"
     return bool(_MISSING.search(caught))
 

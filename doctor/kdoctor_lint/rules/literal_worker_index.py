@@ -42,7 +42,6 @@ def _names(targets: Sequence[ast.expr], name: str) -> bool:
 
 
 def _index(config: ast.expr | None) -> int | None:
-    """The index of the worker, if it and several workers are literals."""
     workers, index = _at(_at(config, "cluster"), "worker"), _at(_at(config, "task"), "index")
     several = isinstance(workers, ast.List) and len(workers.elts) > 1
     return index.value if several and isinstance(index, ast.Constant) and isinstance(index.value, int) else None

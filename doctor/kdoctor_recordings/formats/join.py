@@ -38,8 +38,6 @@ _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_versio
 
 @dataclass(kw_only=True)
 class _Device:
-    """One GPU, and every dump that mentions it."""
-
     parts: list[tuple[Part, GpuPart]] = field(default_factory=list)
 
     def get(self, key: str) -> tuple[Part, Any] | None:
@@ -115,7 +113,6 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
 
 
 def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
-    """The lines that kdoctor does not know, each once, with their files."""
     for part in parts:
         lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
         for line, times in lines.items():
@@ -162,7 +159,6 @@ def _contradicts(first: Part, count: int, second: Part, other: int) -> bool:
 
 
 def _devices(parts: Sequence[Part]) -> list[_Device]:
-    """The GPUs of all dumps, each once."""
     devices: list[_Device] = []
     for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)):
         for gpu in part.gpus:

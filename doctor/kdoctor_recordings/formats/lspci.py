@@ -71,8 +71,6 @@ _NVIDIA_NAME = "NVIDIA Corporation"
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """The lines of one function."""
-
     bus_id: str
     kind: str
     class_number: str | None
@@ -181,7 +179,6 @@ def _device(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> Pc
 
 
 def _function(block: _Block) -> dict[str, Any]:
-    """The fields of ``PciFunction``."""
     ids = _IDS.search(block.name)
     device = ids or _UNNAMED.search(block.name)
     most, now = _LINK.search(block.text), _LINK_NOW.search(block.text)

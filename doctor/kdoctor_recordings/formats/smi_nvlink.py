@@ -61,7 +61,6 @@ def _is_other(line: str) -> bool:
 
 
 def _faults(lines: Sequence[str]) -> Diagnostic | None:
-    """What the counters of a GPU's links show; None without counters."""
     counters = [found for found in map(_COUNTER.fullmatch, lines) if found and _FAULTS.fullmatch(found["name"])]
     if not counters:
         return None
@@ -98,7 +97,6 @@ def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:
 
 
 def _links(lines: Sequence[str]) -> tuple[tuple[NvLink, ...] | None, str | None]:
-    """The links, and why they are not known."""
     text = " ".join(" ".join(lines).split())
     if _NONE.search(text):
         return None, NOT_SUPPORTED

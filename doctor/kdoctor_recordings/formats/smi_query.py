@@ -66,7 +66,6 @@ def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _indent(line: str) -> int:
-    """The column in which the text begins."""
     wide = line.expandtabs(_INDENT)
     return len(wide) - len(wide.lstrip())
 

@@ -78,14 +78,12 @@ def rows(lines: Sequence[str]) -> range:
 
 
 def _is_unknown(line: str) -> bool:
-    """Whether a row of the table reports something that kdoctor does not know."""
     return bool(line.endswith("|") and line.strip("| ")) and not any(
         pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD)
     )
 
 
 def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The texts of each GPU's row."""
     row: dict[str, str] = {}
     for line in lines:
         first = _FIRST.match(line)

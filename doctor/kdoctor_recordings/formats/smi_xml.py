@@ -56,8 +56,6 @@ class _Block:
 
 
 class _Reader:
-    """Collects the elements as they end."""
-
     def __init__(self) -> None:
         self.head: dict[str, str] = {}
         self.blocks: list[_Block] = []

@@ -42,8 +42,6 @@ def tf_config(fleet: Fleet) -> Iterator[Outcome]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cluster:
-    """The cluster in TF_CONFIG of some nodes."""
-
     tasks: Mapping[str, str]
     """Task to address."""
     nodes: list[tuple[FleetNode, JobConfig]]

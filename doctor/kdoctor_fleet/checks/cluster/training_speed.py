@@ -56,7 +56,6 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
 
 
 def _slow(steps: Mapping[str, float], most_deviations: float, least_factor: float) -> dict[str, str]:
-    """The slow nodes with what was measured."""
     middle = statistics.median(steps.values())
     sigma = _TO_SIGMA * statistics.median(abs(seconds - middle) for seconds in steps.values())
     limit = max(middle + most_deviations * sigma, middle * least_factor)

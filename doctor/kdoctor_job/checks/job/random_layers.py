@@ -53,7 +53,6 @@ def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] |
 def _judge(
     run: SmokeRun, model: JobModel, matrix: VersionMatrix, layers: tuple[str, ...], training: JobTraining
 ) -> Iterator[Outcome]:
-    """What the layers drew here, and what the matrix knows about the others."""
     equal, different = training.equal_draws, training.different_draws
     if equal:
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "

@@ -19,7 +19,7 @@ from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted
 from kdoctor_lint import engine
-from kdoctor_lint.fixes.fixed import Fixed
+from kdoctor_lint.fixes.sources import Fixed
 from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule

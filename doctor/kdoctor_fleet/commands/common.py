@@ -34,8 +34,7 @@ from kdoctor_fleet.formats import FORMATS, render
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import expand, read_names
 from kdoctor_fleet.node_report import SentReport
-from kdoctor_fleet.pairs.campaign import pair_tests
-from kdoctor_fleet.pairs.record import read_pairs
+from kdoctor_fleet.pairs.record import pair_tests, read_pairs
 from kdoctor_fleet.read import STDIN, Gathered, gather
 from kdoctor_fleet.report import FleetReport
 from kdoctor_fleet.verdict import needed_nodes

@@ -15,8 +15,7 @@ from kdoctor.run.progress import progress
 from kdoctor.text.lists import counted
 from kdoctor_fleet.launch.collect import Limits
 from kdoctor_fleet.launch.engine import Engine
-from kdoctor_fleet.pairs.campaign import pair_tests, run_pairs, shuffled
-from kdoctor_fleet.pairs.record import FILE, FleetPairs, write_pairs
+from kdoctor_fleet.pairs.record import FILE, FleetPairs, pair_tests, run_pairs, shuffled, write_pairs
 from kdoctor_fleet.pairs.run import SCENARIOS, Runner
 from kdoctor_fleet.run_record import FleetRun
 

@@ -6,10 +6,22 @@ from dataclasses import replace
 
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
-from kdoctor_lint.flow.values import UNKNOWN, Batch, Dataset, External, Many, Method, Number, Object, Text, Truth, Value
+from kdoctor_lint.flow.values import (
+    UNKNOWN,
+    Batch,
+    Dataset,
+    External,
+    Many,
+    Method,
+    Number,
+    Object,
+    Text,
+    Truth,
+    Value,
+    join,
+)
 from kdoctor_lint.names import SEVERAL_REPLICAS
 
 _READERS = {

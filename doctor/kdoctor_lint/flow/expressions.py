@@ -11,7 +11,6 @@ from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import given, interpolated, text_of
 from kdoctor_lint.flow.values import (
@@ -37,6 +36,7 @@ from kdoctor_lint.flow.values import (
     Text,
     Truth,
     Value,
+    join,
 )
 from kdoctor_lint.names import canonical
 

@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.flow.values import (
     NONE,
@@ -21,6 +20,7 @@ from kdoctor_lint.flow.values import (
     Strategy,
     Text,
     Value,
+    join,
 )
 
 Neighbours = Callable[[int, str], ast.Module | None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kdoctor.facts import FactGroup
-from kdoctor_recordings.facts.imported import UnreadLine
+from kdoctor_recordings.facts import UnreadLine
 
 Kind = Literal[
     "nvidia-smi -q",

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor_recordings.formats import smi_failure, values
-from kdoctor_recordings.formats.gpu_fields import read_gpu
-from kdoctor_recordings.formats.known_entries import PROCESS, is_heading, not_understood
+from kdoctor_recordings.formats.gpu_fields import PROCESS, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.values import read_all, read_or_none
 

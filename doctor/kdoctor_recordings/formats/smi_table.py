@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from kdoctor.facts import GpuProcess
 from kdoctor_recordings.formats import smi_failure, values
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor_recordings.formats.processes import is_compute, is_graphics
 from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version
-from kdoctor_recordings.formats.values import read_all
+from kdoctor_recordings.formats.values import is_compute, is_graphics, read_all
 
 _VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
 _FIRST = re.compile(

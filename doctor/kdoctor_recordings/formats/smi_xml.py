@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from kdoctor_recordings.formats.gpu_fields import read_gpu
-from kdoctor_recordings.formats.known_entries import PROCESS
+from kdoctor_recordings.formats.gpu_fields import PROCESS, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version, unknown_head, with_indices
 from kdoctor_recordings.formats.values import read_all

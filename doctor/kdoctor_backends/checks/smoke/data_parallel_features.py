@@ -4,8 +4,7 @@ from dataclasses import replace
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_backends.jax_scenarios import JAX_OPTIMIZERS
-from kdoctor_backends.scenarios import CASES
+from kdoctor_backends.scenarios import CASES, JAX_OPTIMIZERS
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases, unknown

@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from kdoctor.check import Check, check_of, text_of
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_fleet.facts import Fleet, FleetNode
-from kdoctor_fleet.facts.fleet import Section
+from kdoctor_fleet.facts import Fleet, FleetNode, Section
 
 ABSENT = "none"
 """The value of a fact that a node does not have."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.options import check_time_limit
+from kdoctor.cli.options import check_time_limit, option
 from kdoctor.errors import UsageError, one_of
 from kdoctor.run.log import style, warn
 from kdoctor.run.progress import progress
@@ -43,10 +43,9 @@ PairPortOption = Annotated[
 ]
 PairAddressOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "With --pairs: the address of a node, with {} for its name: {}-ib0. \\[default: the engine's]",
         metavar="PATTERN",
-        help="With --pairs: the address of a node, with {} for its name: {}-ib0. \\[default: the engine's]",
-        show_default=False,
     ),
 ]
 
@@ -143,10 +142,10 @@ def train_across(
 def passed_on(options: Sequence[str]) -> list[str]:
     """The options of ``kdoctor check`` that say on what to train."""
     found: list[str] = []
-    for index, option in enumerate(options):
-        name, equals, _ = option.partition("=")
+    for index, word in enumerate(options):
+        name, equals, _ = word.partition("=")
         if name in _PASSED_ON:
-            found += [option] if equals else [option, *options[index + 1 : index + 2]]
+            found += [word] if equals else [word, *options[index + 1 : index + 2]]
     return found
 
 

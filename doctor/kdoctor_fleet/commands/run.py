@@ -16,6 +16,7 @@ import typer
 
 from kdoctor.cli import options
 from kdoctor.cli.completion import beginning_with
+from kdoctor.cli.options import option
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
@@ -59,10 +60,7 @@ NodeTimeoutOption = Annotated[
     float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
 ]
 FleetTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
-    ),
+    float | None, option("Time limit for all nodes, in seconds.", min=1, callback=options.check_time_limit)
 ]
 
 
@@ -73,38 +71,24 @@ def run(
     *,
     engine: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "What starts kdoctor on the nodes.",
             metavar="|".join(ENGINES),
-            help="What starts kdoctor on the nodes.",
-            show_default=False,
             autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
         ),
     ] = None,
     nodes: Annotated[
-        str | None,
-        typer.Option(
-            "--nodes",
-            "-w",
-            metavar="NODES",
-            help="The nodes: node[01-64]. \\[default: the allocation's]",
-            show_default=False,
-        ),
+        str | None, option("The nodes: node[01-64]. \\[default: the allocation's]", "--nodes", "-w", metavar="NODES")
     ] = None,
-    nodes_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the nodes.", show_default=False)
-    ] = None,
+    nodes_file: Annotated[Path | None, option("File with the nodes.", metavar="FILE")] = None,
     program: Annotated[
         str, typer.Option("--kdoctor", metavar="COMMAND", help="How kdoctor is started on the nodes.")
     ] = "kdoctor",
     engine_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OPTION", help="Option for ssh, srun, kubectl or Ray (repeatable).", show_default=False),
+        list[str] | None, option("Option for ssh, srun, kubectl or Ray (repeatable).", metavar="OPTION")
     ] = None,
     reports: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", show_default=False
-        ),
+        Path | None, option("Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", metavar="DIR")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
@@ -271,9 +255,9 @@ def _program(text: str) -> tuple[str, ...]:
 
 def _refuse_formats(check_options: Sequence[str]) -> None:
     """Each node writes its report as JSON to stdout, so nothing else may go there."""
-    for option in check_options:
-        if option.partition("=")[0] in _FORMAT:
-            raise UsageError(f"{option} cannot be used on the nodes, whose reports are JSON")
+    for word in check_options:
+        if word.partition("=")[0] in _FORMAT:
+            raise UsageError(f"{word} cannot be used on the nodes, whose reports are JSON")
 
 
 def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:

@@ -1,8 +1,8 @@
 """Options of ``compile`` and of the optimizer that Keras implements separately for several replicas.
 
 Also which optimizers hide a gradient that is too large by a factor, such as the number of replicas. Keras 3.5 to 3.7
-sum the gradients of the replicas instead of averaging them, and so does a loss that is the mean of its batch. Whether the
-weights show it depends on how a step depends on the gradient g.
+sum the gradients of the replicas instead of averaging them, and so does a loss that is the mean of its batch. Whether
+the weights show it depends on how a step depends on the gradient g.
 """
 
 from __future__ import annotations

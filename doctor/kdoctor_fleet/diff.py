@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
+from kdoctor.text.lists import grouped
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.names import fold, is_valid
 from kdoctor_fleet.report import FleetDocument, NodeNote, NodeState
@@ -53,12 +54,8 @@ class FleetDiff(Document):
         yield f"{self.old} -> {self.new}"
         if not (self.nodes or self.problems):
             yield "No node changed its state, and the problems are the same."
-        by_change: dict[tuple[str, str], list[str]] = {}
-        for node in self.nodes:
-            old, new = (state.value if state else "absent" for state in (node.old, node.new))
-            by_change.setdefault((old, new), []).append(node.name)
-        for (old, new), names in by_change.items():
-            yield f"{fold(names)}: {old} -> {new}"
+        for (old, new), names in grouped(((node.old, node.new), node.name) for node in self.nodes).items():
+            yield f"{fold(names)}: {old.value if old else 'absent'} -> {new.value if new else 'absent'}"
         for problem in self.problems:
             for word, moved in (("came", problem.came), ("went", problem.went)):
                 if moved:
@@ -113,11 +110,8 @@ def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:
 
 def _of_causes(nodes: Iterable[NodeNote]) -> dict[tuple[str, str], set[str]]:
     """Check and headline to the nodes that have the problem."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for node in nodes:
-        for problem in node.problems:
-            found.setdefault((problem.check, problem.headline), set()).add(node.name)
-    return found
+    pairs = (((problem.check, problem.headline), node.name) for node in nodes for problem in node.problems)
+    return {problem: set(names) for problem, names in grouped(pairs).items()}
 
 
 def read_report(path: Path) -> FleetDocument:

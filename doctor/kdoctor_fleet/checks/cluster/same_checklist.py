@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, grouped
 from kdoctor_fleet.facts import Fleet, FleetNode
 
 
@@ -22,9 +22,7 @@ def same_checklist(fleet: Fleet) -> Iterator[Outcome]:
 
 
 def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> Iterator[Outcome]:
-    by_value: dict[str, list[str]] = {}
-    for node in fleet.nodes:
-        by_value.setdefault(value_of(node), []).append(node.name)
+    by_value = grouped((value_of(node), node.name) for node in fleet.nodes)
     (most, _), *others = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
     if not others:
         yield Evidence(subject="all nodes", observed=f"{what} {most}")

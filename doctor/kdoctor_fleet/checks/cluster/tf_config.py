@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.lists import counted, some
+from kdoctor.text.lists import counted, grouped, some
 from kdoctor_fleet.facts import Fleet, FleetNode, JobConfig
 
 _BACK = Rollback.irreversible("depends on how TF_CONFIG is written")
@@ -53,11 +53,8 @@ class _Cluster:
 
 def _by_cluster(configured: Iterable[tuple[FleetNode, JobConfig]]) -> list[_Cluster]:
     """The different clusters, the most frequent one first. Equal ones are often one object, which is compared once."""
-    by_identity: dict[int, list[tuple[FleetNode, JobConfig]]] = {}
-    for node, job in configured:
-        by_identity.setdefault(id(job.cluster), []).append((node, job))
     by_tasks: dict[frozenset[tuple[str, str]], _Cluster] = {}
-    for members in by_identity.values():
+    for members in grouped((id(job.cluster), (node, job)) for node, job in configured).values():
         tasks = members[0][1].tasks
         by_tasks.setdefault(frozenset(tasks.items()), _Cluster(tasks=tasks, nodes=[])).nodes.extend(members)
     return sorted(by_tasks.values(), key=lambda cluster: (-len(cluster.nodes), cluster.names))

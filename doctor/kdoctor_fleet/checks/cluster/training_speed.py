@@ -3,7 +3,7 @@ from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, grouped
 from kdoctor_fleet.facts import Fleet
 
 _TO_SIGMA = 1.4826
@@ -30,10 +30,11 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
     if not compared:
         yield NotApplicable(reason=f"no training ran on at least {_FEWEST} nodes")
         return
-    slow: dict[str, list[str]] = {}
-    for training, steps in compared.items():
-        for name, text in _slow(steps, most_deviations, least_factor).items():
-            slow.setdefault(name, []).append(f"{training}: {text}")
+    slow = grouped(
+        (name, f"{training}: {text}")
+        for training, steps in compared.items()
+        for name, text in _slow(steps, most_deviations, least_factor).items()
+    )
     for name, texts in slow.items():
         more = f" and {counted(len(texts) - 1, 'more training')}" if len(texts) > 1 else ""
         yield Finding(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,7 @@ import tensorflow as tf
 from kdoctor_job.target import masks
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
-from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.copies import Setup
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
@@ -171,15 +171,6 @@ def _numpy_type(variable: Any) -> Any:
     kind = variable.dtype
     name = kind if isinstance(kind, str) else kind.name
     return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
-
-
-def make_trainer(
-    model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any], **options: Any
-) -> JobTrainer:
-    """A trainer for the model under a strategy; ``options`` are ``note``, ``budget_s`` and ``fit``."""
-    copier = Copier(model, builder, len(batches))
-    trials = Trials(copier, strategy, batches, options.get("budget_s"), options.get("fit"))
-    return JobTrainer(model, builder, trials, options["note"])
 
 
 def _memory(strategy: Any) -> List[Facts]:

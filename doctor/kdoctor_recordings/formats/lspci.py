@@ -93,9 +93,7 @@ def parse(section: Section) -> Part:
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
     last = blocks[-1] if blocks else None
     incomplete = last and last.text.strip() and not last.ended and _is_nvidia(last) and _responds(last) is not False
-    return Part(
-        kind="lspci -vvv",
-        file=section.file,
+    return section.part(
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
         notes=(f"{section.file}: the configuration space of the last device may be incomplete",) if incomplete else (),
     )

@@ -189,9 +189,7 @@ def parse(section: Section) -> Part:
         gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus
     ):
         gpus = tuple(replace(gpu, index=place) for place, gpu in enumerate(gpus))  # all GPUs, in order
-    return Part(
-        kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes
-    )
+    return section.part(driver=driver, driver_errors=errors, gpus=gpus, notes=notes)
 
 
 def _bare(name: str) -> str:

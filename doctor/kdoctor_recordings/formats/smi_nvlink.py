@@ -47,9 +47,8 @@ def parse(section: Section) -> Part:
     if has_links and len(parts) > 1 and not section.ended:
         parts[-1] = _distrust(parts[-1], parts[:-1])
     results = tuple(result for block in blocks if (result := _faults(block)))
-    return Part(
-        kind="nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
-        file=section.file,
+    return section.part(
+        "nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
         gpus=tuple(parts),
         groups=(Diagnostics(results=results),) if results else (),
     )

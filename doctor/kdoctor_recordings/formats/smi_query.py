@@ -34,9 +34,7 @@ def parse(section: Section) -> Part:
     head = {name: text for name, text, _ in _entries(lines[: places[0]])}
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
-    return Part(
-        kind="nvidia-smi -q",
-        file=section.file,
+    return section.part(
         driver=driver,
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),

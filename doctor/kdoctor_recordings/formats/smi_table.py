@@ -54,9 +54,7 @@ def parse(section: Section) -> Part:
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     processes = None if start is None else _processes(lines[start:])
     found = list(_rows(lines[:start]))
-    return Part(
-        kind="nvidia-smi",
-        file=section.file,
+    return section.part(
         driver={**({} if start is None else _count(found, section)), **driver},
         driver_errors=errors,
         gpus=(

@@ -115,9 +115,7 @@ def parse(section: Section) -> Part:
         head.setdefault(path, text)
     driver, errors = read_all(DRIVER, head)
     gpus = [_gpu(child, tree) for child in tree.root if _name(child) == "gpu"]
-    return Part(
-        kind="nvidia-smi -q -x",
-        file=section.file,
+    return section.part(
         driver=driver,
         driver_errors=errors,
         gpus=with_indices(gpus, driver.get("count")),

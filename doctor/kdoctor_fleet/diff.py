@@ -4,17 +4,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from kdoctor.documents import Document, Part
-from kdoctor.errors import UsageError
-from kdoctor.inputs import read_bounded
 from kdoctor.text.lists import grouped
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.names import fold, is_valid
+from kdoctor_fleet.names import fold
 from kdoctor_fleet.report import FleetDocument, NodeNote, NodeState
+from kdoctor_fleet.run_record import read_named
 
-SCHEMA: Literal["kdoctor/fleet-diff/v1"] = "kdoctor/fleet-diff/v1"
 _ORDER = (NodeState.PASSED, NodeState.UNKNOWN, NodeState.SILENT, NodeState.FAILED)
 """Best first."""
 
@@ -40,7 +38,7 @@ class CauseChange(Part):
 class FleetDiff(Document):
     """What changed between two runs over a fleet."""
 
-    schema_: Annotated[Literal["kdoctor/fleet-diff/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-diff/v1"], Field(alias="schema")] = "kdoctor/fleet-diff/v1"
     old: Annotated[str, Field(description="When the older reports were merged.")]
     new: Annotated[str, Field(description="When the newer reports were merged.")]
     nodes: tuple[NodeChange, ...]
@@ -120,16 +118,6 @@ def read_report(path: Path) -> FleetDocument:
     Raises:
         UsageError: it cannot be read or is not one.
     """
-    try:
-        document = FleetDocument.model_validate_json(read_bounded(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        hint = "Write one: kdoctor fleet merge reports/ --output json=fleet.json"
-        raise UsageError(f"{path}: not the report of a fleet: {where}: {first['msg']}", hint=hint) from error
-    wrong = next((node.name for node in document.nodes if not is_valid(node.name)), None)
-    if wrong is not None:
-        raise UsageError(f"{path}: {wrong!r} is not a name of a node")
-    return document
+    hint = "Write one: kdoctor fleet merge reports/ --output json=fleet.json"
+    problem = "not the report of a fleet: "
+    return read_named(path, FleetDocument, lambda report: (node.name for node in report.nodes), problem, hint)

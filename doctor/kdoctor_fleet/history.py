@@ -17,7 +17,6 @@ from kdoctor_fleet.diff import read_report
 from kdoctor_fleet.names import fold
 from kdoctor_fleet.report import FleetDocument, NodeState
 
-SCHEMA: Literal["kdoctor/fleet-history/v1"] = "kdoctor/fleet-history/v1"
 _FLAKY = 3
 """Changes of its state from which on a node is called flaky."""
 _LETTERS = {NodeState.PASSED: ".", NodeState.FAILED: "F", NodeState.UNKNOWN: "?", NodeState.SILENT: "-"}
@@ -46,7 +45,7 @@ class NodeHistory(Part):
 class FleetHistory(Document):
     """A fleet over time."""
 
-    schema_: Annotated[Literal["kdoctor/fleet-history/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-history/v1"], Field(alias="schema")] = "kdoctor/fleet-history/v1"
     runs: Annotated[tuple[FleetRunEntry, ...], Field(description="The oldest first.")]
     nodes: tuple[NodeHistory, ...]
 

@@ -52,9 +52,6 @@ def scope_of(check: str, *, passed: int, failed: int, alike: bool = True) -> Sco
     return "node" if family in _OF_NODES or check in _CLUSTER_OF_NODES else "job"
 
 
-SCHEMA: Literal["kdoctor/fleet/v1"] = "kdoctor/fleet/v1"
-
-
 class NodeState(str, Enum):
     """What a job may do with a node."""
 
@@ -177,7 +174,7 @@ class FleetDocument(Document):
         revalidate_instances="always", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
     )
 
-    schema_: Annotated[Literal["kdoctor/fleet/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet/v1"], Field(alias="schema")] = "kdoctor/fleet/v1"
     kdoctor: str
     """Version of kdoctor."""
     verdict: Conclusion

@@ -156,7 +156,7 @@ class Watch:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._session is not None and self._in_loop:
-            self._session.cancel()
+            self._session.recorder.cancel()
         self.close(interrupted=kind is not None and kind is not WatchError)
 
     def _start(self) -> None:
@@ -233,12 +233,8 @@ class Watch:
         recorder = self._recorder
         if recorder is not None:
             recorder.report(self._epoch_began + batch, logs)
-            if self._stops:
-                self._read()
-
-    def _read(self) -> None:
-        if self._session is not None:
-            self._session.read()
+            if self._stops and self._session is not None:
+                self._session.read()
 
     def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         """Validation begins."""

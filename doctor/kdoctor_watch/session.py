@@ -63,7 +63,7 @@ class Session:
         """Before a step that begins a block. The others only pass ``recorder.goes_on``."""
         self.recorder.end(step)
         self._input.before(step)
-        if self._variables.is_due(step):
+        if step >= self._variables.due:
             self.look(step - 1)
         self.read()
         self.recorder.begin(step, min(self._variables.due, self._input.due))
@@ -85,10 +85,6 @@ class Session:
         self.recorder.read_reports()
         if len(self.recorder.bad) > self._bad:
             self._judge()
-
-    def cancel(self) -> None:
-        """The step that began last does not take place."""
-        self.recorder.cancel()
 
     def pause(self) -> None:
         """Between epochs, and before validation."""

@@ -25,9 +25,8 @@ from kdoctor_fleet.pairs.schedule import (
     smallest_failing,
     with_slow_pairs,
 )
-from kdoctor_fleet.run_record import read_record
+from kdoctor_fleet.run_record import read_named
 
-SCHEMA: Literal["kdoctor/fleet-pairs/v1"] = "kdoctor/fleet-pairs/v1"
 FILE = "fleet-pairs.json"
 
 
@@ -36,7 +35,7 @@ class FleetPairs(Document):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    schema_: Annotated[Literal["kdoctor/fleet-pairs/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-pairs/v1"], Field(alias="schema")] = "kdoctor/fleet-pairs/v1"
     kdoctor: str = __version__
     """Version of kdoctor."""
     nodes: Annotated[tuple[str, ...], Field(max_length=MOST_NODES)]
@@ -67,9 +66,9 @@ def read_pairs(folder: Path) -> FleetPairs | None:
         UsageError: it is not a record.
     """
     path = folder / FILE
-    pairs = read_record(path, FleetPairs, _names)
-    if pairs is None:
+    if not path.is_file():
         return None
+    pairs = read_named(path, FleetPairs, _names)
     if any(len(entry.nodes) != 2 or len(set(entry.nodes)) != 2 for entry in pairs.pairs):  # noqa: PLR2004 - a pair
         raise UsageError(f"{path}: pairs: each has two different nodes")
     if any(len(set(entry.nodes)) < 2 for entry in pairs.groups):  # noqa: PLR2004 - no group

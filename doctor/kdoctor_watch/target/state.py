@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-NO_COPIES = "no variable has a copy on each replica"
-
 
 class Copy(NamedTuple):
     """A copy of a variable on one replica: its checksum, and whether all its values are finite."""

@@ -179,7 +179,7 @@ class BatchCounter:
 
         def counted(*batch: Any) -> Any:
             with tf.control_dependencies([self._produced.assign_add(1)]):
-                kept = tf.nest.map_structure(_passed, batch, expand_composites=True)
+                kept = tf.nest.map_structure(tf.identity, batch, expand_composites=True)
             return kept if len(batch) > 1 else kept[0]
 
         return dataset.map(counted).prefetch(self._buffer)
@@ -188,10 +188,6 @@ class BatchCounter:
     def produced(self) -> int:
         """Batches so far."""
         return int(self._produced.numpy())
-
-
-def _passed(part: Any) -> Any:
-    return tf.identity(part)
 
 
 def is_dataset(data: Any) -> bool:

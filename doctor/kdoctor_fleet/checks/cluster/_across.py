@@ -1,9 +1,7 @@
 """What the checks of trainings over several nodes share."""
 
-from kdoctor.model import NotApplicable, Remedy, Rollback
+from kdoctor.model import NotApplicable, Remedy
 from kdoctor_fleet.facts import Fleet, PairTests
-
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 
 
 def tested(fleet: Fleet) -> PairTests | NotApplicable:

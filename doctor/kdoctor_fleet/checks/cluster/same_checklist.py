@@ -1,8 +1,9 @@
 from collections.abc import Callable, Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, grouped
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet, FleetNode
 
 
@@ -33,5 +34,5 @@ def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> I
             brief=f"another {what} than most nodes",
             expected=f"{what} {most}",
             remedy=Remedy.configure(f"Check {fleet.fold(names)} as the other nodes."),
-            rollback=Rollback.nothing("not needed (this step is read-only)"),
+            rollback=READ_ONLY,
         )

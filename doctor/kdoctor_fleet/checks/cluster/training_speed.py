@@ -2,8 +2,9 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, grouped
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet
 
 _TO_SIGMA = 1.4826
@@ -47,7 +48,7 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
                 "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
                 "nvidia-smi pmon -c 1",
             ),
-            rollback=Rollback.nothing("not needed (this step is read-only)"),
+            rollback=READ_ONLY,
         )
     if not slow:
         fewest = min(map(len, compared.values()))

@@ -38,4 +38,3 @@ def network_of(summary: str, *look: str) -> Remedy:
 
 
 BY_HAND = Rollback.irreversible("depends on what was changed in the network")
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")

@@ -5,12 +5,11 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
 from kdoctor_fleet.facts import Network, RdmaDevice, RdmaPort
 
 HCA = "NCCL_IB_HCA"
 LOOK_AT_PORTS = ("grep -H . /sys/class/infiniband/*/ports/*/{state,phys_state,rate}", "rdma link")
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 NO_RDMA = NotApplicable(reason="this machine has no RDMA device (InfiniBand, RoCE or EFA)")
 _LISTED = re.compile(r"(?P<exclude>\^?)(?P<exact>=?)(?P<names>.*)")
 

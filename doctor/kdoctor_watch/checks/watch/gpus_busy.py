@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import GpuSampling, SampledGpu
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.checks.watch._gpus import gpus_of
 from kdoctor_watch.facts import Watched
 
@@ -45,5 +46,5 @@ def _judge(gpu: SampledGpu, least_percent: float) -> Outcome:
         brief="idle during the training",
         expected=f"at least {least_percent:g} %",
         remedy=_REMEDY,
-        rollback=Rollback.nothing("not needed (this step is read-only)"),
+        rollback=READ_ONLY,
     )

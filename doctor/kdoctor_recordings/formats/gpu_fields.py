@@ -84,98 +84,115 @@ def _may_be_fault(path: str, value: str) -> bool:
 Entries = Mapping[str, str]
 """Path to text."""
 
-_FIELDS: values.Fields = {
-    "name": (values.free_text, ("product name",)),
-    "uuid": (values.uuid, ("gpu uuid",)),
-    "architecture": (values.free_text, ("product architecture",)),
-    "minor_number": (values.count, ("minor number",)),
-    "memory_total_bytes": (values.mebibytes, ("fb memory usage/total",)),
-    "memory_used_bytes": (values.mebibytes, ("fb memory usage/used",)),
-    "bar1_total_bytes": (values.mebibytes, ("bar1 memory usage/total",)),
-    "pcie_generation": (values.generation, ("pci/gpu link info/pcie generation/current",)),
-    "pcie_generation_max": (values.generation, ("pci/gpu link info/pcie generation/max",)),
-    "pcie_generation_gpu_max": (values.generation, ("pci/gpu link info/pcie generation/device max",)),
-    "pcie_width": (values.width, ("pci/gpu link info/link width/current",)),
-    "pcie_width_max": (values.width, ("pci/gpu link info/link width/max",)),
-    "pcie_replay_counter": (values.count, ("pci/replays since reset",)),
-    "performance_state": (values.performance_state, ("performance state",)),
-    "compute_mode": (values.compute_mode, ("compute mode",)),
-    "persistence_mode": (values.enabled, ("persistence mode",)),
-    "mig_mode": (values.enabled, ("mig mode/current",)),
-    "mig_mode_pending": (values.enabled, ("mig mode/pending",)),
-    "ecc_mode": (values.enabled, ("ecc mode/current",)),
-    "ecc_mode_pending": (values.enabled, ("ecc mode/pending",)),
-    "sram_threshold_exceeded": (values.yes, ("ecc errors/aggregate/sram threshold exceeded",)),
+FIELDS: Mapping[str, tuple[Read, str, str]] = {
+    "name": (values.free_text, "product name", "name|gpu_name"),
+    "uuid": (values.uuid, "gpu uuid", ""),
+    "architecture": (values.free_text, "product architecture", ""),
+    "minor_number": (values.count, "minor number", ""),
+    "memory_total_bytes": (values.mebibytes, "fb memory usage/total", "memory.total"),
+    "memory_used_bytes": (values.mebibytes, "fb memory usage/used", "memory.used"),
+    "bar1_total_bytes": (values.mebibytes, "bar1 memory usage/total", ""),
+    "pcie_generation": (
+        values.generation,
+        "pci/gpu link info/pcie generation/current",
+        "pcie.link.gen.current|pcie.link.gen.gpucurrent",
+    ),
+    "pcie_generation_max": (values.generation, "pci/gpu link info/pcie generation/max", "pcie.link.gen.max"),
+    "pcie_generation_gpu_max": (
+        values.generation,
+        "pci/gpu link info/pcie generation/device max",
+        "pcie.link.gen.gpumax",
+    ),
+    "pcie_width": (values.width, "pci/gpu link info/link width/current", "pcie.link.width.current"),
+    "pcie_width_max": (values.width, "pci/gpu link info/link width/max", "pcie.link.width.max"),
+    "pcie_replay_counter": (values.count, "pci/replays since reset", ""),
+    "performance_state": (values.performance_state, "performance state", "pstate"),
+    "compute_mode": (values.compute_mode, "compute mode", "compute_mode"),
+    "persistence_mode": (values.enabled, "persistence mode", "persistence_mode"),
+    "mig_mode": (values.enabled, "mig mode/current", "mig.mode.current"),
+    "mig_mode_pending": (values.enabled, "mig mode/pending", "mig.mode.pending"),
+    "ecc_mode": (values.enabled, "ecc mode/current", "ecc.mode.current"),
+    "ecc_mode_pending": (values.enabled, "ecc mode/pending", "ecc.mode.pending"),
+    "sram_threshold_exceeded": (
+        values.yes,
+        "ecc errors/aggregate/sram threshold exceeded",
+        "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded",
+    ),
     "retired_pages_single_bit": (
         values.count,
-        ("retired pages/single bit ecc", "retired pages/multiple single bit retirement/retired count"),
+        "retired pages/single bit ecc|retired pages/multiple single bit retirement/retired count",
+        "retired_pages.single_bit_ecc.count|retired_pages.sbe",
     ),
     "retired_pages_double_bit": (
         values.count,
-        ("retired pages/double bit ecc", "retired pages/double bit retirement/retired count"),
+        "retired pages/double bit ecc|retired pages/double bit retirement/retired count",
+        "retired_pages.double_bit.count|retired_pages.dbe",
     ),
     "retired_pages_pending": (
         values.yes,
         (
-            "retired pages/pending page blacklist",
-            "retired pages/pending page retirement",
-            "retired pages/pending",
-            "retired pages/pending retirement",
-            "retired pages/pending blacklist",
+            "retired pages/pending page blacklist|retired pages/pending page retirement|retired pages/pending"
+            "|retired pages/pending retirement|retired pages/pending blacklist"
         ),
+        "retired_pages.pending",
     ),
-    "remapped_rows_correctable": (values.count, ("remapped rows/correctable error",)),
-    "remapped_rows_uncorrectable": (values.count, ("remapped rows/uncorrectable error",)),
-    "remapped_rows_pending": (values.yes, ("remapped rows/pending",)),
-    "remapped_rows_failure": (values.yes, ("remapped rows/remapping failure occurred",)),
-    "channel_repair_pending": (values.yes, ("ecc errors/channel repair pending",)),
-    "tpc_repair_pending": (values.yes, ("ecc errors/tpc repair pending",)),
-    "unrepairable_memory": (values.yes, ("ecc errors/unrepairable memory",)),
-    "temperature_c": (values.degrees, ("temperature/gpu current temp",)),
-    "temperature_slowdown_c": (values.threshold, ("temperature/gpu slowdown temp",)),
-    "temperature_shutdown_c": (values.threshold, ("temperature/gpu shutdown temp",)),
-    "temperature_margin_c": (values.degrees, ("temperature/gpu t.limit temp", "temperature/gpu current t.limit temp")),
-    "temperature_slowdown_margin_c": (values.offset, ("temperature/gpu slowdown t.limit temp",)),
-    "temperature_shutdown_margin_c": (values.offset, ("temperature/gpu shutdown t.limit temp",)),
-    "fan_speed_percent": (values.percent, ("fan speed",)),
+    "remapped_rows_correctable": (values.count, "remapped rows/correctable error", "remapped_rows.correctable"),
+    "remapped_rows_uncorrectable": (values.count, "remapped rows/uncorrectable error", "remapped_rows.uncorrectable"),
+    "remapped_rows_pending": (values.yes, "remapped rows/pending", "remapped_rows.pending"),
+    "remapped_rows_failure": (values.yes, "remapped rows/remapping failure occurred", "remapped_rows.failure"),
+    "channel_repair_pending": (values.yes, "ecc errors/channel repair pending", ""),
+    "tpc_repair_pending": (values.yes, "ecc errors/tpc repair pending", ""),
+    "unrepairable_memory": (values.yes, "ecc errors/unrepairable memory", ""),
+    "temperature_c": (values.degrees, "temperature/gpu current temp", "temperature.gpu"),
+    "temperature_slowdown_c": (values.threshold, "temperature/gpu slowdown temp", ""),
+    "temperature_shutdown_c": (values.threshold, "temperature/gpu shutdown temp", ""),
+    "temperature_margin_c": (values.degrees, "temperature/gpu t.limit temp|temperature/gpu current t.limit temp", ""),
+    "temperature_slowdown_margin_c": (values.offset, "temperature/gpu slowdown t.limit temp", ""),
+    "temperature_shutdown_margin_c": (values.offset, "temperature/gpu shutdown t.limit temp", ""),
+    "fan_speed_percent": (values.percent, "fan speed", "fan.speed"),
     "power_draw_w": (
         values.watts,
         (
-            "gpu power readings/power draw",
-            "gpu power readings/average power draw",
-            "gpu power readings/instantaneous power draw",
-            "gpu power readings/instant power draw",
-            "power readings/power draw",
+            "gpu power readings/power draw|gpu power readings/average power draw"
+            "|gpu power readings/instantaneous power draw|gpu power readings/instant power draw"
+            "|power readings/power draw"
         ),
+        "power.draw|power.draw.average|power.draw.instant",
     ),
     "enforced_power_limit_w": (
         values.watts,
         (
-            "gpu power readings/current power limit",
-            "gpu power readings/gpu ceiling power limit/current power limit",
-            "power readings/enforced power limit",
+            "gpu power readings/current power limit|gpu power readings/gpu ceiling power limit/current power limit"
+            "|power readings/enforced power limit"
         ),
+        "enforced.power.limit|power.limit",
     ),
     "default_power_limit_w": (
         values.watts,
         (
-            "gpu power readings/default power limit",
-            "gpu power readings/gpu ceiling power limit/default power limit",
-            "power readings/default power limit",
+            "gpu power readings/default power limit|gpu power readings/gpu ceiling power limit/default power limit"
+            "|power readings/default power limit"
         ),
+        "power.default_limit",
     ),
-    "clock_sm_mhz": (values.megahertz, ("clocks/sm",)),
-    "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm",)),
-    "clock_memory_mhz": (values.megahertz, ("clocks/memory",)),
-    "clock_memory_max_mhz": (values.megahertz, ("max clocks/memory",)),
-    "utilization_gpu_percent": (values.percent, ("utilization/gpu",)),
-    "utilization_memory_percent": (values.percent, ("utilization/memory",)),
-    "fabric_state": (values.fabric_state, ("fabric/state",)),
-    "fabric_status": (values.fabric_status, ("fabric/status",)),
-    "virtualization_mode": (values.virtualization_mode, ("gpu virtualization mode/virtualization mode",)),
-    "addressing_mode": (values.addressing_mode, ("addressing mode",)),
+    "clock_sm_mhz": (values.megahertz, "clocks/sm", "clocks.current.sm|clocks.sm"),
+    "clock_sm_max_mhz": (values.megahertz, "max clocks/sm", "clocks.max.sm"),
+    "clock_memory_mhz": (values.megahertz, "clocks/memory", "clocks.current.memory|clocks.mem"),
+    "clock_memory_max_mhz": (values.megahertz, "max clocks/memory", "clocks.max.memory|clocks.max.mem"),
+    "utilization_gpu_percent": (values.percent, "utilization/gpu", "utilization.gpu"),
+    "utilization_memory_percent": (values.percent, "utilization/memory", "utilization.memory"),
+    "fabric_state": (values.fabric_state, "fabric/state", "fabric.state"),
+    "fabric_status": (values.fabric_status, "fabric/status", "fabric.status"),
+    "virtualization_mode": (values.virtualization_mode, "gpu virtualization mode/virtualization mode", ""),
+    "addressing_mode": (values.addressing_mode, "addressing mode", "addressing_mode"),
+    "ecc_corrected_volatile": (values.count, "", "ecc.errors.corrected.volatile.total"),
+    "ecc_corrected_aggregate": (values.count, "", "ecc.errors.corrected.aggregate.total"),
+    "ecc_uncorrected_volatile": (values.count, "", "ecc.errors.uncorrected.volatile.total"),
+    "ecc_uncorrected_aggregate": (values.count, "", "ecc.errors.uncorrected.aggregate.total"),
+    "recovery_action": (values.recovery_action, "", "gpu_recovery_action"),
 }
-"""Field of ``Gpu`` to how it is read and its paths."""
+"""Field of ``Gpu`` to how it is read, its paths, and its columns of ``--query-gpu``. Bars divide names of one field."""
+_PATHS = {field: (read, paths.split("|")) for field, (read, paths, _) in FIELDS.items() if paths}
 
 _REASON_HEADINGS = ("clocks event reasons/", "clocks throttle reasons/")
 _REASONS: dict[int, tuple[str, ...]] = {
@@ -238,7 +255,7 @@ _READ_ELSEWHERE = frozenset(
         *(heading + name for heading in _REASON_HEADINGS for names in _REASONS.values() for name in names),
     }
 )
-_READ = frozenset(path for _, paths in _FIELDS.values() for path in paths) | _READ_ELSEWHERE
+_READ = frozenset(path for _, paths in _PATHS.values() for path in paths) | _READ_ELSEWHERE
 """The paths that become facts."""
 
 
@@ -261,7 +278,7 @@ def read_gpu(
     read: dict[str, Any] = {}
     errors: dict[str, str] = {}
     readers: dict[str, Callable[[Entries], Any]] = {
-        **{field: partial(_first, reader=reader, paths=paths) for field, (reader, paths) in _FIELDS.items()},
+        **{field: partial(_first, reader=reader, paths=paths) for field, (reader, paths) in _PATHS.items()},
         **{field: partial(_ecc_total, scope=scope, groups=groups) for field, (scope, groups) in _ECC.items()},
         "clock_event_reasons": clock_event_reasons,
         "recovery_action": _recovery_action,

@@ -4,6 +4,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
+from kdoctor_job.checks.job._options import Judged
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobModel
 
@@ -40,9 +41,6 @@ def clipping(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Outcome:
         matrix,
         [_FEATURES[option.partition("=")[0]] for option in model.clipping],
         option="clipping",
-        subject=subject,
         used=", ".join(model.clipping),
-        expected="the clipping of one device",
-        remedy=_REMEDY,
-        brief=_DEFECT.brief,
+        judged=Judged(subject, "the clipping of one device", _REMEDY, _DEFECT.brief),
     )

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import judge_measured
+from kdoctor_job.checks.job._options import Judged, judge_measured
 from kdoctor_job.checks.job._user_model import job_check, job_of
 from kdoctor_job.facts import JobModel
 
@@ -45,12 +45,8 @@ def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Ou
         yield NotApplicable(reason="the job has only one replica")
     else:
         for name, value in used.items():
-            yield judge_measured(
-                run,
-                name,
-                value,
-                subject=name,
-                expected="trains as on one device",
-                remedy=_REMEDIES.get(name, f"Remove {name}."),
-                brief="fails or trains incorrectly on several replicas",
-            ) or unknown(name, "the job with this option was not compared with one device")
+            remedy, brief = _REMEDIES.get(name, f"Remove {name}."), "fails or trains incorrectly on several replicas"
+            judged = Judged(name, "trains as on one device", remedy, brief)
+            yield judge_measured(run, name, value, judged) or unknown(
+                name, "the job with this option was not compared with one device"
+            )

@@ -4,14 +4,15 @@ from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
 from kdoctor_job.checks.job._keras_features import judge_feature
+from kdoctor_job.checks.job._options import Judged
 from kdoctor_job.checks.job._user_model import job_check, job_of, replicas_of
 from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
-_EXPECTED = "different random numbers on each replica"
+_JUDGED = Judged(_SUBJECT, "different random numbers on each replica", REMEDY, DEFECT.brief)
 _UNSEEN = "no copy of the model was trained"
 
 
@@ -57,7 +58,7 @@ def _judge(
     if equal:
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
-        yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=DEFECT.brief)
+        yield _JUDGED.finding(observed)
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
     rest = [name for name in layers if name not in (*equal, *different)]
@@ -66,18 +67,7 @@ def _judge(
         yield unknown(_SUBJECT, f"{name} was not measured: {training.undrawn.get(name) or training.not_run or _UNSEEN}")
     rest = [name for name in rest if name not in others]
     if rest and not equal:
-        yield judge_feature(
-            run,
-            model,
-            matrix,
-            DEFECT.features,
-            option="",
-            subject=_SUBJECT,
-            used=some(rest),
-            expected=_EXPECTED,
-            remedy=REMEDY,
-            brief=DEFECT.brief,
-        )
+        yield judge_feature(run, model, matrix, DEFECT.features, option="", used=some(rest), judged=_JUDGED)
 
 
 def _is_unlisted(name: str, model: JobModel, training: JobTraining) -> bool:

@@ -4,6 +4,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
+from kdoctor_job.checks.job._options import Judged
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobModel
 
@@ -29,15 +30,5 @@ def steps_per_execution(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -
         return unknown(_SUBJECT, "the model does not report it")
     if model.steps_per_execution <= 1:
         return evidence(_SUBJECT, "1")
-    return judge_feature(
-        run,
-        model,
-        matrix,
-        _DEFECT.features,
-        option="steps_per_execution",
-        subject=_SUBJECT,
-        used=str(model.steps_per_execution),
-        expected="1",
-        remedy=_REMEDY,
-        brief=_DEFECT.brief,
-    )
+    judged, used = Judged(_SUBJECT, "1", _REMEDY, _DEFECT.brief), str(model.steps_per_execution)
+    return judge_feature(run, model, matrix, _DEFECT.features, option="steps_per_execution", used=used, judged=judged)

@@ -77,7 +77,7 @@ def compare(old: FleetDocument, new: FleetDocument) -> FleetDiff:
 
 
 def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
-    before, after = _by_name(old.nodes), _by_name(new.nodes)
+    before, after = ({node.name: node for node in report.nodes} for report in (old, new))
     changes = [
         NodeChange(
             name=name,
@@ -89,10 +89,6 @@ def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
     ]
     changed = [change for change in changes if change.old is not change.new]
     yield from sorted(changed, key=lambda change: -_ORDER.index(change.new) if change.new else 1)
-
-
-def _by_name(nodes: Iterable[NodeNote]) -> dict[str, NodeNote]:
-    return {node.name: node for node in nodes}
 
 
 def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:

@@ -9,7 +9,6 @@ from pydantic import Field, ValidationError
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
-from kdoctor.output import write_atomically
 from kdoctor.version import __version__
 from kdoctor_fleet.names import MOST_NODES, is_valid
 
@@ -59,15 +58,6 @@ class FleetRun(Document):
 def report_file(folder: Path, node: str) -> Path:
     """The file of a node's report. The name is valid, and so is the path."""
     return folder / NODES / f"{node}.json"
-
-
-def write_run(folder: Path, run: FleetRun) -> None:
-    """Keep the record.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    write_atomically(folder / FILE, run.to_json())
 
 
 def read_run(folder: Path) -> FleetRun | None:

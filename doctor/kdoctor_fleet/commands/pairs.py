@@ -15,7 +15,7 @@ from kdoctor.run.progress import progress
 from kdoctor.text.lists import counted
 from kdoctor_fleet.launch.collect import Limits
 from kdoctor_fleet.launch.engine import Engine
-from kdoctor_fleet.pairs.record import FILE, FleetPairs, pair_tests, run_pairs, shuffled, write_pairs
+from kdoctor_fleet.pairs.record import FleetPairs, pair_tests, run_pairs, shuffled, write_pairs
 from kdoctor_fleet.pairs.run import SCENARIOS, Runner
 from kdoctor_fleet.run_record import FleetRun
 
@@ -93,11 +93,6 @@ class Across:
         return known.__getitem__
 
 
-def forget_pairs(folder: Path) -> None:
-    """Remove the record of earlier trainings, which would keep nodes from being paired again."""
-    (folder / FILE).unlink(missing_ok=True)
-
-
 def train_across(
     folder: Path, plan: FleetRun, engine: Engine, across: Across, nodes: Sequence[str], limits: Limits
 ) -> bool:
@@ -128,7 +123,7 @@ def train_across(
             limit_s=across.limit_s,
             node_s=limits.node_s,
             fan_out=limits.fan_out,
-            on_step=lambda: shown.note(_progress(known)),
+            on_step=lambda: shown.note(f"training across nodes: {counted(len(known.pairs), 'pair')} so far"),
         )
         try:
             run_pairs(known, runner, keep)
@@ -147,10 +142,6 @@ def passed_on(options: Sequence[str]) -> list[str]:
         if name in _PASSED_ON:
             found += [word] if equals else [word, *options[index + 1 : index + 2]]
     return found
-
-
-def _progress(record: FleetPairs) -> str:
-    return f"training across nodes: {counted(len(record.pairs), 'pair')} so far"
 
 
 def _say(record: FleetPairs) -> None:

@@ -41,7 +41,6 @@ from kdoctor_fleet.commands.pairs import (
     PairPortOption,
     PairsOption,
     PairTimeoutOption,
-    forget_pairs,
     train_across,
 )
 from kdoctor_fleet.launch.collect import Answer, Collection, Limits
@@ -49,7 +48,8 @@ from kdoctor_fleet.launch.engine import Engine
 from kdoctor_fleet.launch.engines import ENGINES
 from kdoctor_fleet.merge import Expectation
 from kdoctor_fleet.names import expand, fold
-from kdoctor_fleet.run_record import FILE, NODES, FleetRun, NodeOutcome, read_run, report_file, write_run
+from kdoctor_fleet.pairs.record import FILE as PAIRS
+from kdoctor_fleet.run_record import FILE, NODES, FleetRun, NodeOutcome, read_run, report_file
 
 _FORMAT = ("-f", "--format", "-q", "--quiet", "--log-format")
 _KEEP_EVERY_S, _NOTE_EVERY_S = 2.0, 0.2
@@ -142,7 +142,7 @@ def run(
 
 def _passing(delivery: Delivery, folder: Path, plan: FleetRun) -> tuple[str, ...]:
     """The nodes that passed, before they train with each other."""
-    forget_pairs(folder)
+    (folder / PAIRS).unlink(missing_ok=True)  # an earlier record would keep nodes from being paired again
     expectation, begun = Expectation(names=plan.nodes), time.monotonic()
     return delivery.judge([str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun).passing
 
@@ -270,6 +270,10 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
         limits,
         lambda node, content: write_atomically(report_file(folder, node), content),
     )
+
+    def keep() -> None:
+        write_atomically(folder / FILE, plan.model_copy(update={"outcomes": outcomes}).to_json())
+
     running: tuple[str, ...] = ()
     kept_at, noted_at, done = 0.0, 0.0, len(plan.nodes) - len(nodes)
     try:
@@ -289,7 +293,7 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
                     shown.note(f"{bar(done, len(plan.nodes))} {fold(running)}")
                     noted_at = time.monotonic()
                 if time.monotonic() - kept_at > _KEEP_EVERY_S:
-                    write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+                    keep()
                     kept_at = time.monotonic()
     except KeyboardInterrupt:
         warn("kdoctor: interrupted; the reports so far are kept")
@@ -300,7 +304,7 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
         }
         return True
     finally:
-        write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+        keep()
     return False
 
 

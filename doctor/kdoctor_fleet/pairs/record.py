@@ -16,7 +16,6 @@ from kdoctor_fleet.facts import PairTests, Together
 from kdoctor_fleet.names import MOST_NODES
 from kdoctor_fleet.pairs.run import Runner
 from kdoctor_fleet.pairs.schedule import (
-    Pair,
     Trial,
     circle,
     conclude,
@@ -87,7 +86,7 @@ Keep = Callable[[FleetPairs], None]
 def run_pairs(record: FleetPairs, runner: Runner, keep: Keep) -> FleetPairs:
     """Train on the nodes of a record, which is empty, until pairs and groups show no more."""
     rounds = iter(circle(record.nodes)) if record.full_matrix else None
-    while pairs := next(rounds, []) if rounds is not None else _next_pairs(record):
+    while pairs := next(rounds, []) if rounds else next_pairs(record.nodes, with_slow_pairs(record.pairs)):
         for entry in runner.run(pairs):
             record = record.model_copy(update={"pairs": (*record.pairs, entry)})
         keep(record)
@@ -102,10 +101,6 @@ def run_pairs(record: FleetPairs, runner: Runner, keep: Keep) -> FleetPairs:
 def shuffled(nodes: Sequence[str]) -> tuple[str, ...]:
     """The nodes in a random order."""
     return tuple(random.sample(list(nodes), len(nodes)))
-
-
-def _next_pairs(record: FleetPairs) -> list[Pair]:
-    return next_pairs(record.nodes, with_slow_pairs(record.pairs))
 
 
 def good_nodes(record: FleetPairs) -> list[str]:

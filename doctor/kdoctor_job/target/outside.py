@@ -153,7 +153,8 @@ class Outside:
             generator = value.bit_generator
             self._keep(name, lambda: generator.state, partial(setattr, generator, "state"), operator.eq)
         elif isinstance(value, (io.IOBase, tf.summary.SummaryWriter)) or hasattr(value, "__next__"):
-            self.unkept = self.unkept or f"{name} is {_kind(value)}"
+            kind = "an open file" if isinstance(value, io.IOBase) else f"a {type(value).__name__}"
+            self.unkept = self.unkept or f"{name} is {kind}"
         elif isinstance(value, (list, dict, set, np.ndarray)):
             self._keep_container(name, value)
         elif isinstance(value, type):
@@ -253,7 +254,3 @@ def _are_equal(one: Any, other: Any) -> bool:
 def _set_environment(values: Dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(values)
-
-
-def _kind(value: Any) -> str:
-    return "an open file" if isinstance(value, io.IOBase) else f"a {type(value).__name__}"

@@ -110,10 +110,11 @@ class JobTrainer:
             if type(self._model).train_step is not keras_of(self._model).Model.train_step:
                 options.append(Option(BUILT_LATE, BUILT_LATE))
             names = tuple(option.name for option in options)
-            if not self._trains_without(names):
+            if not names or self._problem(names) is not None:
                 raise
             failed = error
-        problems = {name: failed if len(names) == 1 else self._fails_with(name, names) for name in names}
+        others = {name: tuple(other for other in names if other != name) for name in names}
+        problems = {name: self._problem(others[name]) if others[name] else failed for name in names}
         without = tuple(name for name, problem in problems.items() if problem) or names
         self._say(
             options=[
@@ -123,13 +124,6 @@ class JobTrainer:
             ]
         )
         return self._trials.on_replicas(Setup(without=without), phase), without
-
-    def _trains_without(self, names: Tuple[str, ...]) -> bool:
-        return bool(names) and self._problem(names) is None
-
-    def _fails_with(self, name: str, names: Tuple[str, ...]) -> Optional[Exception]:
-        """The error of the training with only this one of the options."""
-        return self._problem(tuple(other for other in names if other != name))
 
     def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
         try:

@@ -117,10 +117,6 @@ def _instance(call: Call, cls: Class) -> Object:
     return Object(cls=cls)
 
 
-def _measure(call: Call, callee: Metric) -> Value:
-    return update(call, callee, "update_state")
-
-
 def _apply(call: Call, callee: Layer | Model) -> Value:
     """A layer or a model is called. Only symbolic inputs matter, because they build a model."""
     if isinstance(callee, Model):
@@ -149,11 +145,6 @@ def _first_call(call: Call, model: Model) -> None:
     model.lazy = False
 
 
-def _loss(_: Call, __: LossObject) -> Value:
-    """A loss is called. Keras 3 divides it by the number of replicas."""
-    return Scaled()
-
-
 def _object(call: Call, callee: Object) -> Value:
     member = callee.cls.member("__call__") if callee.cls else None
     if isinstance(member, Function):
@@ -169,6 +160,6 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     Object: _object,
     Model: _apply,
     Layer: _apply,
-    Metric: _measure,
-    LossObject: _loss,
+    Metric: lambda call, metric: update(call, metric, "update_state"),
+    LossObject: lambda *_: Scaled(),  # Keras 3 divides it by the number of replicas
 }

@@ -160,15 +160,11 @@ def _layer(call: Call, name: str) -> Value:
             call.interpreter.trace.batch_normalized = True
     if not _is(call.keywords.get("stateful"), default=False):
         call.interpreter.trace.stateful = True
-    rate = _rate(call)
+    rate = call.get(0, "rate", "stddev", "factor")
     unclear = call.spread or rate is UNKNOWN or isinstance(rate, Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
     return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
-
-
-def _rate(call: Call) -> Value | None:
-    return call.get(0, "rate", "stddev", "factor")
 
 
 def _is(value: Value | None, *, default: bool) -> bool:
@@ -196,10 +192,6 @@ def _optimizer(call: Call, name: str) -> Value:
 
 def _is_zero(value: Value | None) -> bool:
     return isinstance(value, Number) and value.value == 0
-
-
-def _metric(call: Call, _: str) -> Value:
-    return call.create(Metric)
 
 
 def _callback(call: Call, name: str) -> Value:
@@ -247,7 +239,7 @@ _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
     Kind.INPUT: _input,
     Kind.LAYER: _layer,
     Kind.OPTIMIZER: _optimizer,
-    Kind.METRIC: _metric,
+    Kind.METRIC: lambda call, _: call.create(Metric),
     Kind.CALLBACK: _callback,
     Kind.DATASET: _dataset,
     Kind.READY_DATASET: _ready_dataset,

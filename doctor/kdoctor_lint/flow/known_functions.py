@@ -66,10 +66,6 @@ def _regularization(call: Call) -> Value:
     return Averaged(call.node, "regularization losses") if whole else UNKNOWN
 
 
-def _averaged(call: Call) -> Value:
-    return next((value for value in call.args if isinstance(value, Averaged)), UNKNOWN)
-
-
 def _len(call: Call) -> Value:
     value = call.args[0] if call.args else UNKNOWN
     if isinstance(value, Many):
@@ -152,7 +148,7 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "keras.losses.Dice": _overlap_loss,
     "keras.losses.Tversky": _overlap_loss,
     "tensorflow.nn.compute_average_loss": _average,
-    "builtins.zip": _averaged,
+    "builtins.zip": lambda call: next((value for value in call.args if isinstance(value, Averaged)), UNKNOWN),
     "builtins.enumerate": _dataset,
     "tqdm.tqdm": _dataset,
     "tqdm.auto.tqdm": _dataset,

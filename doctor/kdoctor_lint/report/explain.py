@@ -20,8 +20,6 @@ def render_rule(rule: Rule) -> str:
     return "\n".join(lines)
 
 
-def _explain(name: str) -> str:
-    return render_rule(RULES_BY_NAME[name]) if name in RULES_BY_NAME else ""
-
-
-EXPLANATIONS = Explanations(names=lambda: list(RULES), explain=_explain)
+EXPLANATIONS = Explanations(
+    names=lambda: list(RULES), explain=lambda name: render_rule(RULES_BY_NAME[name]) if name in RULES_BY_NAME else ""
+)

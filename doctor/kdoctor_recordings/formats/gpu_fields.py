@@ -386,16 +386,13 @@ def _sum(entries: Entries, paths: Iterable[str]) -> int:
 
 def fabric_problems(entries: Entries) -> tuple[str, ...]:
     """The entries of the fabric's health that are neither healthy nor empty."""
-    found = {name: _find(entries, (f"fabric/health/{name}",)) for name in _FABRIC_HEALTH if _has_health(entries, name)}
+    paths = {name: f"fabric/health/{name}" for name in _FABRIC_HEALTH}
+    found = {name: entries[path] for name, path in paths.items() if path in entries}
     read = {name: text for name, text in found.items() if text.lower() not in values.WITHOUT_VALUE}
     if not read:
         raise not_known(next(iter(found.values()))) if found else AbsentError
     bad = {name: text for name, text in read.items() if text.lower() != _FABRIC_HEALTH[name]}
     return tuple(f"{name}: {text}" for name, text in bad.items() if name != "summary" or len(bad) == 1)
-
-
-def _has_health(entries: Entries, name: str) -> bool:
-    return f"fabric/health/{name}" in entries
 
 
 def _recovery_action(entries: Entries) -> str:

@@ -20,7 +20,7 @@ DRIVER: values.Fields = {
     "count": (values.count, ("attached gpus",)),
 }
 """Driver 610 deprecates the name "CUDA Version"."""
-_HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
+HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
 _INDENT = 4
 """Columns of a tab."""
 
@@ -39,13 +39,8 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=(*unknown_head(head), *_unknown_lines(lines)),
+        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
     )
-
-
-def unknown_head(head: Mapping[str, str]) -> Iterator[str]:
-    """The entries above the GPUs that kdoctor does not know."""
-    return not_understood(head, _HEAD)
 
 
 def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:

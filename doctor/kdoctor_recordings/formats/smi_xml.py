@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kdoctor.errors import UsageError
-from kdoctor_recordings.formats.gpu_fields import PROCESS, read_gpu
+from kdoctor_recordings.formats.gpu_fields import PROCESS, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version, unknown_head, with_indices
+from kdoctor_recordings.formats.smi_query import DRIVER, HEAD, kernel_version, with_indices
 from kdoctor_recordings.formats.values import read_all
 
 _NAMES = {
@@ -120,7 +120,7 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=with_indices(gpus, driver.get("count")),
         kernel_version=kernel_version(head),
-        not_understood=tuple(unknown_head(head)),
+        not_understood=tuple(not_understood(head, HEAD)),
         notes=tree.notes,
     )
 

@@ -29,8 +29,9 @@ def replicas_equal(watched: Watched) -> Iterator[Outcome]:
     """
     found = watched.replicas
     for difference in found.differences:
+        device = difference.device.rpartition("device:")[2]
         yield Finding(
-            subject=f"{difference.variable} on replica {difference.replica} ({_short(difference.device)})",
+            subject=f"{difference.variable} on replica {difference.replica} ({device})",
             observed=_describe(difference),
             brief="differs from the other replicas",
             expected="the same bits on all replicas",
@@ -51,10 +52,6 @@ def replicas_equal(watched: Watched) -> Iterator[Outcome]:
             f"{counted(found.checks, 'comparison')}, the last one after step {found.last_step}"
         )
         yield Evidence(subject="replicas", observed=observed, brief=f"{counted(found.replicas, 'replica')} equal")
-
-
-def _short(device: str) -> str:
-    return device.rpartition("device:")[2]
 
 
 def _describe(found: ReplicaDifference) -> str:

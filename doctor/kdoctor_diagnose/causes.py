@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
@@ -64,6 +64,9 @@ class Group:
     def count(self) -> int:
         """Lines with its message."""
         return sum(event.count for event in self.events)
+
+
+_Order = Callable[[Event | ErrorLine], tuple[bool, float, int, int]]
 
 
 @dataclass
@@ -209,7 +212,6 @@ def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
 
 
 def _weigh(group: Group, found: Scan) -> None:
-    """Reasons for and against a failure."""
     failure, first = group.failure, group.first
     if failure.id in found.clues:
         group.reasons.append("other lines of the log name the same cause")
@@ -232,18 +234,9 @@ def _weigh(group: Group, found: Scan) -> None:
 
 def _order(found: Scan) -> _Order:
     """By time if every failure has one, and by place otherwise."""
-    events = [*found.events]
-    return _Order(by_time=len(found.names) > 1 and all(event.time is not None for event in events))
-
-
-@dataclass
-class _Order:
-    by_time: bool
-
-    def __call__(self, item: Event | ErrorLine) -> tuple[bool, float, int, int]:
-        # A job that waits may wait for one that failed later.
-        waits = isinstance(item, Event) and item.at_end
-        return (waits, item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
+    by_time = len(found.names) > 1 and all(event.time is not None for event in found.events)
+    # A job that waits may wait for one that failed later.
+    return lambda item: (getattr(item, "at_end", False), item.time or 0.0 if by_time else 0.0, item.log, item.line)
 
 
 def _fold(groups: list[Group], order: _Order) -> list[Group]:
@@ -277,7 +270,6 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
 
 
 def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
-    """The lines of the traceback that begins after a line."""
     log, line = place
     for error in errors:
         if error.log == log and line < error.line < line + _NEAR:

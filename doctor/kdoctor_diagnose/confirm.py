@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.catalog.load import Catalog
-from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Result
-from kdoctor.model import Assumptions, Severity
 from kdoctor.probes.probe import Probe
 from kdoctor.report.phrases import describe_reason
 from kdoctor.run.assemble import build_report
-from kdoctor.run.plan import Plan, today, with_matrix
+from kdoctor.run.plan import plan_without_checklist
 from kdoctor.run.session import RequestedTraining, examination
 from kdoctor_diagnose.model import Confirmation, Diagnosis
 
@@ -33,14 +30,9 @@ def confirm(
     """
     causes = {check: cause.id for cause in reversed(diagnosis.causes) for check in cause.checks}
     checks = [check for check in catalog.closure(causes) if _is_quick(check.scenario, catalog)]
-    planned = tuple(PlannedCheck(check=check, severity=check.severity) for check in checks)
-    if not planned:
+    if not checks:
         return diagnosis
-    checklist = Checklist(
-        name="diagnose", version=1, owner="kdoctor", source="kdoctor diagnose", assumptions=Assumptions(), entries=()
-    )
-    rules = checklist.rules(today=today(), fail_on=Severity.ERROR, allow_unknown=True)
-    plan = Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
+    plan = plan_without_checklist("diagnose", "kdoctor diagnose", checks, allow_unknown=True)
     scenarios = dict.fromkeys(check.scenario for check in checks if check.scenario)
     with examination(probes, python, timeout_s) as examined:
         examined.run([RequestedTraining(scenario=catalog.scenarios[name], replicas=_REPLICAS) for name in scenarios])
@@ -61,7 +53,6 @@ def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
 
 
 def _observed(result: Result) -> str:
-    """What a check found, in one line."""
     return "; ".join(_parts(result)) or describe_reason(result) or result.title
 
 

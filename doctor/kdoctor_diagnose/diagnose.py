@@ -95,8 +95,6 @@ def _conclusion(verdict: Verdict, found: Scan) -> Conclusion:
 
 
 class _Writer:
-    """Writes the parts of a diagnosis."""
-
     def __init__(self, found: Scan, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]) -> None:
         self._found = found
         self._checks = checks
@@ -128,7 +126,6 @@ class _Writer:
         )
 
     def _fix(self, group: Group, advice: Advice) -> list[Step]:
-        """What to do, for the versions in the log."""
         versions = self._found.versions
         steps = [
             Step(do=fix.do, commands=fix.commands)

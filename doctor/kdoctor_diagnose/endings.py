@@ -17,18 +17,15 @@ def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
     """The failures of jobs that did nothing more, until something ended them from outside."""
     endings = [re.compile(text) for failure in known.failure_modes if failure.ends_a_hang for text in failure.messages]
     for number, tail in found.tails.items():
-        last = _last(tail, endings)
-        for failure in known.failure_modes if last else ():
-            for pattern in failure.at_end:
-                match = re.search(pattern, last[1].text) if last else None
-                if match and last:
-                    place, line = last
-                    values = match.groupdict()
-                    yield Event(failure, _WEIGHT, number, place, line.text, values, line.rank, line.time, at_end=True)
+        place, line = _last(tail, endings)
+        for failure in known.failure_modes:
+            for match in filter(None, (re.search(pattern, line.text) for pattern in failure.at_end if line.text)):
+                values = match.groupdict()
+                yield Event(failure, _WEIGHT, number, place, line.text, values, line.rank, line.time, at_end=True)
 
 
-def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> tuple[int, Line] | None:
-    """The last line that does not say that the job was ended from outside."""
+def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> tuple[int, Line]:
+    """The last line that does not say that the job was ended from outside; an empty one if there is none."""
     in_traceback = False
     for number, line in reversed([*tail]):
         if in_traceback:
@@ -37,4 +34,4 @@ def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> t
             in_traceback = True
         elif not any(pattern.search(line.text) for pattern in endings):
             return number, line
-    return None
+    return 0, Line("")

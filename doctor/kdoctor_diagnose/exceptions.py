@@ -1,9 +1,10 @@
-"""The diagnosis of an exception in this process."""
+"""What ``kdoctor explain`` and ``kdoctor.guard`` say about messages and exceptions."""
 
 import importlib.metadata
 import traceback
 from collections.abc import Iterator
 
+from kdoctor.catalog.explanations import Explanations
 from kdoctor.catalog.load import load_catalog
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.report.formats import render
@@ -28,3 +29,9 @@ def _versions() -> Iterator[str]:
             yield f"{package}=={importlib.metadata.version(package)}"
         except importlib.metadata.PackageNotFoundError:
             continue
+
+
+EXPLANATIONS = Explanations(
+    causes=lambda text, checks, scenarios: [cause.id for cause in diagnose_text(text, checks, scenarios).causes],
+    exception=describe_exception,
+)

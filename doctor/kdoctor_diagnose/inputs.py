@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -107,20 +108,15 @@ def _file(path: Path) -> Iterator[bytes]:
             yield from _blocks(file)
 
 
-class _as_usage_errors:  # noqa: N801 - used as a function
+@contextmanager
+def _as_usage_errors(path: Path) -> Iterator[None]:
     """Report what a file cannot be read for."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-            raise UsageError(f"{self.path}: the gzip file is damaged or incomplete") from error
-        if isinstance(error, OSError):
-            raise UsageError(f"{self.path}: {error.strerror or error}") from error
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: the gzip file is damaged or incomplete") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
 
 
 def _blocks(file: Any) -> Iterator[bytes]:
@@ -166,7 +162,6 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _notebook(path: Path) -> Iterator[bytes]:
-    """The outputs of a notebook, in order."""
     with _as_usage_errors(path):
         content = read_bounded(path, _NOTEBOOK_BYTES)
     try:

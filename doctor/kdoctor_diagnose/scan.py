@@ -142,8 +142,6 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
 
 
 class _Reader:
-    """Reads one log block by block."""
-
     def __init__(self, found: Scan, recogniser: Recogniser, number: int) -> None:
         self.size = 0
         self._found = found
@@ -317,7 +315,6 @@ class _Reader:
             self._found.ignored.append((self._number, number))
 
     def _time_before(self, lines: list[bytes]) -> float | None:
-        """The last time before a line."""
         for line in reversed(lines or self._before[-_LOOK_BACK:].split(b"\n")):
             found = time_of(line[:_BEFORE].decode("utf-8", "replace"))
             if found is not None:

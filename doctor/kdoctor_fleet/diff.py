@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from kdoctor.documents import Document, Part
-from kdoctor.errors import UsageError
-from kdoctor.inputs import read_bounded
+from kdoctor.text.lists import grouped
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.names import fold, is_valid
+from kdoctor_fleet.names import fold
 from kdoctor_fleet.report import FleetDocument, NodeNote, NodeState
+from kdoctor_fleet.run_record import read_named
 
-SCHEMA: Literal["kdoctor/fleet-diff/v1"] = "kdoctor/fleet-diff/v1"
 _ORDER = (NodeState.PASSED, NodeState.UNKNOWN, NodeState.SILENT, NodeState.FAILED)
 """Best first."""
 
@@ -39,7 +38,7 @@ class CauseChange(Part):
 class FleetDiff(Document):
     """What changed between two runs over a fleet."""
 
-    schema_: Annotated[Literal["kdoctor/fleet-diff/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-diff/v1"], Field(alias="schema")] = "kdoctor/fleet-diff/v1"
     old: Annotated[str, Field(description="When the older reports were merged.")]
     new: Annotated[str, Field(description="When the newer reports were merged.")]
     nodes: tuple[NodeChange, ...]
@@ -53,12 +52,8 @@ class FleetDiff(Document):
         yield f"{self.old} -> {self.new}"
         if not (self.nodes or self.problems):
             yield "No node changed its state, and the problems are the same."
-        by_change: dict[tuple[str, str], list[str]] = {}
-        for node in self.nodes:
-            old, new = (state.value if state else "absent" for state in (node.old, node.new))
-            by_change.setdefault((old, new), []).append(node.name)
-        for (old, new), names in by_change.items():
-            yield f"{fold(names)}: {old} -> {new}"
+        for (old, new), names in grouped(((node.old, node.new), node.name) for node in self.nodes).items():
+            yield f"{fold(names)}: {old.value if old else 'absent'} -> {new.value if new else 'absent'}"
         for problem in self.problems:
             for word, moved in (("came", problem.came), ("went", problem.went)):
                 if moved:
@@ -82,7 +77,7 @@ def compare(old: FleetDocument, new: FleetDocument) -> FleetDiff:
 
 
 def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
-    before, after = _by_name(old.nodes), _by_name(new.nodes)
+    before, after = ({node.name: node for node in report.nodes} for report in (old, new))
     changes = [
         NodeChange(
             name=name,
@@ -94,10 +89,6 @@ def _nodes(old: FleetDocument, new: FleetDocument) -> Iterator[NodeChange]:
     ]
     changed = [change for change in changes if change.old is not change.new]
     yield from sorted(changed, key=lambda change: -_ORDER.index(change.new) if change.new else 1)
-
-
-def _by_name(nodes: Iterable[NodeNote]) -> dict[str, NodeNote]:
-    return {node.name: node for node in nodes}
 
 
 def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:
@@ -113,11 +104,8 @@ def _problems(old: FleetDocument, new: FleetDocument) -> Iterator[CauseChange]:
 
 def _of_causes(nodes: Iterable[NodeNote]) -> dict[tuple[str, str], set[str]]:
     """Check and headline to the nodes that have the problem."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for node in nodes:
-        for problem in node.problems:
-            found.setdefault((problem.check, problem.headline), set()).add(node.name)
-    return found
+    pairs = (((problem.check, problem.headline), node.name) for node in nodes for problem in node.problems)
+    return {problem: set(names) for problem, names in grouped(pairs).items()}
 
 
 def read_report(path: Path) -> FleetDocument:
@@ -126,16 +114,6 @@ def read_report(path: Path) -> FleetDocument:
     Raises:
         UsageError: it cannot be read or is not one.
     """
-    try:
-        document = FleetDocument.model_validate_json(read_bounded(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        hint = "Write one: kdoctor fleet merge reports/ --output json=fleet.json"
-        raise UsageError(f"{path}: not the report of a fleet: {where}: {first['msg']}", hint=hint) from error
-    wrong = next((node.name for node in document.nodes if not is_valid(node.name)), None)
-    if wrong is not None:
-        raise UsageError(f"{path}: {wrong!r} is not a name of a node")
-    return document
+    hint = "Write one: kdoctor fleet merge reports/ --output json=fleet.json"
+    problem = "not the report of a fleet: "
+    return read_named(path, FleetDocument, lambda report: (node.name for node in report.nodes), problem, hint)

@@ -11,13 +11,12 @@ from pydantic import Field
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.inputs import is_folder
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, grouped
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.diff import read_report
 from kdoctor_fleet.names import fold
 from kdoctor_fleet.report import FleetDocument, NodeState
 
-SCHEMA: Literal["kdoctor/fleet-history/v1"] = "kdoctor/fleet-history/v1"
 _FLAKY = 3
 """Changes of its state from which on a node is called flaky."""
 _LETTERS = {NodeState.PASSED: ".", NodeState.FAILED: "F", NodeState.UNKNOWN: "?", NodeState.SILENT: "-"}
@@ -46,7 +45,7 @@ class NodeHistory(Part):
 class FleetHistory(Document):
     """A fleet over time."""
 
-    schema_: Annotated[Literal["kdoctor/fleet-history/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-history/v1"], Field(alias="schema")] = "kdoctor/fleet-history/v1"
     runs: Annotated[tuple[FleetRunEntry, ...], Field(description="The oldest first.")]
     nodes: tuple[NodeHistory, ...]
 
@@ -63,14 +62,14 @@ class FleetHistory(Document):
             return
         yield ""
         yield f"{len(self.runs)} runs, the oldest first: . passed, F failed, ? unknown, - silent"
-        by_line: dict[tuple[str, str], list[str]] = {}
-        for node in self.nodes:
-            shown = "".join(_LETTERS[state] if state else _ABSENT for state in node.states)
-            flaky = f"flaky, {counted(node.changes, 'change')}; " if node.changes >= _FLAKY else ""
-            text = f"{flaky}since {node.since}: {clean(node.reason)}"
-            by_line.setdefault((shown, text), []).append(node.name)
-        for (shown, text), names in by_line.items():
+        for (shown, text), names in grouped((_shown(node), node.name) for node in self.nodes).items():
             yield f"{shown}  {fold(names)}  {text}"
+
+
+def _shown(node: NodeHistory) -> tuple[str, str]:
+    shown = "".join(_LETTERS[state] if state else _ABSENT for state in node.states)
+    flaky = f"flaky, {counted(node.changes, 'change')}; " if node.changes >= _FLAKY else ""
+    return shown, f"{flaky}since {node.since}: {clean(node.reason)}"
 
 
 def read_history(places: Iterable[Path]) -> FleetHistory:

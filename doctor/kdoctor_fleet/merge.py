@@ -17,9 +17,8 @@ from kdoctor_fleet.exclusion import Engine, Exclusion, exclusions
 from kdoctor_fleet.facts import Fleet, FleetNode, Nodes, PairTests
 from kdoctor_fleet.names import fold
 from kdoctor_fleet.read import Gathered
-from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, NodeState
+from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, NodeState, scope_of
 from kdoctor_fleet.results import merge_results
-from kdoctor_fleet.scope import scope_of
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 _LAUNCHED: Mapping[str, Engine] = {"slurm": "slurm", "kubernetes": "kubernetes"}
@@ -188,7 +187,6 @@ def _notes(
 
 
 def _problems(causes: Iterable[FleetCause], known: frozenset[str]) -> dict[str, list[NodeProblem]]:
-    """The problems of each node."""
     found: dict[str, list[NodeProblem]] = {}
     for cause in causes:
         for problem in cause.problems:

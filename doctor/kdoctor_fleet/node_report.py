@@ -13,8 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from kdoctor.documents import Part
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
 from kdoctor.facts import Node
-from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult
-from kdoctor_fleet.facts.fleet import Section
+from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult, Section
 
 MOST_BYTES = 32 * 2**20
 """A report has about 100 kB. A file that is larger than this is not read."""

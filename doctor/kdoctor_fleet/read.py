@@ -56,8 +56,6 @@ class Gathered:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What may be a report."""
-
     source: str
     content: bytes | UnusableError
     node: str = ""
@@ -214,7 +212,6 @@ def _parse(content: bytes, judge_snapshot: JudgeSnapshot) -> SentReport:
 
 
 def _first(error: ValidationError) -> str:
-    """The first problem, with its place."""
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"]))
     if first["type"] == "json_invalid":

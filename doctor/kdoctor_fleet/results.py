@@ -14,8 +14,6 @@ Fold = Callable[[Iterable[str]], Nodes]
 
 @dataclass(kw_only=True)
 class _Group:
-    """One problem of several nodes."""
-
     cause: Cause
     action: Action
     headline: str
@@ -26,8 +24,6 @@ class _Group:
 
 @dataclass(kw_only=True)
 class _Check:
-    """One check over all nodes."""
-
     id: str
     title: str
     severity: Severity
@@ -143,7 +139,7 @@ def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
             subject=fold(nodes),
             observed=f"failed because of {cause}" if cause else "failed",
             expected=check.title,
-            remedy=Remedy(summary=summary, action=Action.CONFIGURE),
+            remedy=Remedy.configure(summary),
             rollback=_BY_NODE,
             explained_by=(cause,) if cause else (),
         )

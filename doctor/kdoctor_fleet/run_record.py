@@ -9,11 +9,9 @@ from pydantic import Field, ValidationError
 from kdoctor.documents import Document, Part
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
-from kdoctor.output import write_atomically
 from kdoctor.version import __version__
 from kdoctor_fleet.names import MOST_NODES, is_valid
 
-SCHEMA: Literal["kdoctor/fleet-run/v1"] = "kdoctor/fleet-run/v1"
 FILE = "fleet-run.json"
 NODES = "nodes"
 """The subfolder of the reports."""
@@ -33,7 +31,7 @@ class NodeOutcome(Part):
 class FleetRun(Document):
     """A run of ``kdoctor fleet run``. ``--resume`` asks the nodes again that have not reported."""
 
-    schema_: Annotated[Literal["kdoctor/fleet-run/v1"], Field(alias="schema")] = SCHEMA
+    schema_: Annotated[Literal["kdoctor/fleet-run/v1"], Field(alias="schema")] = "kdoctor/fleet-run/v1"
     kdoctor: Annotated[str, Field(description="Version of kdoctor.")] = __version__
     engine: str
     engine_options: tuple[str, ...]
@@ -62,44 +60,39 @@ def report_file(folder: Path, node: str) -> Path:
     return folder / NODES / f"{node}.json"
 
 
-def write_run(folder: Path, run: FleetRun) -> None:
-    """Keep the record.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    write_atomically(folder / FILE, run.to_json())
-
-
 def read_run(folder: Path) -> FleetRun | None:
     """The record of a folder; None if it has none.
 
     Raises:
         UsageError: it is not a record.
     """
-    return read_record(folder / FILE, FleetRun, lambda run: run.nodes)
+    path = folder / FILE
+    return read_named(path, FleetRun, lambda run: run.nodes) if path.is_file() else None
 
 
-def read_record(path: Path, kind: type[Record], names: Callable[[Record], Iterable[str]]) -> Record | None:
-    """A record in the folder of a run; None if there is no such file.
+def read_named(
+    path: Path, kind: type[Record], names: Callable[[Record], Iterable[str]], problem: str = "", hint: str | None = None
+) -> Record:
+    """A document with names of nodes.
 
     Args:
         path: the file.
-        kind: the class of the record.
-        names: the nodes that a record names.
+        kind: the class of the document.
+        names: the nodes that it names.
+        problem: begins the message if it is not such a document.
+        hint: how to get one.
 
     Raises:
-        UsageError: it is not such a record, or a name is not one of a node.
+        UsageError: it is not such a document, or a name is not one of a node.
     """
-    if not path.is_file():
-        return None
     try:
         record = kind.model_validate_json(read_bounded(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        raise UsageError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {problem}{where}: {first['msg']}", hint=hint) from error
     wrong = next((name for name in names(record) if not is_valid(name)), None)
     if wrong is not None:
         raise UsageError(f"{path}: {wrong[:80]!r} is not a name of a node")

@@ -2,73 +2,48 @@
 
 from typing import Annotated
 
-import typer
-
-from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit
+from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit, option
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(
-        "--model",
+    option(
+        "Also examine your model: a function in the target environment that returns it. Requires --data.",
         metavar="MODULE:FUNCTION",
-        help="Also examine your model: a function in the target environment that returns it. Requires --data.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        panel=EXAMINE,
     ),
 ]
 DataOption = Annotated[
     str | None,
-    typer.Option(
-        "--data",
+    option(
+        "Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
         metavar="MODULE:FUNCTION",
-        help="Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        panel=EXAMINE,
     ),
 ]
 StepsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--steps",
-        min=0,
-        max=10_000,
-        help="Number of training steps for your model. \\[default: 8]",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
+    int | None, option("Number of training steps for your model. \\[default: 8]", min=0, max=10_000, panel=EXAMINE)
 ]
 StepsPerEpochOption = Annotated[
-    int | None,
-    typer.Option(
-        "--steps-per-epoch",
-        min=1,
-        help="`steps_per_epoch` to use for infinite datasets.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
+    int | None, option("`steps_per_epoch` to use for infinite datasets.", min=1, panel=EXAMINE)
 ]
 FitArgumentsOption = Annotated[
     str | None,
-    typer.Option(
-        "--fit-arguments",
+    option(
+        "Other arguments of your `fit`: a function that returns them in a dictionary.",
         metavar="MODULE:FUNCTION",
-        help="Other arguments of your `fit`: a function that returns them in a dictionary.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        panel=EXAMINE,
     ),
 ]
 ModelTimeoutOption = Annotated[
     float | None,
-    typer.Option(
-        "--model-timeout",
+    option(
+        "Time limit for your model and data, in seconds. \\[default: 600]",
         min=1,
         callback=check_time_limit,
-        help="Time limit for your model and data, in seconds. \\[default: 600]",
-        show_default=False,
-        rich_help_panel=ADVANCED,
+        panel=ADVANCED,
     ),
 ]
 

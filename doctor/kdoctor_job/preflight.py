@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.catalog.explanations import explain_exception
 from kdoctor.catalog.load import load_catalog
-from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Report, Result
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
-from kdoctor.model import Assumptions, Finding, Severity, Status
+from kdoctor.model import Finding, Severity, Status
 from kdoctor.probes.process.records import build
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook
 from kdoctor.report.phrases import describe_reason, verdict_line
 from kdoctor.run.assemble import build_report
-from kdoctor.run.plan import Plan, today, with_matrix
+from kdoctor.run.plan import Plan, plan_without_checklist
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import cleaned
@@ -243,14 +241,8 @@ def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:
     """The checks that judge the user's own model, without a checklist file."""
     catalog = load_catalog()
     checks = catalog.closure(check.id for check in catalog.checks.values() if check.scenario == OWN_MODEL)
-    checklist = Checklist(
-        name="preflight", version=1, owner="kdoctor", source="kdoctor.preflight", assumptions=Assumptions(), entries=()
-    )
-    rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
-    planned = tuple(
-        PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL
-    )
-    return Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
+    own = [check for check in checks if check.scenario == OWN_MODEL]
+    return plan_without_checklist("preflight", "kdoctor.preflight", own, fail_on=fail_on, allow_unknown=allow_unknown)
 
 
 def _keras() -> str | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.conflicts import refuse_with
-from kdoctor.cli.options import FailOnOption, OutputOption, format_option
+from kdoctor.cli.options import FailOnOption, OutputOption, format_option, option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.model import Severity
@@ -19,7 +19,7 @@ from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted
 from kdoctor_lint import engine
-from kdoctor_lint.fixes.fixed import Fixed
+from kdoctor_lint.fixes.sources import Fixed
 from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
@@ -34,16 +34,10 @@ def lint(
         typer.Argument(metavar="PATH", help="Scripts, notebooks or folders; - for stdin.", show_default=False),
     ] = None,
     *,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(help="Apply only this rule, such as KD101 or KD1 (repeatable).", show_default=False),
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Skip this rule (repeatable).", show_default=False)] = None,
+    select: Annotated[list[str] | None, option("Apply only this rule, such as KD101 or KD1 (repeatable).")] = None,
+    ignore: Annotated[list[str] | None, option("Skip this rule (repeatable).")] = None,
     all_rules: Annotated[bool, typer.Option("--all", help="Also apply the rules that only give hints.")] = False,
-    python: Annotated[
-        Path | None,
-        typer.Option(help="Interpreter whose TensorFlow and Keras the scripts are for.", show_default=False),
-    ] = None,
+    python: Annotated[Path | None, option("Interpreter whose TensorFlow and Keras the scripts are for.")] = None,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, in place.")] = False,
     unsafe_fixes: Annotated[
         bool,
@@ -55,9 +49,7 @@ def lint(
         str | None, format_option(FORMATS)
     ] = None,
     output: OutputOption = None,
-    explain: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Explain a rule, with an example.", show_default=False)
-    ] = None,
+    explain: Annotated[str | None, option("Explain a rule, with an example.", metavar="RULE")] = None,
 ) -> None:
     """Lint training scripts for common multi-GPU mistakes, without running them.
 

@@ -35,7 +35,8 @@ class Keywords:
         given = {item.arg: item.value for item in node.keywords}
         found = {name: change for name, change in self.changes.items() if name in given}
         free = all(change.name not in given for change in found.values())
-        return bool(found) and free and all(_is_for(change, given[name]) for name, change in found.items())
+        fitting = all(not change.only or ast.unparse(given[name]) == change.only for name, change in found.items())
+        return bool(found) and free and fitting
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,6 @@ class Fix(NamedTuple):
     node: ast.AST
     safe: bool
     """Whether the fixed code certainly does what the old code did where it still worked."""
-
-
-def _is_for(change: Change, value: ast.AST) -> bool:
-    return not change.only or ast.unparse(value) == change.only
 
 
 def _dotted(node: ast.AST) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,12 +11,15 @@ from kdoctor.model import Severity
 from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow.trace import Trace
 
+__all__ = ["MEASURED", "Finding", "Hit", "Hits", "Ignored", "LintReport", "Rule", "Severity", "Spot", "Trace"]
+
 MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
 """A source of a rule."""
 
 _NO_CODE = ast.Pass()
 Hit = tuple[ast.AST, str] | tuple[ast.AST, str, Fix | None]
 """A node that violates a rule, what is wrong there (lower case, without a full stop), and how ``--fix`` fixes it."""
+Hits = Iterator[Hit]
 
 
 @dataclass(frozen=True, kw_only=True)

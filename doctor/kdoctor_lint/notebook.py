@@ -112,7 +112,6 @@ def _dedented(lines: list[str]) -> list[str]:
 
 
 def _at(value: Any, *keys: str | int) -> Any:
-    """The value below a path of keys, or None."""
     for key in keys:
         try:
             value = value[key]

@@ -45,7 +45,6 @@ def in_order(function: Callable[[str], Result], files: Sequence[str], processes:
 
 
 def _worthwhile(files: Sequence[str]) -> int:
-    """How many processes are worth starting."""
     affinity = getattr(os, "sched_getaffinity", None)
     available = len(affinity(0)) if affinity else os.cpu_count() or 1
     count = min(available, len(files), _MOST_PROCESSES)

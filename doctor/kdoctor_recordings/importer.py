@@ -98,9 +98,7 @@ def _parts(path: Path) -> list[Part]:
 
 def _of_file(path: Path) -> list[Part]:
     log = kernel_log.read_long(path, is_log_alone)
-    return [log] if log else [_parse(section) for section in read_sections(path)]
-
-
-def _parse(section: Section) -> Part:
-    """The content of a section, and the lines that were not read."""
-    return replace(_PARSERS[section.kind](section), unread=unread_lines(section))
+    if log:
+        return [log]
+    sections = read_sections(path)
+    return [replace(_PARSERS[section.kind](section), unread=unread_lines(section)) for section in sections]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.added import Recording
+from kdoctor.cli.options import option
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus
 from kdoctor.run.log import warn
@@ -17,12 +18,11 @@ def imported(
     *,
     first_files: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
+            "Make the snapshot from command output instead of this machine (repeatable): nvidia-smi (its table, "
+            "-q, -q -x, topo -m, nvlink -s), lspci -vvv, a kernel log.",
             "--import",
             metavar="FILE",
-            help="Make the snapshot from command output instead of this machine (repeatable): nvidia-smi (its table, "
-            "-q, -q -x, topo -m, nvlink -s), lspci -vvv, a kernel log.",
-            show_default=False,
         ),
     ] = None,
     more_files: Annotated[
@@ -58,7 +58,6 @@ def _read(files: list[Path], *, verbose: bool) -> Facts:
 
 
 def _list_unread(facts: Facts) -> None:
-    """Write the lines of imported output that were not understood to stderr."""
     unread, gpus = facts.get(ImportedLines), facts.get(Gpus)
     for line in unread.lines if isinstance(unread, ImportedLines) else ():
         warn(f"{line.file}:{line.line}: not understood: {line.text}")

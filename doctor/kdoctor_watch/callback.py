@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.engine.report import Report
-from kdoctor_watch.checkpoint import save
 from kdoctor_watch.publish import LOGGER, WatchFinding, brief
 from kdoctor_watch.recorder import Recorder
 from kdoctor_watch.session import Session
@@ -157,7 +156,7 @@ class Watch:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._session is not None and self._in_loop:
-            self._session.cancel()
+            self._session.recorder.cancel()
         self.close(interrupted=kind is not None and kind is not WatchError)
 
     def _start(self) -> None:
@@ -168,7 +167,6 @@ class Watch:
         atexit.register(self.close, interrupted=True)
 
     def _begin(self, step: int) -> None:
-        """Begin a block of steps."""
         session = self._session
         if session is None:
             return
@@ -235,12 +233,8 @@ class Watch:
         recorder = self._recorder
         if recorder is not None:
             recorder.report(self._epoch_began + batch, logs)
-            if self._stops:
-                self._read()
-
-    def _read(self) -> None:
-        if self._session is not None:
-            self._session.read()
+            if self._stops and self._session is not None:
+                self._session.read()
 
     def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         """Validation begins."""
@@ -269,3 +263,29 @@ def _strategy(model: Any) -> Any:
     if strategy is None and "tensorflow" in sys.modules:
         strategy = sys.modules["tensorflow"].distribute.get_strategy()
     return strategy
+
+
+def save(model: Any, path: Path) -> Path:
+    """Save the model, or its weights if it cannot be saved whole. A file that is there is replaced at the end only.
+
+    Returns:
+        The file that was written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _written(model.save, path)
+    except Exception as error:  # noqa: BLE001 - classes of the user's without get_config, for example
+        weights = path.with_name(f"{path.name.partition('.')[0]}.weights.h5")
+        saved = _written(model.save_weights, weights)
+        LOGGER.warning("only the weights of the model were saved: %s", brief(error))
+        return saved
+
+
+def _written(write: Any, path: Path) -> Path:
+    partial = path.with_name(f"partial-{path.name}")
+    try:
+        write(str(partial))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

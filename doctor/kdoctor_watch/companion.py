@@ -4,8 +4,11 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import psutil
 
 from kdoctor.facts import Facts, GpuSampling, KernelLog, Unavailable
 from kdoctor.probes.files import reason
@@ -14,7 +17,39 @@ from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor_watch.facts import WatchedMemory
-from kdoctor_watch.memory import Lows, resident_bytes
+
+_MOST_PERIODS = 16
+
+
+class Lows:
+    """The smallest value in each of a few equal periods. When there are many, neighbours are joined."""
+
+    def __init__(self, name: str, every_s: float) -> None:
+        self._name = name
+        self._every_s = every_s
+        self._began = time.monotonic()
+        self._lows: list[int] = []
+
+    def add(self, value: int) -> None:
+        """A value that was read now."""
+        while (place := int((time.monotonic() - self._began) / self._every_s)) >= _MOST_PERIODS:
+            self._every_s *= 2
+            self._lows = [min(self._lows[first : first + 2]) for first in range(0, len(self._lows), 2)]
+        # A period without a reading, because the machine was suspended, counts as the one before it.
+        self._lows += [self._lows[-1] if self._lows else value] * (place - len(self._lows))
+        if place == len(self._lows):
+            self._lows.append(value)
+        self._lows[place] = min(self._lows[place], value)
+
+    def facts(self) -> WatchedMemory:
+        """The periods that have ended, and the current one."""
+        return WatchedMemory(name=self._name, every_s=self._every_s, lows=tuple(self._lows))
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    return int(psutil.Process().memory_info().rss)
+
 
 _LONGEST_S = 10 * 365 * 86400.0
 """The child process ends with this one, at the latest after ten years."""

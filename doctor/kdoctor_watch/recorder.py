@@ -249,7 +249,6 @@ class Recorder:
 
 
 def _innermost(thread: int) -> str:
-    """The Python line that a thread is at."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way to see another thread
     if frame is None:
         return ""

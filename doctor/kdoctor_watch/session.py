@@ -63,7 +63,7 @@ class Session:
         """Before a step that begins a block. The others only pass ``recorder.goes_on``."""
         self.recorder.end(step)
         self._input.before(step)
-        if self._variables.is_due(step):
+        if step >= self._variables.due:
             self.look(step - 1)
         self.read()
         self.recorder.begin(step, min(self._variables.due, self._input.due))
@@ -85,10 +85,6 @@ class Session:
         self.recorder.read_reports()
         if len(self.recorder.bad) > self._bad:
             self._judge()
-
-    def cancel(self) -> None:
-        """The step that began last does not take place."""
-        self.recorder.cancel()
 
     def pause(self) -> None:
         """Between epochs, and before validation."""
@@ -186,7 +182,6 @@ class Session:
         return build_report(collected, self._plan)
 
     def _keep(self, report: Report) -> None:
-        """Write the report where the user wants it, and into the history."""
         try:
             if self._settings.report is not None:
                 path = Path(self._settings.report)
@@ -234,7 +229,6 @@ def _describe(strategy: Any, *, is_jax: bool) -> tuple[tuple[str, ...], tuple[st
 
 
 def _placed(strategy: Any) -> tuple[tuple[str, ...], str]:
-    """The devices of a strategy of TensorFlow, and a description of it."""
     try:
         devices = tuple(str(device) for device in strategy.extended.worker_devices)
     except RuntimeError:

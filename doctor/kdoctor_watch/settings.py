@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdoctor.catalog.load import load_catalog
-from kdoctor.checklist.resolve import Checklist, parameter_value
-from kdoctor.engine.judge import PlannedCheck
-from kdoctor.model import Assumptions, Severity
-from kdoctor.run.plan import Plan, today
+from kdoctor.checklist.resolve import parameter_value
+from kdoctor.run.plan import Plan, plan_without_checklist
 from kdoctor_watch.publish import WatchFinding
 
 FAMILY = "watch"
@@ -87,12 +85,4 @@ def plan_of(limits: Mapping[str, Mapping[str, Any]]) -> Plan:
                 parameter_value(check.parameters[name], value)
             except ValueError as error:
                 raise ValueError(f"limits: parameter {name!r} of {check.id} cannot be {value!r}") from error
-    checklist = Checklist(
-        name=FAMILY, version=1, owner="kdoctor", source="kdoctor.Watch", assumptions=Assumptions(), entries=()
-    )
-    planned = tuple(
-        PlannedCheck(check=check, severity=check.severity, parameters=dict(limits.get(check.id, {})))
-        for check in checks
-    )
-    rules = checklist.rules(today=today(), fail_on=Severity.ERROR, allow_unknown=False)
-    return Plan(checklist=checklist, checks=planned, rules=rules)
+    return plan_without_checklist(FAMILY, "kdoctor.Watch", checks, parameters=limits)

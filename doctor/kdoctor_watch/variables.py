@@ -38,10 +38,6 @@ class Variables:
         self._differences: dict[tuple[str, int], ReplicaDifference] = {}
         self._unavailable: str | None = None
 
-    def is_due(self, step: int) -> bool:
-        """Whether to look before this step."""
-        return step >= self.due
-
     def look(self, done: int) -> None:
         """Look after step ``done``. Errors are kept as the reason why nothing is known."""
         began = time.perf_counter()
@@ -251,18 +247,15 @@ class Input:
         """The waiting so far."""
         if self._counter is None and self._began is None:
             return WatchedInput(unavailable="the data was not passed through watch.data(...)")
-        timed = self._began is not None
         return WatchedInput(
             looks=self._looks,
             empty=self._empty,
-            waited_s=self._waited_s if timed else None,
+            waited_s=self._waited_s if self._began is not None else None,
             seconds=self._ended - self._began if self._began is not None else None,
         )
 
 
 class _Batches:
-    """Batches that can be read in each epoch."""
-
     def __init__(self, data: Input, batches: Any) -> None:
         self._data = data
         self._batches = batches

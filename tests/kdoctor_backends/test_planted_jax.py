@@ -7,7 +7,7 @@ import pytest
 
 from helpers import smoke
 from kdoctor_backends.checks.smoke.data_parallel_features import data_parallel_features
-from kdoctor_backends.jax_scenarios import ON_JAX
+from kdoctor_backends.scenarios import ON_JAX
 
 pytestmark = pytest.mark.smoke_full
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import smoke
 from helpers.kdoctor_backends.torch import torch_python
 from kdoctor_backends.checks.smoke.torch_data_parallel import torch_data_parallel
-from kdoctor_backends.torch_scenarios import ON_TORCH
+from kdoctor_backends.scenarios import ON_TORCH
 
 pytestmark = pytest.mark.torch
 

@@ -1,7 +1,7 @@
 import pytest
 
 from helpers.checks import ALL
-from kdoctor_fleet.scope import scope_of
+from kdoctor_fleet.report import scope_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor_watch.checkpoint import save
+from kdoctor_watch.callback import save
 
 
 class Model:

@@ -1,11 +1,11 @@
 import pytest
 
-from kdoctor_watch.memory import Lows, resident_bytes
+from kdoctor_watch.companion import Lows, resident_bytes
 
 
 def test_lows_of_a_long_run_are_few_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("kdoctor_watch.memory.time.monotonic", lambda: now)
+    monkeypatch.setattr("kdoctor_watch.companion.time.monotonic", lambda: now)
     lows = Lows("process", 5.0)
     for second in range(0, 10_000, 5):
         now = float(second)
@@ -18,7 +18,7 @@ def test_lows_of_a_long_run_are_few_and_in_order(monkeypatch: pytest.MonkeyPatch
 
 def test_period_without_reading_repeats_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("kdoctor_watch.memory.time.monotonic", lambda: now)
+    monkeypatch.setattr("kdoctor_watch.companion.time.monotonic", lambda: now)
     lows = Lows("process", 1.0)
     lows.add(7)
     now = 3.5

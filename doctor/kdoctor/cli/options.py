@@ -29,6 +29,11 @@ def check_time_limit(seconds: float | None) -> float | None:
     return seconds
 
 
+def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:  # noqa: A002 - as typer calls it
+    """An option whose default is not shown in ``--help``."""
+    return typer.Option(*names, help=help, show_default=False, rich_help_panel=panel, **settings)
+
+
 def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
     """The option ``--format`` of a command whose default depends on its other options.
 

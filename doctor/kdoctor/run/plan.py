@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from kdoctor.catalog.load import Catalog
+from kdoctor.check import Check
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_scenario
 from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
@@ -21,7 +23,7 @@ from kdoctor.lock.document import Lock
 from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Severity
+from kdoctor.model import Assumptions, Severity
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.scenario import AddedTraining, Scenario, Strategy, Tier
 
@@ -177,6 +179,34 @@ def smoke_plan(
     narrowed += [f"--{name} {value}" for name, value in named if value is not None]
     scope = " ".join(narrowed)
     return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope, command=command)
+
+
+def plan_without_checklist(
+    name: str,
+    source: str,
+    checks: Iterable[Check],
+    *,
+    parameters: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    fail_on: Severity = Severity.ERROR,
+    allow_unknown: bool = False,
+) -> Plan:
+    """The plan of checks that no checklist names.
+
+    Args:
+        name: what reports call the plan.
+        source: where it comes from.
+        checks: the checks.
+        parameters: of checks, by their ids.
+        fail_on: minimum severity of a failure.
+        allow_unknown: whether required checks may be inconclusive.
+    """
+    checklist = Checklist(name=name, version=1, owner="kdoctor", source=source, assumptions=Assumptions(), entries=())
+    planned = tuple(
+        PlannedCheck(check=check, severity=check.severity, parameters=dict(parameters.get(check.id, {})))
+        for check in checks
+    )
+    rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
+    return Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
 
 
 def today() -> dt.date:

@@ -1,6 +1,10 @@
-"""Counts and shortened lists for sentences."""
+"""Counts, groups, and shortened lists for sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
@@ -25,3 +29,11 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             runs.append([number])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """The second items by the first, both in order."""
+    found: dict[Key, list[Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return found

@@ -159,16 +159,12 @@ def _apart(ones: List[Any], others: List[Any]) -> float:
     return max(float(np.max(np.abs(one - other))) for one, other in zip(ones, others))
 
 
-def _momentum(keras: Any) -> Any:
-    return keras.optimizers.SGD(0.05, momentum=0.9)
-
-
 MODELS: Dict[str, Callable[[Case], None]] = {
     "add-loss": compares(JaxJob(model=add_loss)),
     "outputs": compares(JaxJob(model=two_outputs, compile=lambda _: OUTPUTS, data=two_targets)),
     "train-step": compares(JaxJob(model=own_step)),
     "normalization": compares(JaxJob(model=normalized)),
-    "embedding": compares(JaxJob(_momentum, model=embedded, data=sequences)),
+    "embedding": compares(JaxJob(lambda keras: keras.optimizers.SGD(0.05, momentum=0.9), embedded, data=sequences)),
     "recurrent": compares(JaxJob(model=recurrent, data=sequences)),
     "attention": compares(JaxJob(model=attending, data=sequences)),
     "frozen": frozen,

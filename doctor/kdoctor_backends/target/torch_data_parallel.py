@@ -116,7 +116,6 @@ def dropout(case: Case) -> None:
 
 
 def _masks(seed: int) -> List[float]:
-    """Masks of Dropout, each as the number whose binary digits it has."""
     import keras
 
     layer = keras.layers.Dropout(0.5, seed=seed)

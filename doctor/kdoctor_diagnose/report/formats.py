@@ -8,11 +8,16 @@ from kdoctor_diagnose.model import Diagnosis
 
 FORMATS: Mapping[str, str] = {
     "terminal": "kdoctor_diagnose.report.terminal:render_terminal",
-    "json": "kdoctor_diagnose.report.json:render_json",
+    "json": "kdoctor_diagnose.report.formats:render_json",
     "markdown": "kdoctor_diagnose.report.markdown:render_markdown",
     "html": "kdoctor_diagnose.report.html:render_html",
 }
 """Name to the renderer, which is imported when it is used."""
+
+
+def render_json(diagnosis: Diagnosis, canvas: Canvas) -> str:
+    """The document (``kdoctor schema diagnosis``)."""
+    return diagnosis.to_json()
 
 
 def render(diagnosis: Diagnosis, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name

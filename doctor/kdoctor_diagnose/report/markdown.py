@@ -6,7 +6,7 @@ from kdoctor.report.markdown import markdown_fields
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.markdown import escape
 from kdoctor_diagnose.model import Diagnosis
-from kdoctor_diagnose.report.sections import fields, heading, hint, notes, place, read
+from kdoctor_diagnose.report.sections import fields, heading, notes, place, read
 
 
 def render_markdown(diagnosis: Diagnosis, canvas: Canvas) -> str:
@@ -22,8 +22,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield from ("", *_quoted([first.first.text]), "")
     if diagnosis.lines:
         yield from (*_quoted([f"{place(line)}  {line.text}" for line in diagnosis.lines]), "")
-    asked = hint(diagnosis)
-    yield from markdown_fields([*notes(diagnosis), *([asked] if asked else [])])
+    yield from markdown_fields(notes(diagnosis))
 
 
 def _quoted(lines: list[str]) -> Iterator[str]:

@@ -81,7 +81,7 @@ def _other(cause: Cause) -> str:
 
 
 def notes(diagnosis: Diagnosis) -> Iterator[Field]:
-    """Everything besides the cause."""
+    """Everything besides the cause, and what to do where none was found."""
     others = [*diagnosis.causes[1:], *diagnosis.also]
     if others:
         yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
@@ -95,12 +95,7 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label=label, text=f"{confirmation.check}: {confirmation.observed}")
     for note in diagnosis.notes:
         yield Field(label="Note", text=note)
-
-
-def hint(diagnosis: Diagnosis) -> Field | None:
-    """What to do where no cause was found."""
     if diagnosis.conclusion == "not-recognised":
-        return Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
+        yield Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
     if diagnosis.conclusion == "consequence":
-        return Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")
-    return None
+        yield Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")

@@ -5,7 +5,7 @@ from kdoctor.report.sections import Field
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
-from kdoctor_diagnose.report.sections import fields, heading, hint, notes, place, read
+from kdoctor_diagnose.report.sections import fields, heading, notes, place, read
 
 _MARKS = {"cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "no-failure": Mark.PASS}
 _QUOTED = 2
@@ -30,7 +30,7 @@ def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
     for line in diagnosis.lines:
         page.blank() if line is diagnosis.lines[0] else None
         page.cut(line.text, lead=f"  {place(line)}  ", lead_style="dim")
-    rest = [*notes(diagnosis), *([asked] if (asked := hint(diagnosis)) else [])]
+    rest = list(notes(diagnosis))
     if rest:
         page.blank()
     for field in rest:

@@ -16,7 +16,7 @@ import typer
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.completion import complete_checklist
 from kdoctor.cli.deliver import asked_command, wrote
-from kdoctor.cli.options import format_option
+from kdoctor.cli.options import format_option, option
 from kdoctor.cli.stderr import show, standard_input
 from kdoctor.engine.verdict import exit_code_for
 from kdoctor.errors import UsageError
@@ -34,20 +34,15 @@ from kdoctor_fleet.formats import FORMATS, render
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import expand, read_names
 from kdoctor_fleet.node_report import SentReport
-from kdoctor_fleet.pairs.campaign import pair_tests
-from kdoctor_fleet.pairs.record import read_pairs
+from kdoctor_fleet.pairs.record import pair_tests, read_pairs
 from kdoctor_fleet.read import STDIN, Gathered, gather
 from kdoctor_fleet.report import FleetReport
 from kdoctor_fleet.verdict import needed_nodes
 
 _LISTS = {"passing.txt": "passing", "failing.txt": "failing"}
 
-MinHealthyOption = Annotated[
-    str | None, typer.Option(metavar="N|P%", help="How many nodes must pass. \\[default: all]", show_default=False)
-]
-ListsOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write passing.txt and failing.txt to DIR.", show_default=False)
-]
+MinHealthyOption = Annotated[str | None, option("How many nodes must pass. \\[default: all]", metavar="N|P%")]
+ListsOption = Annotated[Path | None, option("Write passing.txt and failing.txt to DIR.", metavar="DIR")]
 FleetChecklistOption = Annotated[
     str,
     typer.Option("--checklist", "-c", help="Checklist with checks over all nodes.", autocompletion=complete_checklist),

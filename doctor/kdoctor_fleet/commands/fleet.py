@@ -8,6 +8,7 @@ import typer
 
 from kdoctor.cli import options
 from kdoctor.cli.completion import beginning_with, complete_checklist
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import one_of
 from kdoctor_fleet.commands.common import (
@@ -51,20 +52,15 @@ def merge_(
         typer.Argument(metavar="REPORT|DIR|-", help="JSON reports or snapshots, folders of them, or - for stdin."),
     ],
     *,
-    expect: Annotated[
-        str | None, typer.Option(metavar="NODES", help="The expected nodes: node[001-064].", show_default=False)
-    ] = None,
-    expect_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the expected nodes.", show_default=False)
-    ] = None,
+    expect: Annotated[str | None, option("The expected nodes: node[001-064].", metavar="NODES")] = None,
+    expect_file: Annotated[Path | None, option("File with the expected nodes.", metavar="FILE")] = None,
     min_healthy: MinHealthyOption = None,
     lists: ListsOption = None,
     engine: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Whose words to use for leaving nodes out. \\[default: that of the nodes' launcher]",
             metavar="|".join(ENGINES),
-            help="Whose words to use for leaving nodes out. \\[default: that of the nodes' launcher]",
-            show_default=False,
             autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
         ),
     ] = None,

@@ -9,6 +9,7 @@ import typer
 
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.deliver import wrote
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError, one_of
 from kdoctor.output import write_atomically
@@ -25,7 +26,7 @@ def manifest(
         typer.Argument(metavar="[-- CHECK OPTIONS]", help="Options of kdoctor check in the container."),
     ] = None,
     *,
-    image: Annotated[str, typer.Option(help="Image with kdoctor and the job's environment.", show_default=False)],
+    image: Annotated[str, option("Image with kdoctor and the job's environment.")],
     kind: Annotated[
         str,
         typer.Option(
@@ -37,28 +38,22 @@ def manifest(
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes a job or cronjob checks.")] = 1,
     gpus: Annotated[int, typer.Option(min=0, help="GPUs to request on each node.")] = 8,
     resource: Annotated[str, typer.Option(help="The resource that a GPU is.")] = "nvidia.com/gpu",
-    selector: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label of the nodes (repeatable).", show_default=False)
-    ] = None,
+    selector: Annotated[list[str] | None, option("Label of the nodes (repeatable).", metavar="KEY=VALUE")] = None,
     name: Annotated[str, typer.Option(help="Name of the object, and value of its label.")] = "kdoctor",
-    namespace: Annotated[str | None, typer.Option(help="Namespace of the object.", show_default=False)] = None,
+    namespace: Annotated[str | None, option("Namespace of the object.")] = None,
     program: Annotated[
         str, typer.Option("--kdoctor", metavar="COMMAND", help="How kdoctor is started in the container.")
     ] = "kdoctor",
     schedule: Annotated[str, typer.Option(metavar="CRON", help="When a cronjob runs.")] = "0 6 * * *",
     every: Annotated[int, typer.Option(min=60, help="Seconds between the checks of a daemonset.")] = 3600,
     node_timeout: Annotated[int, typer.Option(min=60, help="Time limit for each node, in seconds.")] = 1800,
-    runtime_class: Annotated[
-        str | None, typer.Option(help="Runtime class of a daemonset, such as nvidia.", show_default=False)
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-    ] = None,
+    runtime_class: Annotated[str | None, option("Runtime class of a daemonset, such as nvidia.")] = None,
+    output: Annotated[Path | None, option("Write to FILE.", "--output", "-o", metavar="FILE")] = None,
 ) -> None:
     """Print a manifest of Kubernetes that checks nodes. Nothing is applied."""
-    for option, value in (("--name", name), ("--namespace", namespace)):
+    for flag, value in (("--name", name), ("--namespace", namespace)):
         if value is not None and _DNS_LABEL.fullmatch(value) is None:
-            raise UsageError(f"{option} {value}: expected lower case letters, digits and hyphens, at most 52")
+            raise UsageError(f"{flag} {value}: expected lower case letters, digits and hyphens, at most 52")
     labels = [_LABEL.fullmatch(item) for item in selector or ()]
     for item, found in zip(selector or (), labels, strict=True):
         if found is None:

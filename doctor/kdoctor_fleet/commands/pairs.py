@@ -8,15 +8,14 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.options import check_time_limit
+from kdoctor.cli.options import check_time_limit, option
 from kdoctor.errors import UsageError, one_of
 from kdoctor.run.log import style, warn
 from kdoctor.run.progress import progress
 from kdoctor.text.lists import counted
 from kdoctor_fleet.launch.collect import Limits
 from kdoctor_fleet.launch.engine import Engine
-from kdoctor_fleet.pairs.campaign import pair_tests, run_pairs, shuffled
-from kdoctor_fleet.pairs.record import FILE, FleetPairs, write_pairs
+from kdoctor_fleet.pairs.record import FleetPairs, pair_tests, run_pairs, shuffled, write_pairs
 from kdoctor_fleet.pairs.run import SCENARIOS, Runner
 from kdoctor_fleet.run_record import FleetRun
 
@@ -44,10 +43,9 @@ PairPortOption = Annotated[
 ]
 PairAddressOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "With --pairs: the address of a node, with {} for its name: {}-ib0. \\[default: the engine's]",
         metavar="PATTERN",
-        help="With --pairs: the address of a node, with {} for its name: {}-ib0. \\[default: the engine's]",
-        show_default=False,
     ),
 ]
 
@@ -95,11 +93,6 @@ class Across:
         return known.__getitem__
 
 
-def forget_pairs(folder: Path) -> None:
-    """Remove the record of earlier trainings, which would keep nodes from being paired again."""
-    (folder / FILE).unlink(missing_ok=True)
-
-
 def train_across(
     folder: Path, plan: FleetRun, engine: Engine, across: Across, nodes: Sequence[str], limits: Limits
 ) -> bool:
@@ -130,7 +123,7 @@ def train_across(
             limit_s=across.limit_s,
             node_s=limits.node_s,
             fan_out=limits.fan_out,
-            on_step=lambda: shown.note(_progress(known)),
+            on_step=lambda: shown.note(f"training across nodes: {counted(len(known.pairs), 'pair')} so far"),
         )
         try:
             run_pairs(known, runner, keep)
@@ -144,19 +137,14 @@ def train_across(
 def passed_on(options: Sequence[str]) -> list[str]:
     """The options of ``kdoctor check`` that say on what to train."""
     found: list[str] = []
-    for index, option in enumerate(options):
-        name, equals, _ = option.partition("=")
+    for index, word in enumerate(options):
+        name, equals, _ = word.partition("=")
         if name in _PASSED_ON:
-            found += [option] if equals else [option, *options[index + 1 : index + 2]]
+            found += [word] if equals else [word, *options[index + 1 : index + 2]]
     return found
 
 
-def _progress(record: FleetPairs) -> str:
-    return f"training across nodes: {counted(len(record.pairs), 'pair')} so far"
-
-
 def _say(record: FleetPairs) -> None:
-    """One line for each step."""
     if style.quiet:
         return
     found = pair_tests(record)

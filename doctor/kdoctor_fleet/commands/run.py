@@ -16,6 +16,7 @@ import typer
 
 from kdoctor.cli import options
 from kdoctor.cli.completion import beginning_with
+from kdoctor.cli.options import option
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
@@ -40,7 +41,6 @@ from kdoctor_fleet.commands.pairs import (
     PairPortOption,
     PairsOption,
     PairTimeoutOption,
-    forget_pairs,
     train_across,
 )
 from kdoctor_fleet.launch.collect import Answer, Collection, Limits
@@ -48,7 +48,8 @@ from kdoctor_fleet.launch.engine import Engine
 from kdoctor_fleet.launch.engines import ENGINES
 from kdoctor_fleet.merge import Expectation
 from kdoctor_fleet.names import expand, fold
-from kdoctor_fleet.run_record import FILE, NODES, FleetRun, NodeOutcome, read_run, report_file, write_run
+from kdoctor_fleet.pairs.record import FILE as PAIRS
+from kdoctor_fleet.run_record import FILE, NODES, FleetRun, NodeOutcome, read_run, report_file
 
 _FORMAT = ("-f", "--format", "-q", "--quiet", "--log-format")
 _KEEP_EVERY_S, _NOTE_EVERY_S = 2.0, 0.2
@@ -59,10 +60,7 @@ NodeTimeoutOption = Annotated[
     float, typer.Option(min=1, callback=options.check_time_limit, help="Time limit for each node, in seconds.")
 ]
 FleetTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        min=1, callback=options.check_time_limit, help="Time limit for all nodes, in seconds.", show_default=False
-    ),
+    float | None, option("Time limit for all nodes, in seconds.", min=1, callback=options.check_time_limit)
 ]
 
 
@@ -73,38 +71,24 @@ def run(
     *,
     engine: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "What starts kdoctor on the nodes.",
             metavar="|".join(ENGINES),
-            help="What starts kdoctor on the nodes.",
-            show_default=False,
             autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
         ),
     ] = None,
     nodes: Annotated[
-        str | None,
-        typer.Option(
-            "--nodes",
-            "-w",
-            metavar="NODES",
-            help="The nodes: node[01-64]. \\[default: the allocation's]",
-            show_default=False,
-        ),
+        str | None, option("The nodes: node[01-64]. \\[default: the allocation's]", "--nodes", "-w", metavar="NODES")
     ] = None,
-    nodes_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the nodes.", show_default=False)
-    ] = None,
+    nodes_file: Annotated[Path | None, option("File with the nodes.", metavar="FILE")] = None,
     program: Annotated[
         str, typer.Option("--kdoctor", metavar="COMMAND", help="How kdoctor is started on the nodes.")
     ] = "kdoctor",
     engine_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OPTION", help="Option for ssh, srun, kubectl or Ray (repeatable).", show_default=False),
+        list[str] | None, option("Option for ssh, srun, kubectl or Ray (repeatable).", metavar="OPTION")
     ] = None,
     reports: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", show_default=False
-        ),
+        Path | None, option("Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", metavar="DIR")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
@@ -158,7 +142,7 @@ def run(
 
 def _passing(delivery: Delivery, folder: Path, plan: FleetRun) -> tuple[str, ...]:
     """The nodes that passed, before they train with each other."""
-    forget_pairs(folder)
+    (folder / PAIRS).unlink(missing_ok=True)  # an earlier record would keep nodes from being paired again
     expectation, begun = Expectation(names=plan.nodes), time.monotonic()
     return delivery.judge([str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun).passing
 
@@ -173,7 +157,6 @@ def _judge(
     begun: float,
     interrupted: bool,
 ) -> NoReturn:
-    """Judge the reports that are there, and end with the exit code."""
     again = replace(delivery.plan, command=_again(plan, min_healthy))
     expectation = Expectation(
         names=plan.nodes, engine=engine.words, again=quoted("kdoctor", "fleet", "merge", str(folder))
@@ -191,8 +174,6 @@ def _judge(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the command line says about the run."""
-
     engine: str | None
     nodes: str | None
     nodes_file: Path | None
@@ -274,9 +255,9 @@ def _program(text: str) -> tuple[str, ...]:
 
 def _refuse_formats(check_options: Sequence[str]) -> None:
     """Each node writes its report as JSON to stdout, so nothing else may go there."""
-    for option in check_options:
-        if option.partition("=")[0] in _FORMAT:
-            raise UsageError(f"{option} cannot be used on the nodes, whose reports are JSON")
+    for word in check_options:
+        if word.partition("=")[0] in _FORMAT:
+            raise UsageError(f"{word} cannot be used on the nodes, whose reports are JSON")
 
 
 def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
@@ -289,6 +270,10 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
         limits,
         lambda node, content: write_atomically(report_file(folder, node), content),
     )
+
+    def keep() -> None:
+        write_atomically(folder / FILE, plan.model_copy(update={"outcomes": outcomes}).to_json())
+
     running: tuple[str, ...] = ()
     kept_at, noted_at, done = 0.0, 0.0, len(plan.nodes) - len(nodes)
     try:
@@ -308,7 +293,7 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
                     shown.note(f"{bar(done, len(plan.nodes))} {fold(running)}")
                     noted_at = time.monotonic()
                 if time.monotonic() - kept_at > _KEEP_EVERY_S:
-                    write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+                    keep()
                     kept_at = time.monotonic()
     except KeyboardInterrupt:
         warn("kdoctor: interrupted; the reports so far are kept")
@@ -319,7 +304,7 @@ def _ask(folder: Path, plan: FleetRun, engine: Engine, limits: Limits) -> bool:
         }
         return True
     finally:
-        write_run(folder, plan.model_copy(update={"outcomes": outcomes}))
+        keep()
     return False
 
 
@@ -332,7 +317,6 @@ def _command(plan: FleetRun, node: str, deadline_s: float) -> list[str]:
 
 
 def _again(plan: FleetRun, min_healthy: str | None) -> str:
-    """The command that asks all nodes again."""
     words = ["kdoctor", "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
     if plan.program != ("kdoctor",):
         words += ["--kdoctor", shlex.join(plan.program)]
@@ -342,7 +326,6 @@ def _again(plan: FleetRun, min_healthy: str | None) -> str:
 
 
 def _say(answer: Answer) -> None:
-    """One line for each node."""
     if style.as_json:
         log(
             "node",
@@ -357,7 +340,6 @@ def _say(answer: Answer) -> None:
 
 
 def _hint(folder: Path, plan: FleetRun) -> None:
-    """Say where the reports are, and how to ask the silent nodes again."""
     if style.quiet:
         return
     kept = read_run(folder)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 
 from kdoctor.errors import UsageError
@@ -53,34 +53,27 @@ class Answer:
     seconds: float
 
 
+@dataclass
 class Collection:
     """One run over the nodes."""
 
-    def __init__(self, engine: Engine, command: Command, limits: Limits, keep: Callable[[str, bytes], None]) -> None:
-        """Prepare a run.
-
-        Args:
-            engine: starts the command on the nodes.
-            command: what to start.
-            limits: how many at once and for how long.
-            keep: stores the report of a node. It may raise ``UsageError``.
-        """
-        self._engine = engine
-        self._command = command
-        self._limits = limits
-        self._keep = keep
-        self._stopped = threading.Event()
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._ends_at: float | None = None
-        self.running: dict[str, None] = {}
-        """The nodes that are being asked, the longest first."""
+    engine: Engine
+    command: Command
+    limits: Limits
+    keep: Callable[[str, bytes], None]
+    """Stores the report of a node. It may raise ``UsageError``."""
+    running: dict[str, None] = field(default_factory=dict, init=False)
+    """The nodes that are being asked, the longest first."""
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
+    _answers: queue.SimpleQueue[Answer] = field(default_factory=queue.SimpleQueue, init=False)
+    _ends_at: float | None = field(default=None, init=False)
 
     def run(self, nodes: Sequence[str]) -> Generator[Answer | None, None, None]:
         """The answers as they come, and None about twice a second. Closing the iterator early ends everything."""
-        if self._limits.total_s is not None:
-            self._ends_at = time.monotonic() + self._limits.total_s
+        if self.limits.total_s is not None:
+            self._ends_at = time.monotonic() + self.limits.total_s
         open_ = len(nodes)
-        with ThreadPoolExecutor(self._limits.fan_out, thread_name_prefix="kdoctor-node") as pool:
+        with ThreadPoolExecutor(self.limits.fan_out, thread_name_prefix="kdoctor-node") as pool:
             try:
                 for node in nodes:
                     pool.submit(self._ask, node)
@@ -97,22 +90,22 @@ class Collection:
     def _stop(self, pool: ThreadPoolExecutor) -> None:
         """Nothing is started any more; what runs may end its remote part, and is killed after a grace."""
         self._stopped.set()
-        self._engine.interrupt()
+        self.engine.interrupt()
         pool.shutdown(wait=False, cancel_futures=True)
         ends_at = time.monotonic() + GRACE_S
         while self.running and time.monotonic() < ends_at:
             time.sleep(0.05)
-        self._engine.end()
+        self.engine.end()
 
     def _ask(self, node: str) -> None:
         begun, asked_at = time.monotonic(), dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
-        left = self._limits.node_s if self._ends_at is None else min(self._limits.node_s, self._ends_at - begun)
+        left = self.limits.node_s if self._ends_at is None else min(self.limits.node_s, self._ends_at - begun)
         try:
             if self._stopped.is_set():
                 return
             if left <= 0:
                 verdict = earlier = ""
-                reason = f"not started within the {self._limits.total_s:.0f} s of the whole run (--timeout)"
+                reason = f"not started within the {self.limits.total_s:.0f} s of the whole run (--timeout)"
             else:
                 self.running[node] = None
                 verdict, reason, earlier = self._answer(node, left)
@@ -131,7 +124,7 @@ class Collection:
     def _answer(self, node: str, deadline_s: float) -> tuple[str, str, str]:
         """The verdict of its report or why it sent none, and when it was asked for if that was earlier."""
         with contextlib.closing(_Output()) as output:
-            ended = self._engine.run(node, self._command(node, deadline_s), output.take, deadline_s)
+            ended = self.engine.run(node, self.command(node, deadline_s), output.take, deadline_s)
             if output.problem:
                 return "", output.problem, ""
             try:
@@ -139,7 +132,7 @@ class Collection:
             except UnusableError as error:
                 return "", _why(ended, str(error) if output.size else "", deadline_s), ""
         try:
-            self._keep(node, content)
+            self.keep(node, content)
         except UsageError as error:
             return "", f"its report cannot be kept: {error.message}", ""
         return sent.verdict.value, "", ended.asked_at
@@ -179,7 +172,6 @@ class _Output:
 
 
 def _why(ended: Ended, unusable: str, deadline_s: float) -> str:
-    """Why there is no report."""
     problem = ended.problem or unusable
     if ended.timed_out:
         said = f": {problem}" if problem else ""

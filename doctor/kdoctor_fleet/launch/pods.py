@@ -159,7 +159,6 @@ def _container(pod: Pod) -> str:
 
 
 def _exit_code(pod: Pod) -> int | None:
-    """With which exit code the container ended, if it has ended."""
     ends = [item.get("state", {}).get("terminated") for item in _statuses(pod) if item.get("name") == _container(pod)]
     succeeded = 0 if pod.get("status", {}).get("phase") == "Succeeded" else None
     return next((int(end["exitCode"]) for end in ends if end), succeeded)
@@ -179,7 +178,6 @@ def _owners(pod: Pod) -> list[str]:
 
 
 def _why_it_waits(pod: Pod) -> str:
-    """Why a pod has not started; empty if it has."""
     status = pod.get("status", {})
     if status.get("phase") != "Pending":
         return ""

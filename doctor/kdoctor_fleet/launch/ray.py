@@ -96,7 +96,6 @@ class Ray:
         return Ended(exit_code=code, problem=first_problem(errors), timed_out=timed_out)
 
     def _describe(self, error: Exception) -> str:
-        """What a failed task means."""
         last = (str(error).strip().splitlines() or [""])[0]
         if isinstance(error, self._errors.NodeDiedError | self._errors.TaskUnschedulableError):
             return f"the node left the Ray cluster: {last}"

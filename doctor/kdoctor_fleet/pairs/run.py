@@ -77,7 +77,6 @@ class Runner:
         return min(self.node_s, len(self.frameworks) * self.limit_s + _OVERHEAD_S)
 
     def _configs(self, group: Group) -> dict[str, str]:
-        """TF_CONFIG of each node of a group."""
         addresses = []
         for name in group:
             addresses.append(f"{self.address(name)}:{self.port + 2 * (self._used % _PORTS)}")

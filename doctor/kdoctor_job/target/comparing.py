@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from kdoctor_job.target import evaluating, masks, measures
+import tensorflow as tf
+
+from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup, optimizers_in
-from kdoctor_job.target.measures import Difference
+from kdoctor_job.target.measures import Difference, differ, numbers
 from kdoctor_job.target.model import layers_of, normalisations, random_layers
-from kdoctor_job.target.optimizers import hides_scale
-from kdoctor_job.target.options import CLIPS, Option, optimizers_of
+from kdoctor_job.target.options import CLIPS, Option, hides_scale, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
-from kdoctor_job.target.trials import SpentError, Trained, Trials
+from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
+
+
+def final_batches(batch: int, replicas: int) -> List[int]:
+    """Sizes of a final batch to evaluate: one that does not divide but leaves no replica empty, and a full one."""
+    uneven = [
+        size for size in range(batch - 1, 0, -1) if size % replicas and (replicas - 1) * -(-size // replicas) < size
+    ]
+    return [*uneven[:1], batch]
+
+
+def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:
+    """What ``evaluate`` reports for the batches, the last of which is cut to ``final`` examples.
+
+    Args:
+        model: a compiled copy.
+        batches: full batches.
+        final: examples in the final batch.
+        reverse: reverse the order of the examples in each batch.
+    """
+    parts = [*batches[:-1], tf.nest.map_structure(lambda leaf: leaf[:final], batches[-1])]
+    if reverse:
+        parts = [tf.nest.map_structure(lambda leaf: leaf[::-1], part) for part in parts]
+    return numbers(model.evaluate(dataset(parts), verbose=0, return_dict=True))
+
+
+def leaf(batch: Any) -> Any:
+    """The first array of a batch."""
+    return tf.nest.flatten(batch)[0]
+
+
+def compare_evaluations(trials: Trials, final: int) -> Optional[Facts]:
+    """``evaluate`` of the two copies; None if one device cannot evaluate, either.
+
+    Args:
+        trials: has both copies, with equal weights.
+        final: examples in the final batch.
+    """
+
+    def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
+        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
+
+    try:
+        facts: Facts = {"final_batch": final, "reference": alone()}
+    except Exception:
+        return None
+    try:
+        facts["logs"] = evaluate(trials.mirrored, trials.batches, final)
+    except Exception as error:
+        return dict(facts, problem=describe(error))
+    if differ(facts["logs"], facts["reference"]):
+        facts["reordered"] = alone(reverse=True)
+    return facts
+
 
 Facts = Dict[str, Any]
 
@@ -161,10 +215,10 @@ class Comparison:
         if trials.alone is None or trials.mirrored is None:
             return
         trials.reset()
-        batch = len(evaluating.leaf(trials.batches[0]))
+        batch = len(leaf(trials.batches[0]))
         found: List[Facts] = []
-        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync):
-            facts = evaluating.compare(trials, final)
+        for final in final_batches(batch, trials.strategy.num_replicas_in_sync):
+            facts = compare_evaluations(trials, final)
             if facts:
                 found.append(facts)
                 self._say(evaluations=found)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from kdoctor_job.target.cloning import CopyError, allow_lambdas, clone, own_names, same_attributes, why_not
+from kdoctor_job.target.cloning import (
+    CopyError,
+    allow_lambdas,
+    clone,
+    own_names,
+    renew,
+    renew_optimizer,
+    same_attributes,
+    why_not,
+)
 from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
 from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
-from kdoctor_job.target.renewing import renew, renew_optimizer
 
 COMPARING_RATE = 0.01
 """Learning rate of SGD; the result is relative to how far the weights move."""

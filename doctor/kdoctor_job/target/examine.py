@@ -4,54 +4,41 @@ from __future__ import annotations
 
 import random
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
 from tensorflow.python.eager import context
 
+from kdoctor_job.target.copies import Copier
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.model import examine_model
 from kdoctor_job.target.options import options_of
 from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_of
-from kdoctor_job.target.training import make_trainer
-from kdoctor_job.target.trials import in_a_thread
+from kdoctor_job.target.training import JobTrainer
+from kdoctor_job.target.trials import Trials, in_a_thread
 
 Facts = Dict[str, Any]
 
 
+@dataclass
 class Job:
     """A model, its data, and the options of their examination."""
 
-    def __init__(  # noqa: PLR0913 - the arguments of fit
-        self,
-        model: Any,
-        data: Any,
-        *,
-        steps: int,
-        steps_per_epoch: Optional[int] = None,
-        batch_size: Optional[int] = None,
-        budget_s: Optional[float] = None,
-        fit_arguments: Any = None,
-    ) -> None:
-        """Describe the job.
-
-        Args:
-            model: a model, or a function that makes one.
-            data: the data, or a function that makes it.
-            steps: number of training steps of each copy.
-            steps_per_epoch: the argument of ``fit``.
-            batch_size: the argument of ``fit``, for arrays.
-            budget_s: seconds for the trainings; None for no limit. A training that would exceed it is left out.
-            fit_arguments: other arguments of ``fit`` by name, or a function that returns them.
-        """
-        self._model = model
-        self._data = data
-        self._steps = steps
-        self._steps_per_epoch = steps_per_epoch
-        self._batch_size = batch_size
-        self._budget_s = budget_s
-        self._fit_arguments = fit_arguments
+    model: Any
+    """A model, or a function that makes one."""
+    data: Any
+    """The data, or a function that makes it."""
+    steps: int
+    """Training steps of each copy."""
+    steps_per_epoch: Optional[int] = None
+    batch_size: Optional[int] = None
+    """For arrays."""
+    budget_s: Optional[float] = None
+    """Seconds for the trainings; None for no limit. A training that would exceed it is left out."""
+    fit_arguments: Any = None
+    """Other arguments of ``fit`` by name, or a function that returns them."""
 
     def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
         """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
@@ -75,18 +62,18 @@ class Job:
 
         try:
             phase("model")
-            builder = None if is_model(self._model) else self._builder("model", self._model)
+            builder = None if is_model(self.model) else self._builder("model", self.model)
             with strategy.scope():
-                model = self._model if builder is None else builder()
-            model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self._model)}")
+                model = self.model if builder is None else builder()
+            model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self.model)}")
             say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
             phase("data")
             with strategy.scope():
-                fit = FitArguments(self._fit_arguments)
+                fit = FitArguments(self.fit_arguments)
             data = self._open_data(strategy, fit)
-            found = data.examine(self._steps, fit.number("steps_per_epoch", self._steps_per_epoch))
+            found = data.examine(self.steps, fit.number("steps_per_epoch", self.steps_per_epoch))
             say(data=found)
-            fit.read_validation(self._steps)
+            fit.read_validation(self.steps)
             say(fit_arguments=fit.names)
         except PartError as error:
             say(problem={"part": error.part, "message": str(error)})
@@ -95,16 +82,9 @@ class Job:
             reason = found.get("unread") or "its data cannot be trained on"
             say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
-        trainer = make_trainer(
-            model,
-            builder,
-            strategy,
-            data.full[: self._steps],
-            note=lambda training: say(training=training),
-            budget_s=self._budget_s,
-            fit=fit,
-        )
-        trainer.run(phase)
+        batches = data.full[: self.steps]
+        trials = Trials(Copier(model, builder, len(batches)), strategy, batches, self.budget_s, fit)
+        JobTrainer(model, builder, trials, lambda training: say(training=training)).run(phase)
 
     @staticmethod
     def _builder(part: str, function: Any) -> Callable[[], Any]:
@@ -113,12 +93,12 @@ class Job:
         return lambda: call(part, function)
 
     def _open_data(self, strategy: Any, fit: FitArguments) -> Data:
-        given, own = self._data, False
+        given, own = self.data, False
         if callable(given) and not hasattr(given, "__getitem__"):
             # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
             with strategy.scope():
                 given, own = call("data", given), True
-        return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self._batch_size))
+        return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self.batch_size))
 
     @staticmethod
     def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:

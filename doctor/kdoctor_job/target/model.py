@@ -108,11 +108,6 @@ def _place(found: Any, strategy: Any) -> str:
     return "another strategy"
 
 
-def _number(value: Any) -> Any:
-    """The value of a variable, or a plain number."""
-    return value.numpy() if hasattr(value, "numpy") else value
-
-
 def _learning_rate(optimizer: Any) -> Facts:
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     facts: Facts = {"optimizer": type(inner).__name__, "default_learning_rate": _default_rate(type(inner))}
@@ -122,7 +117,7 @@ def _learning_rate(optimizer: Any) -> Facts:
     elif callable(rate) and not hasattr(rate, "numpy"):
         facts["schedule"] = getattr(rate, "__name__", type(rate).__name__)
     elif rate is not None:
-        facts["learning_rate"] = float(_number(rate))
+        facts["learning_rate"] = float(rate.numpy() if hasattr(rate, "numpy") else rate)
     return facts
 
 

@@ -7,12 +7,13 @@ often others were run.
 from __future__ import annotations
 
 import builtins
-import functools
 import io
+import operator
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -21,6 +22,8 @@ from kdoctor_job.target.cloning import flat
 from kdoctor_job.target.functions import cells, codes, defaults, global_names, plain_function
 from kdoctor_job.target.model import layers_of, raw_compile
 from kdoctor_job.target.parts import INSTALLED, is_model, is_own_class
+
+T = TypeVar("T")
 
 _WRITERS = (
     "write_file", "makedirs", "mkdir", "unlink", "rmtree", "write_text", "write_bytes", "GFile", "TFRecordWriter",
@@ -59,7 +62,7 @@ class Outside:
         """Names under which strategies are used."""
         self.unkept: Optional[str] = None
         """Something that cannot be restored."""
-        self._kept: List[Tuple[str, Callable[[], bool], Callable[[], None]]] = []
+        self._kept: List[Tuple[str, Callable[[], bool], Callable[[], object]]] = []
         """Name of a piece of state, whether it changed, and how to restore it."""
         self._seen: Dict[int, Any] = {}
         self._own = {id(one) for one in (model, *layers_of(model))} if is_copied else set()
@@ -74,6 +77,16 @@ class Outside:
             if any(base.__name__ == "Loss" for base in type(loss).__mro__):
                 self._look(type(loss).__name__, loss)  # copies use the same object
 
+    def _keep(
+        self,
+        name: str,
+        read: Callable[[], T],
+        write: Callable[[T], object],
+        is_same: Callable[[T, T], bool] = operator.is_,
+    ) -> None:
+        before = read()
+        self._kept.append((name, lambda: not is_same(before, read()), lambda: write(before)))
+
     def restore(self) -> List[str]:
         """Restore what changed, and return its names."""
         changed = [(name, undo) for name, is_changed, undo in self._kept if is_changed()]
@@ -82,15 +95,14 @@ class Outside:
         return list(dict.fromkeys(name for name, _ in changed))
 
     def _follow(self, function: Any, owner: Any) -> None:
-        """Look at everything that a function names."""
-        if isinstance(function, functools.partial):
+        if isinstance(function, partial):
             for value in (*function.args, *function.keywords.values()):
                 self._look("functools.partial", value)
         function = plain_function(function)
         if function is None or not self._is_new(function):
             return
         for name, value, cell in cells(function):
-            self._keep_cell(name, cell)
+            self._keep(name, partial(getattr, cell, "cell_contents"), partial(setattr, cell, "cell_contents"))
             self._look(name, value)
         for name, value in defaults(function).items():
             self._look(name, value)
@@ -107,12 +119,13 @@ class Outside:
         if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in _EFFECTS:
             self.unkept = self.unkept or f"{function.__qualname__} uses {value.__name__}"
         if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
-            self._keep_global(name, function.__globals__)
+            scope = function.__globals__
+            self._keep(name, lambda: scope.get(name), lambda before: scope.update({name: before}))
         self._look(name, value)
 
     def _name(self, name: str, owner: Any) -> None:
         if name == "environ":
-            self._keep_environment()
+            self._keep("os.environ", lambda: dict(os.environ), _set_environment, operator.eq)
         method = getattr(type(owner), name, None) if owner is not None else None
         if method is not None:
             self._follow(getattr(method, "fget", None) or method, owner)
@@ -137,10 +150,11 @@ class Outside:
         elif isinstance(getattr(value, "state", None), tf.Variable):  # tf.random.Generator
             self._keep_variable(name, value.state)
         elif isinstance(value, np.random.Generator):
-            generator, state = value.bit_generator, value.bit_generator.state
-            self._kept.append((name, lambda: generator.state != state, lambda: setattr(generator, "state", state)))
+            generator = value.bit_generator
+            self._keep(name, lambda: generator.state, partial(setattr, generator, "state"), operator.eq)
         elif isinstance(value, (io.IOBase, tf.summary.SummaryWriter)) or hasattr(value, "__next__"):
-            self.unkept = self.unkept or f"{name} is {_kind(value)}"
+            kind = "an open file" if isinstance(value, io.IOBase) else f"a {type(value).__name__}"
+            self.unkept = self.unkept or f"{name} is {kind}"
         elif isinstance(value, (list, dict, set, np.ndarray)):
             self._keep_container(name, value)
         elif isinstance(value, type):
@@ -165,32 +179,21 @@ class Outside:
         return True
 
     def _keep_variable(self, name: str, variable: Any) -> None:
-        before = np.array(variable.numpy())
-        self._kept.append(
-            (name, lambda: variable.numpy().tobytes() != before.tobytes(), lambda: variable.assign(before))
-        )
+        self._keep(name, lambda: np.array(variable.numpy()), variable.assign, _are_equal)
 
     def _keep_container(self, name: str, value: Any) -> None:
         if isinstance(value, np.ndarray):
-            if value.nbytes > _LARGEST:
-                return
-            array = value.copy()
-            self._kept.append((name, lambda: value.tobytes() != array.tobytes(), lambda: np.copyto(value, array)))
+            if value.nbytes <= _LARGEST:
+                self._keep(name, value.copy, partial(np.copyto, value), _are_equal)
             return
-        parts: List[Any] = list(value.items()) if isinstance(value, dict) else list(value)
 
-        def now() -> List[Any]:
-            return list(value.items()) if isinstance(value, dict) else list(value)
-
-        def undo() -> None:
+        def write(parts: List[Any]) -> None:
             value.clear()
-            if isinstance(value, list):
-                value.extend(parts)
-            else:
-                value.update(parts)
+            add = value.extend if isinstance(value, list) else value.update
+            add(parts)
 
-        self._kept.append((name, lambda: not _same(parts, now()), undo))
-        for part in value.values() if isinstance(value, dict) else parts:
+        self._keep(name, lambda: list(value.items() if isinstance(value, dict) else value), write, _same)
+        for part in list(value.values() if isinstance(value, dict) else value):
             self._look(name, part)
 
     def _keep_attributes(self, name: str, value: Any) -> None:
@@ -198,27 +201,8 @@ class Outside:
             if attribute.startswith("__") or attribute == _SET_BY_COMPILE or isinstance(part, _METHODS):
                 continue
             place = f"{name}.{attribute}"
-            undo = functools.partial(setattr, value, attribute, part)
-            self._kept.append((place, _differs(value, attribute, part), undo))
+            self._keep(place, partial(vars(value).get, attribute), partial(setattr, value, attribute))
             self._look(place, part)
-
-    def _keep_environment(self) -> None:
-        before = dict(os.environ)
-
-        def undo() -> None:
-            os.environ.clear()
-            os.environ.update(before)
-
-        self._kept.append(("os.environ", lambda: dict(os.environ) != before, undo))
-
-    def _keep_global(self, name: str, scope: Dict[str, Any]) -> None:
-        before = scope[name]
-        self._kept.append((name, lambda: scope.get(name) is not before, lambda: scope.update({name: before})))
-
-    def _keep_cell(self, name: str, cell: Any) -> None:
-        before = cell.cell_contents
-        undo = functools.partial(setattr, cell, "cell_contents", before)
-        self._kept.append((name, lambda: cell.cell_contents is not before, undo))
 
 
 def _entries(model: Any) -> Iterator[Tuple[Any, Any]]:
@@ -263,9 +247,10 @@ def _same(ones: List[Any], others: List[Any]) -> bool:
     )
 
 
-def _differs(value: Any, attribute: str, part: Any) -> Callable[[], bool]:
-    return lambda: getattr(value, attribute, None) is not part
+def _are_equal(one: Any, other: Any) -> bool:
+    return bool(one.tobytes() == other.tobytes())
 
 
-def _kind(value: Any) -> str:
-    return "an open file" if isinstance(value, io.IOBase) else f"a {type(value).__name__}"
+def _set_environment(values: Dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(values)

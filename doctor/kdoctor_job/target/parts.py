@@ -189,7 +189,6 @@ def _place(error: BaseException) -> Optional[str]:
 
 
 def _is_pythons(file: str) -> bool:
-    """Whether a file is of the standard library."""
     folder = sysconfig.get_path("stdlib") + os.sep
     return file.startswith(folder) and not file.startswith(folder + "site-packages")
 

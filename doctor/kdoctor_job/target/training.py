@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,7 @@ import tensorflow as tf
 from kdoctor_job.target import masks
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
-from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.copies import Setup
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
@@ -110,10 +110,11 @@ class JobTrainer:
             if type(self._model).train_step is not keras_of(self._model).Model.train_step:
                 options.append(Option(BUILT_LATE, BUILT_LATE))
             names = tuple(option.name for option in options)
-            if not self._trains_without(names):
+            if not names or self._problem(names) is not None:
                 raise
             failed = error
-        problems = {name: failed if len(names) == 1 else self._fails_with(name, names) for name in names}
+        others = {name: tuple(other for other in names if other != name) for name in names}
+        problems = {name: self._problem(others[name]) if others[name] else failed for name in names}
         without = tuple(name for name, problem in problems.items() if problem) or names
         self._say(
             options=[
@@ -123,13 +124,6 @@ class JobTrainer:
             ]
         )
         return self._trials.on_replicas(Setup(without=without), phase), without
-
-    def _trains_without(self, names: Tuple[str, ...]) -> bool:
-        return bool(names) and self._problem(names) is None
-
-    def _fails_with(self, name: str, names: Tuple[str, ...]) -> Optional[Exception]:
-        """The error of the training with only this one of the options."""
-        return self._problem(tuple(other for other in names if other != name))
 
     def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
         try:
@@ -171,15 +165,6 @@ def _numpy_type(variable: Any) -> Any:
     kind = variable.dtype
     name = kind if isinstance(kind, str) else kind.name
     return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
-
-
-def make_trainer(
-    model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any], **options: Any
-) -> JobTrainer:
-    """A trainer for the model under a strategy; ``options`` are ``note``, ``budget_s`` and ``fit``."""
-    copier = Copier(model, builder, len(batches))
-    trials = Trials(copier, strategy, batches, options.get("budget_s"), options.get("fit"))
-    return JobTrainer(model, builder, trials, options["note"])
 
 
 def _memory(strategy: Any) -> List[Facts]:

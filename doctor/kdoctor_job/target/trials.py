@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 import time
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
 
 import numpy as np
@@ -47,28 +48,21 @@ class Trained(NamedTuple):
         return [copies[0] for copies in self.copies]
 
 
+@dataclass
 class Trials:
     """Trains one copy on the replicas and one on a single device, again and again."""
 
-    def __init__(
-        self,
-        copier: Copier,
-        strategy: Any,
-        batches: Sequence[Any],
-        budget_s: Optional[float],
-        fit: Optional[FitArguments] = None,
-    ) -> None:
-        self.copier = copier
-        self.strategy = strategy
-        self.batches = list(batches)
-        self.mirrored: Any = None
-        """The copy on the replicas."""
-        self.alone: Any = None
-        """The copy on one device."""
-        self._budget_s = budget_s
-        self._fit = fit
-        self._started = time.monotonic()
-        self._slowest = 0.0
+    copier: Copier
+    strategy: Any
+    batches: Sequence[Any]
+    budget_s: Optional[float]
+    fit: Optional[FitArguments] = None
+    mirrored: Any = field(default=None, init=False)
+    """The copy on the replicas."""
+    alone: Any = field(default=None, init=False)
+    """The copy on one device."""
+    _started: float = field(default_factory=time.monotonic, init=False)
+    _slowest: float = field(default=0.0, init=False)
 
     def on_replicas(self, setup: Setup, phase: Optional[Phase] = None) -> Trained:
         """Train on all replicas.
@@ -120,11 +114,11 @@ class Trials:
 
     def _arguments(self, setup: Setup) -> Dict[str, Any]:
         """Arguments of ``fit``. Only the job's own optimizer needs a validation."""
-        if self._fit is None:
+        if self.fit is None:
             return {}
-        validation = self._fit.validation if setup.own else []
+        validation = self.fit.validation if setup.own else []
         more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
-        return {**self._fit.of_copies(), **more}
+        return {**self.fit.of_copies(), **more}
 
     @staticmethod
     def _train(
@@ -144,7 +138,7 @@ class Trials:
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
         began = time.monotonic()
-        if self._budget_s is not None and began - self._started + self._slowest > self._budget_s:
+        if self.budget_s is not None and began - self._started + self._slowest > self.budget_s:
             raise SpentError(f"there was no time for it: each training takes about {self._slowest:.0f} s")
         yield
         self._slowest = max(self._slowest, time.monotonic() - began)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor_lint.engine import lint_script, rules_for
 from kdoctor_lint.files import find_files
-from kdoctor_lint.fixes.fixed import Fixed
 from kdoctor_lint.fixes.rewrite import Placed, rewrite
-from kdoctor_lint.fixes.sources import source_parts, with_parts
+from kdoctor_lint.fixes.sources import Fixed, source_parts, with_parts
 from kdoctor_lint.model import Finding, Rule
 from kdoctor_lint.script import Script, parse_script, read_bytes
 from kdoctor_lint.settings import Settings

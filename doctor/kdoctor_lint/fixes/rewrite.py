@@ -89,17 +89,13 @@ class _Editor(cst.CSTTransformer):
             if edit.module:
                 found = cst.parse_expression(edit.module)
                 module = found if isinstance(found, cst.Name | cst.Attribute) else module
-                asname = alias.asname or (_as(name) if name != edit.name else None)
+                asname = alias.asname or (cst.AsName(cst.Name(name)) if name != edit.name else None)
                 names.append(alias.with_changes(name=cst.Name(edit.name), asname=asname))
         if not names:
             return updated_node if self._has_comment else cst.RemoveFromParent()
         if len(names) < len(original_node.names):
             names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         return updated_node.with_changes(module=module, names=names)
-
-
-def _as(name: str) -> cst.AsName:
-    return cst.AsName(cst.Name(name))
 
 
 def _keywords(node: cst.Call, edit: Keywords) -> cst.Call:
@@ -121,15 +117,12 @@ def _changed(args: Sequence[cst.Arg], changes: Mapping[str, Change]) -> list[cst
 
 def _loses_comment(before: Sequence[cst.Arg], changes: Mapping[str, Change]) -> bool:
     """Whether a comment is next to an argument that is removed."""
-    removed = [arg.keyword is not None and _is_removal(changes.get(arg.keyword.value)) for arg in before]
+    names = {name for name, change in changes.items() if not change.name}
+    removed = [arg.keyword is not None and arg.keyword.value in names for arg in before]
     near = [arg for arg, gone in zip(before, removed, strict=True) if gone]
     if removed and removed[-1]:
         near += [arg for arg, gone in zip(before, removed, strict=True) if not gone][-1:]
     return any("#" in cst.Module([]).code_for_node(arg) for arg in near)
-
-
-def _is_removal(change: Change | None) -> bool:
-    return change is not None and not change.name
 
 
 def _ended_alike(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:

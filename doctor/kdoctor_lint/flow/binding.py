@@ -4,12 +4,12 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
-from kdoctor_lint.flow.values import UNKNOWN, Batch, Dataset, External, Many, Method, Number, Object, Text, Truth, Value
+from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import SEVERAL_REPLICAS
 
 _READERS = {
@@ -23,14 +23,14 @@ _READERS = {
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
     """Assign a value to a name, an attribute, or several at once."""
     if isinstance(target, ast.Name):
-        if isinstance(value, Number) and value.value is not None and not value.names:
+        if isinstance(value, val.Number) and value.value is not None and not value.names:
             interpreter.trace.counts.setdefault(target.id, target)
         env.set(target.id, _named(value, target.id))
     elif isinstance(target, ast.Attribute):
         _set_attribute(interpreter, target, value, env)
     elif isinstance(target, ast.Tuple | ast.List):
-        items: Sequence[Value] = [value if isinstance(value, Dataset | Batch) else UNKNOWN] * len(target.elts)
-        if isinstance(value, Many) and len(value.items) == len(target.elts):
+        items: Sequence[Value] = [value if isinstance(value, val.Dataset | val.Batch) else UNKNOWN] * len(target.elts)
+        if isinstance(value, val.Many) and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
             bind(interpreter, inner, item, env)
@@ -38,7 +38,7 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
         bind(interpreter, target.value, UNKNOWN, env)
     elif isinstance(target, ast.Subscript):
         owner, key = interpreter.evaluate_all([target.value, target.slice], env)
-        if isinstance(owner, External) and owner.name == "os.environ" and isinstance(key, Text):
+        if isinstance(owner, val.External) and owner.name == "os.environ" and isinstance(key, val.Text):
             note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
         mark_escaped(value)
 
@@ -50,24 +50,28 @@ def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Val
     if kinds is not None and name not in trace.environment and interpreter.after(kinds) and not interpreter.guarded:
         trace.late.append(Late(node, name, len(interpreter.entered)))
     trace.environment[name] = value
-    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, Text) and home_of(node) is None:
+    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, val.Text) and home_of(node) is None:
         trace.visible.append((node, value.value))
 
 
 def _named(value: Value, name: str) -> Value:
-    return replace(value, names=value.names | {name}) if isinstance(value, Number) else value
+    return replace(value, names=value.names | {name}) if isinstance(value, val.Number) else value
 
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
     note_attribute(interpreter, target, owner)
-    if target.attr == "trainable" and not (isinstance(value, Truth) and value.value):
+    if target.attr == "trainable" and not (isinstance(value, val.Truth) and value.value):
         interpreter.trace.freezes = True
-    if isinstance(owner, Method) and owner.name == "experimental_distribute" and isinstance(owner.receiver, Object):
+    if (
+        isinstance(owner, val.Method)
+        and owner.name == "experimental_distribute"
+        and isinstance(owner.receiver, val.Object)
+    ):
         owner.receiver.attributes[target.attr] = value
-    if not isinstance(owner, Object):
+    if not isinstance(owner, val.Object):
         mark_escaped(value)
         return
     value = _named(value, target.attr)
     before = owner.attributes.get(target.attr)
-    owner.attributes[target.attr] = join(before, value) if before is not None and interpreter.conditional else value
+    owner.attributes[target.attr] = val.join(before, value) if before is not None and interpreter.conditional else value

@@ -7,8 +7,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value
+from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value, join
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
 

@@ -7,37 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import given, interpolated, text_of
-from kdoctor_lint.flow.values import (
-    NONE,
-    UNKNOWN,
-    Averaged,
-    Class,
-    Counted,
-    Dataset,
-    External,
-    Flags,
-    Given,
-    Made,
-    Many,
-    Method,
-    Model,
-    Module,
-    Number,
-    Object,
-    Optimizer,
-    Place,
-    Tensor,
-    Text,
-    Truth,
-    Value,
-)
+from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import canonical
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -58,12 +35,12 @@ def _name(_: Interpreter, node: Any, env: Env) -> Value:
 def _constant(_: Interpreter, node: Any, __: Env) -> Value:
     value = node.value
     if isinstance(value, str):
-        return Text(value)
+        return val.Text(value)
     if value is None:
-        return NONE
+        return val.NONE
     if isinstance(value, bool):
-        return Truth(value=value)
-    return Number(value) if isinstance(value, int | float) else UNKNOWN
+        return val.Truth(value=value)
+    return val.Number(value) if isinstance(value, int | float) else UNKNOWN
 
 
 def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -71,53 +48,53 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     name = node.attr
     note_attribute(interpreter, node, owner)
     if name == "num_replicas_in_sync":
-        return Number(None, scaled=True)
-    if isinstance(owner, External):
+        return val.Number(None, scaled=True)
+    if isinstance(owner, val.External):
         return _of_module(interpreter, node, owner)
-    if isinstance(owner, Object):
+    if isinstance(owner, val.Object):
         return _member(interpreter, owner, name)
-    if isinstance(owner, Class | Module):
+    if isinstance(owner, val.Class | val.Module):
         return owner.member(name) or UNKNOWN
-    if isinstance(owner, Flags):
+    if isinstance(owner, val.Flags):
         return given(ast.unparse(node), interpreter.defaults.get(name, ""))
-    return Method(UNKNOWN if isinstance(owner, Method) else owner, name)
+    return val.Method(UNKNOWN if isinstance(owner, val.Method) else owner, name)
 
 
-def _of_module(interpreter: Interpreter, node: Any, owner: External) -> Value:
+def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Value:
     full = canonical(f"{owner.name}.{node.attr}")
     note_name(interpreter, node, full)
     if owner.name.endswith("flags.FLAGS") and node.attr in interpreter.defaults:
         return given(f"FLAGS.{node.attr}", interpreter.defaults[node.attr])
-    return External(full)
+    return val.External(full)
 
 
-def _member(interpreter: Interpreter, owner: Object, name: str) -> Value:
-    if interpreter.in_replica and name in _WEIGHTS and isinstance(owner, Made):
+def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
+    if interpreter.in_replica and name in _WEIGHTS and isinstance(owner, val.Made):
         interpreter.use(owner)
     if name in owner.attributes:
         return owner.attributes[name]
-    if isinstance(owner, Model) and name in {"input", "output"}:
-        return Tensor(owner.node, owner.place, owner.strategy)
-    if isinstance(owner, Model) and name == "optimizer":
-        return Optimizer(owner.node, Place.UNSURE, None, built=True)
+    if isinstance(owner, val.Model) and name in {"input", "output"}:
+        return val.Tensor(owner.node, owner.place, owner.strategy)
+    if isinstance(owner, val.Model) and name == "optimizer":
+        return val.Optimizer(owner.node, val.Place.UNSURE, None, built=True)
     member = owner.cls.member(name) if owner.cls else None
     if isinstance(member, Function) and member.receiver is not None:
         return Function(member.node, member.env, owner)
-    return member or Method(owner, name)
+    return member or val.Method(owner, name)
 
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
-    if isinstance(left, Number) and isinstance(right, Number):
+    if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
-    if isinstance(left, Many) and isinstance(right, Many) and isinstance(node.op, ast.Add):
-        return Many([*left.items, *right.items])
-    if any(isinstance(value, Number) and value.scaled for value in (left, right)):
-        return Number(None, scaled=True)
-    tensor = next((value for value in (left, right) if isinstance(value, Tensor)), None)
+    if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
+        return val.Many([*left.items, *right.items])
+    if any(isinstance(value, val.Number) and value.scaled for value in (left, right)):
+        return val.Number(None, scaled=True)
+    tensor = next((value for value in (left, right) if isinstance(value, val.Tensor)), None)
     if tensor is not None:
         return tensor
-    averaged = next((value for value in (left, right) if isinstance(value, Averaged)), None)
+    averaged = next((value for value in (left, right) if isinstance(value, val.Averaged)), None)
     if averaged is not None:
         weight = right if averaged is left else left
         given = node.right if averaged is left else node.left
@@ -128,65 +105,65 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _is_weight(value: Value, node: ast.expr) -> bool:
     """Whether a factor of a loss is a weight, and not the part of one replica."""
-    if isinstance(value, Number):
+    if isinstance(value, val.Number):
         return value.value is not None
     return isinstance(node, ast.Name | ast.Attribute) and bool(_LOSS_WEIGHT.search(ast.unparse(node)))
 
 
 def _text(op: ast.operator, left: Value, right: Value) -> Value:
-    if isinstance(op, ast.Add) and not isinstance(right, Number):
+    if isinstance(op, ast.Add) and not isinstance(right, val.Number):
         return text_of([left, right], "")
-    if isinstance(op, ast.Mod) and isinstance(left, Text):
+    if isinstance(op, ast.Mod) and isinstance(left, val.Text):
         return interpolated(left.value)
-    if isinstance(op, ast.Div) and isinstance(left, Text | Given) and isinstance(right, Text | Given):
+    if isinstance(op, ast.Div) and isinstance(left, val.Text | val.Given) and isinstance(right, val.Text | val.Given):
         return text_of([left, right], "/")  # of pathlib
     return UNKNOWN
 
 
-def _combined(interpreter: Interpreter, op: ast.operator, left: Number, right: Number) -> Value:
+def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, right: val.Number) -> Value:
     names = left.names | right.names
     if left.scaled or right.scaled:
         if isinstance(op, ast.Mult) and left.scaled != right.scaled:
             interpreter.trace.scaled |= (right if left.scaled else left).names
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
             interpreter.trace.divided |= left.names
-        return Number(None, names, scaled=True)
+        return val.Number(None, names, scaled=True)
     if left.value is None or right.value is None:
-        return Number(None, names)
+        return val.Number(None, names)
     compute = _OPERATORS.get(type(op))
     product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))
     # An infinity or a larger integer cannot be computed with.
     known = compute is not None and all(abs(value) <= _LARGEST for value in (left.value, right.value))
-    return Number(compute(left.value, right.value) if compute and known else None, names, product=product)
+    return val.Number(compute(left.value, right.value) if compute and known else None, names, product=product)
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return reduce(join, interpreter.evaluate_all(node.values, env))
+    return reduce(val.join, interpreter.evaluate_all(node.values, env))
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     interpreter.evaluate(node.test, env)
-    return join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
+    return val.join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
     values = interpreter.evaluate_all([node.left, *node.comparators], env)
-    if any(not (isinstance(value, Number) and value.value is not None) for value in values):
+    if any(not (isinstance(value, val.Number) and value.value is not None) for value in values):
         for value in values:
-            if isinstance(value, Number):
+            if isinstance(value, val.Number):
                 interpreter.trace.verified |= value.names
     return UNKNOWN
 
 
 def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     operand = interpreter.evaluate(node.operand, env)
-    if isinstance(node.op, ast.USub) and isinstance(operand, Number) and operand.value is not None:
-        return Number(-operand.value, operand.names)
+    if isinstance(node.op, ast.USub) and isinstance(operand, val.Number) and operand.value is not None:
+        return val.Number(-operand.value, operand.names)
     return UNKNOWN
 
 
 def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return Many(interpreter.evaluate_all(node.elts, env))
+    return val.Many(interpreter.evaluate_all(node.elts, env))
 
 
 def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -198,17 +175,17 @@ def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
-    if isinstance(owner, External) and owner.name == "os.environ" and isinstance(index, Text):
+    if isinstance(owner, val.External) and owner.name == "os.environ" and isinstance(index, val.Text):
         return given(index.value)
     if (
-        isinstance(owner, Many)
-        and isinstance(index, Number)
+        isinstance(owner, val.Many)
+        and isinstance(index, val.Number)
         and index.value is not None
         and abs(index.value) < _LARGEST
     ):
         position = int(index.value)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
-    return owner if isinstance(owner, Dataset) and owner.batch is None else UNKNOWN
+    return owner if isinstance(owner, val.Dataset) and owner.batch is None else UNKNOWN
 
 
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -239,8 +216,8 @@ def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
     element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     values = interpreter.evaluate_all(element, inner)
     plain = len(node.generators) == 1 and not node.generators[0].ifs
-    if isinstance(node, ast.ListComp) and isinstance(over, Counted) and plain:
-        return Counted(over.count, _first_text(node.elt))
+    if isinstance(node, ast.ListComp) and isinstance(over, val.Counted) and plain:
+        return val.Counted(over.count, _first_text(node.elt))
     mark_escaped(values[-1])
     return UNKNOWN
 

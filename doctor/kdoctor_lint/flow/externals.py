@@ -4,30 +4,12 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
 from kdoctor_lint.flow.trace import Late, Named, home_of
-from kdoctor_lint.flow.values import (
-    UNKNOWN,
-    Callback,
-    Dataset,
-    External,
-    Foreign,
-    Layer,
-    LossObject,
-    Many,
-    Metric,
-    Model,
-    Number,
-    Optimizer,
-    Place,
-    Strategy,
-    Tensor,
-    Text,
-    Truth,
-    Value,
-)
+from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
     BATCH_NORMALIZATION,
     GRAPH,
@@ -58,7 +40,7 @@ _FIRST_SIZE = 3
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
-def external(call: Call, callee: External) -> Value:
+def external(call: Call, callee: val.External) -> Value:
     """A function or class of another module."""
     if home_of(call.node) is None:
         call.interpreter.trace.calls.append(Named(call.node, callee.name))
@@ -72,16 +54,16 @@ def _harmless(call: Call, name: str) -> Value:
     if name in _DEVICE_SETTINGS and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
         call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
     if _LOSS.match(name) and "reduction" not in call.keywords and not call.spread:
-        return LossObject()
+        return val.LossObject()
     if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
         strategy = call.args[0]
-        call.interpreter.strategy = strategy if isinstance(strategy, Strategy) else None
-        call.interpreter.place = Place.INSIDE if call.interpreter.strategy else Place.UNSURE
+        call.interpreter.strategy = strategy if isinstance(strategy, val.Strategy) else None
+        call.interpreter.place = val.Place.INSIDE if call.interpreter.strategy else val.Place.UNSURE
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
     if name.partition(".")[0] not in _NO_ESCAPE and not name.startswith("tensorflow.train.Checkpoint"):
         call.pass_on()
-    return next((value for value in call.args if isinstance(value, Tensor)), UNKNOWN)
+    return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
 
 
 def _strategy(call: Call, name: str) -> Value:
@@ -89,43 +71,45 @@ def _strategy(call: Call, name: str) -> Value:
     devices = call.get(0, "devices", "compute_devices") or UNKNOWN
     if kind == "MirroredStrategy" and _is_one_device(call, devices):
         kind = "OneDeviceStrategy"
-    strategy = Strategy(frozenset({kind}), call.site, devices)
+    strategy = val.Strategy(frozenset({kind}), call.site, devices)
     call.interpreter.add_strategy(strategy)
     return strategy
 
 
 def _is_one_device(call: Call, devices: Value) -> bool:
     """Whether a mirrored strategy certainly has a single replica."""
-    if isinstance(devices, Many):
+    if isinstance(devices, val.Many):
         given = [*call.node.args[:1], *(item.value for item in call.node.keywords if item.arg == "devices")]
         spread = any(isinstance(item, ast.Starred) for node in given for item in ast.walk(node))
         return len(devices.items) == 1 and not spread
     visible = call.interpreter.trace.environment.get("CUDA_VISIBLE_DEVICES")
-    return isinstance(devices, Text) or (devices is UNKNOWN and not call.args and _names_one(visible))
+    return isinstance(devices, val.Text) or (devices is UNKNOWN and not call.args and _names_one(visible))
 
 
 def _names_one(visible: Value | None) -> bool:
-    return isinstance(visible, Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
+    return isinstance(visible, val.Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
 
 
 def _model(call: Call, name: str) -> Value:
-    model = call.create(Model)
+    model = call.create(val.Model)
     if NORMALIZED_APPLICATIONS.match(name):
         call.interpreter.trace.normalized_application = True
     outputs = call.get(1, "outputs")
-    for end in outputs.items if isinstance(outputs, Many) else [outputs]:
-        if isinstance(end, Tensor) and end.place is Place.OUTSIDE and model.place is Place.INSIDE:
-            model = Model(end.node, Place.OUTSIDE, None)
+    for end in outputs.items if isinstance(outputs, val.Many) else [outputs]:
+        if isinstance(end, val.Tensor) and end.place is val.Place.OUTSIDE and model.place is val.Place.INSIDE:
+            model = val.Model(end.node, val.Place.OUTSIDE, None)
             call.interpreter.use(model)
     if name.endswith("Sequential"):
         stack = call.get(0, "layers")
-        layers = stack.items if isinstance(stack, Many) else ()
+        layers = stack.items if isinstance(stack, val.Many) else ()
         call.build_on(layers)
         # Without an input, the first call creates the variables.
-        model.lazy = not any(isinstance(layer, Tensor | Model) for layer in layers) and not _has_input_shape(call)
-        if layers and all(isinstance(layer, Layer) and layer.weightless for layer in layers):
+        model.lazy = not any(isinstance(layer, val.Tensor | val.Model) for layer in layers) and not _has_input_shape(
+            call
+        )
+        if layers and all(isinstance(layer, val.Layer) and layer.weightless for layer in layers):
             # Augmentation has no trainable weights, so it may be created anywhere.
-            return Model(call.node, Place.UNSURE, None)
+            return val.Model(call.node, val.Place.UNSURE, None)
         call.draw(layers)
     call.interpreter.add_model(model)
     return model
@@ -138,19 +122,19 @@ def _has_input_shape(call: Call) -> bool:
 
 
 def _loaded(call: Call, _: str) -> Value:
-    model = call.create(Model, loaded=True)
+    model = call.create(val.Model, loaded=True)
     call.interpreter.add_model(model)
     return model
 
 
 def _input(call: Call, _: str) -> Value:
     size, shape = call.get(1, "batch_size"), call.keywords.get("batch_shape")
-    if isinstance(shape, Many) and shape.items:
+    if isinstance(shape, val.Many) and shape.items:
         size = shape.items[0]
-    if isinstance(size, Number) and call.interpreter.place is Place.INSIDE:
+    if isinstance(size, val.Number) and call.interpreter.place is val.Place.INSIDE:
         call.interpreter.trace.static_batches.append((call.node, size))
     # It has no variables, so it belongs to no place.
-    return Tensor(call.node, Place.UNSURE, call.interpreter.strategy)
+    return val.Tensor(call.node, val.Place.UNSURE, call.interpreter.strategy)
 
 
 def _layer(call: Call, name: str) -> Value:
@@ -160,46 +144,38 @@ def _layer(call: Call, name: str) -> Value:
             call.interpreter.trace.batch_normalized = True
     if not _is(call.keywords.get("stateful"), default=False):
         call.interpreter.trace.stateful = True
-    rate = _rate(call)
-    unclear = call.spread or rate is UNKNOWN or isinstance(rate, Foreign) or _is_zero(rate)
+    rate = call.get(0, "rate", "stddev", "factor")
+    unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
-    return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
-
-
-def _rate(call: Call) -> Value | None:
-    return call.get(0, "rate", "stddev", "factor")
+    return call.create(val.Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
 
 
 def _is(value: Value | None, *, default: bool) -> bool:
-    return value is None or (isinstance(value, Truth) and value.value is default)
+    return value is None or (isinstance(value, val.Truth) and value.value is default)
 
 
 def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
-    if name.endswith("LossScaleOptimizer") and isinstance(inner, Optimizer):
+    if name.endswith("LossScaleOptimizer") and isinstance(inner, val.Optimizer):
         return inner
     rate = call.get(0, "learning_rate", "lr") or UNKNOWN
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
-    slots = not call.spread and (algorithm != "SGD" or (isinstance(momentum, Number) and not _is_zero(momentum)))
+    slots = not call.spread and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
     return call.create(
-        Optimizer,
+        val.Optimizer,
         rate=rate,
         algorithm=algorithm,
-        clipping=tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), Number)),
+        clipping=tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), val.Number)),
         overwrites=not _is(call.keywords.get("use_ema"), default=False)
-        and isinstance(call.keywords.get("ema_overwrite_frequency"), Number),
+        and isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number),
         slots=slots,
     )
 
 
 def _is_zero(value: Value | None) -> bool:
-    return isinstance(value, Number) and value.value == 0
-
-
-def _metric(call: Call, _: str) -> Value:
-    return call.create(Metric)
+    return isinstance(value, val.Number) and value.value == 0
 
 
 def _callback(call: Call, name: str) -> Value:
@@ -207,19 +183,19 @@ def _callback(call: Call, name: str) -> Value:
     call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
         call.save(call.get(0, "filepath"), short)
-    return Callback()
+    return val.Callback()
 
 
 def _dataset(call: Call, name: str) -> Value:
     if not name.endswith(".zip"):
         in_memory = name.endswith((".from_tensor_slices", ".from_tensors", ".range"))
-        return Dataset(source_shown=True, in_memory=in_memory, source=name)
-    parts = call.args[0].items if call.args and isinstance(call.args[0], Many) else call.args
-    if any(isinstance(part, Dataset) and part.batch is not None for part in parts):
+        return val.Dataset(source_shown=True, in_memory=in_memory, source=name)
+    parts = call.args[0].items if call.args and isinstance(call.args[0], val.Many) else call.args
+    if any(isinstance(part, val.Dataset) and part.batch is not None for part in parts):
         return UNKNOWN
-    known = [part for part in parts if isinstance(part, Dataset)]
+    known = [part for part in parts if isinstance(part, val.Dataset)]
     complete = len(known) == len(parts)
-    return Dataset(
+    return val.Dataset(
         source_shown=complete and all(part.source_shown for part in known),
         in_memory=complete and all(part.in_memory for part in known),
     )
@@ -228,9 +204,9 @@ def _dataset(call: Call, name: str) -> Value:
 def _ready_dataset(call: Call, name: str) -> Value:
     # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
     is_keras = name.startswith("keras.") and not call.spread and len(call.args) < _FIRST_SIZE
-    default = Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
+    default = val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
     batch = call.keywords.get("batch_size", default)
-    return Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
+    return val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
 
 
 def _first_argument(call: Call, name: str) -> Value:
@@ -247,7 +223,7 @@ _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
     Kind.INPUT: _input,
     Kind.LAYER: _layer,
     Kind.OPTIMIZER: _optimizer,
-    Kind.METRIC: _metric,
+    Kind.METRIC: lambda call, _: call.create(val.Metric),
     Kind.CALLBACK: _callback,
     Kind.DATASET: _dataset,
     Kind.READY_DATASET: _ready_dataset,

@@ -5,23 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.trace import Trace, home_of
-from kdoctor_lint.flow.values import (
-    NONE,
-    UNKNOWN,
-    Made,
-    Many,
-    Model,
-    Number,
-    Object,
-    Optimizer,
-    Place,
-    Strategy,
-    Text,
-    Value,
-)
+from kdoctor_lint.flow.values import UNKNOWN, Value
 
 Neighbours = Callable[[int, str], ast.Module | None]
 """Finds a module of the same tree by its number of leading dots and its name, if it is followed."""
@@ -48,8 +35,8 @@ class Interpreter:
         """The names of the modules that were read, by the ids of their trees."""
         self.site: ast.AST | None = None
         """The call in the script that led to code of another module."""
-        self.place = Place.OUTSIDE
-        self.strategy: Strategy | None = None
+        self.place = val.Place.OUTSIDE
+        self.strategy: val.Strategy | None = None
         """The strategy of the innermost scope."""
         self.in_replica = False
         """Whether this code runs once on every replica."""
@@ -59,7 +46,7 @@ class Interpreter:
         """The default values of options of the command line, if they are strings."""
         self.graphs: set[int] = set()
         """The ids of the nodes of functions that ``tf.function`` traces."""
-        self.entered: list[Strategy] = []
+        self.entered: list[val.Strategy] = []
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
@@ -75,9 +62,9 @@ class Interpreter:
         self._active: set[int] = set()
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
-        self.receivers: dict[int, Object] = {}
+        self.receivers: dict[int, val.Object] = {}
         """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
-        self._unseen_models: list[Model] | None = None
+        self._unseen_models: list[val.Model] | None = None
         """While a function without a visible call is read: the models created in it so far."""
 
     def read_module(self, module: ast.Module, site: ast.AST) -> Mapping[str, Value]:
@@ -130,7 +117,7 @@ class Interpreter:
         return bool(self.guarded or self.catching)
 
     @contextmanager
-    def scoped(self, place: Place, strategy: Strategy | None, *, in_replica: bool = False) -> Iterator[None]:
+    def scoped(self, place: val.Place, strategy: val.Strategy | None, *, in_replica: bool = False) -> Iterator[None]:
         """Inside a ``with`` that enters a scope, or may."""
         before = self.place, self.strategy, self.in_replica
         self.place, self.strategy, self.in_replica = place, strategy, in_replica or self.in_replica
@@ -139,14 +126,14 @@ class Interpreter:
         finally:
             self.place, self.strategy, self.in_replica = before
 
-    def add_strategy(self, strategy: Strategy) -> None:
+    def add_strategy(self, strategy: val.Strategy) -> None:
         """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
         strategy.path = self.path
         self.trace.strategies.append(strategy)
-        if self._unseen_models is not None and self.place is Place.UNSURE:
-            self.place = Place.OUTSIDE
+        if self._unseen_models is not None and self.place is val.Place.UNSURE:
+            self.place = val.Place.OUTSIDE
             for model in self._unseen_models:
-                model.place = Place.OUTSIDE if model.place is Place.UNSURE else model.place
+                model.place = val.Place.OUTSIDE if model.place is val.Place.UNSURE else model.place
             self._unseen_models = None
 
     def after(self, kinds: AbstractSet[str] | None = None) -> bool:
@@ -154,13 +141,13 @@ class Interpreter:
         found = (one for one in self.trace.strategies if kinds is None or one.kinds <= kinds)
         return any(self.path[: len(one.path)] == one.path for one in found)
 
-    def add_model(self, model: Model) -> None:
+    def add_model(self, model: val.Model) -> None:
         """A model is created."""
         self.trace.models.append(model)
         if self._unseen_models is not None:
             self._unseen_models.append(model)
 
-    def use(self, made: Made) -> None:
+    def use(self, made: val.Made) -> None:
         """An object with variables is used under the control of the current strategy."""
         self.trace.used.append((made, self.strategy))
 
@@ -173,7 +160,7 @@ class Interpreter:
         """``return``."""
         if self._returned:
             before = self._returned[-1]
-            self._returned[-1] = value if before is None else join(before, value)
+            self._returned[-1] = value if before is None else val.join(before, value)
 
     def follow(
         self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool = False
@@ -197,7 +184,7 @@ class Interpreter:
             return known[key][1]
         if id(node) in self._active or len(self._active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
-            self.trace.unclear = self.trace.unclear or self.place is not Place.OUTSIDE
+            self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
         self._active.add(id(node))
         try:
@@ -216,7 +203,7 @@ class Interpreter:
                     self._unseen_models = []
                     function.env.forget_rebound()
                     self.path = (id(function),)
-                    with self.scoped(Place.UNSURE, None):
+                    with self.scoped(val.Place.UNSURE, None):
                         result = self.follow(function, [], {}, spread=True)
                     self.path = ()
                     self._unseen_models = None
@@ -235,7 +222,7 @@ class Interpreter:
         finally:
             returned = self._returned.pop()
             self.conditional, self.chief_only, self.in_graph, self.catching = before
-        return NONE if returned is None else returned
+        return val.NONE if returned is None else returned
 
     def _bind(self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> Env:
         env = Env(function.env)
@@ -259,22 +246,22 @@ class Interpreter:
 
 def mark_escaped(value: Value) -> None:
     """A value is passed to code outside the file."""
-    if isinstance(value, Strategy):
+    if isinstance(value, val.Strategy):
         value.escaped = True
-    elif isinstance(value, Optimizer):
+    elif isinstance(value, val.Optimizer):
         value.built = True
-    elif isinstance(value, Many):
+    elif isinstance(value, val.Many):
         for item in value.items:
             mark_escaped(item)
-    elif type(value) is Object:
+    elif type(value) is val.Object:
         for held in value.attributes.values():
-            if isinstance(held, Strategy | Optimizer):
+            if isinstance(held, val.Strategy | val.Optimizer):
                 mark_escaped(held)
 
 
 def _key(value: Value) -> object:
-    if isinstance(value, Number):
+    if isinstance(value, val.Number):
         return (value.value, value.names, value.scaled)
-    if isinstance(value, Text):
+    if isinstance(value, val.Text):
         return value.value
     return id(value)

@@ -2,37 +2,72 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.pipelines import pipeline
 from kdoctor_lint.flow.texts import formatted, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, OnBatch, home_of
-from kdoctor_lint.flow.values import (
-    UNKNOWN,
-    Averaged,
-    Batch,
-    Dataset,
-    Flags,
-    Foreign,
-    Given,
-    Made,
-    Many,
-    Method,
-    Metric,
-    Model,
-    Number,
-    Object,
-    Optimizer,
-    Place,
-    ScalarLoss,
-    Scope,
-    Strategy,
-    Text,
-    Truth,
-    Value,
-)
+from kdoctor_lint.flow.values import UNKNOWN, Value
+
+_KEEPING = frozenset({
+    "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
+    "map", "rejection_resample", "scan", "shard", "shuffle", "snapshot", "window", "with_options",
+})  # fmt: skip
+_CHEAP = frozenset({"assert_cardinality", "cache", "enumerate", "shard", "shuffle", "window", "with_options"})
+_ALONE = _KEEPING - {"concatenate", "flat_map", "interleave"}
+"""Methods after which the elements come from the same source."""
+_TRUNCATING = frozenset({"take", "take_while", "skip"})
+
+
+def pipeline(call: Call, receiver: Value, name: str) -> Value:
+    """The result of ``receiver.name(...)``. An unknown receiver becomes a pipeline when it is batched."""
+    before = receiver if isinstance(receiver, val.Dataset) else val.Dataset(source_shown=False)
+    if name in {"batch", "padded_batch"}:
+        return _batched(call, before, name)
+    if name in _TRUNCATING:
+        return replace(before, truncated=before.batch is not None)
+    if name == "prefetch":
+        return replace(before, prefetched=before.batch is not None)
+    if name == "repeat":
+        return replace(before, repeated=before.repeated or before.batch is None)
+    # After unbatch, apply, rebatch and others, nothing is known.
+    return _kept(call, before, name) if name in _KEEPING else UNKNOWN
+
+
+def _kept(call: Call, before: val.Dataset, name: str) -> val.Dataset:
+    frozen = call.site if name == "cache" and before.shuffled else before.frozen
+    return replace(
+        before,
+        in_memory=before.in_memory and name in _CHEAP,
+        shuffled=before.shuffled or name in {"shuffle", "rejection_resample"},
+        frozen=None if name == "shuffle" else frozen,
+        sharded=before.sharded or name == "shard",
+        policy=_policy(call) if name == "with_options" else before.policy,
+        source=before.source if name in _ALONE else "",
+    )
+
+
+def _policy(call: Call) -> str:
+    options = call.get(0, "options")
+    policy = options.attributes.get("auto_shard_policy") if isinstance(options, val.Object) else None
+    return policy.name.rpartition(".")[2] if isinstance(policy, val.External) else ""
+
+
+def _batched(call: Call, before: val.Dataset, name: str) -> Value:
+    if before.batch is not None:
+        # Batches of batches: either one may be the batch of a training step.
+        return UNKNOWN
+    drops = call.get(1 if name == "batch" else 3, "drop_remainder") or val.NONE
+    return replace(
+        before,
+        batch=call.get(0, "batch_size") or UNKNOWN,
+        node=call.site,
+        drops=call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value)),
+    )
+
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
 _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
@@ -41,34 +76,34 @@ _SCALAR_LOSSES = frozenset({"dice", "tversky"})
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 
-def method(call: Call, callee: Method) -> Value:
+def method(call: Call, callee: val.Method) -> Value:
     """A method of an object that the script does not define."""
     handler = _BY_RECEIVER.get(callee.receiver.__class__)
     return UNKNOWN if handler is None else handler(call, callee.receiver, callee.name)
 
 
-def update(call: Call, receiver: Made, name: str) -> Value:
+def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter = call.interpreter
     given = call.args[0] if call.args else UNKNOWN
-    if interpreter.in_replica and name == "apply_gradients" and isinstance(given, Averaged):
+    if interpreter.in_replica and name == "apply_gradients" and isinstance(given, val.Averaged):
         interpreter.trace.averaged.append((given, interpreter.strategy))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
-    if isinstance(receiver, Optimizer) and name in _BUILDS:
+    if isinstance(receiver, val.Optimizer) and name in _BUILDS:
         if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
             interpreter.trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True
     return UNKNOWN
 
 
-def _strategy_method(call: Call, strategy: Strategy, name: str) -> Value:
+def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "scope":
-        return Scope(strategy)
+        return val.Scope(strategy)
     if name in {"run", "experimental_run_v2"}:
         return _run(call, strategy)
     data = call.args[0] if call.args else UNKNOWN
-    if name == "experimental_distribute_dataset" and isinstance(data, Dataset):
+    if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
     elif isinstance(data, Function):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
@@ -85,19 +120,19 @@ def _ignores_context(function: Function) -> bool:
     return not any(isinstance(node, ast.Name) and node.id == parameters[0].arg for node in ast.walk(function.node))
 
 
-def _run(call: Call, strategy: Strategy) -> Value:
+def _run(call: Call, strategy: val.Strategy) -> Value:
     function, arguments = call.get(0, "fn"), call.get(1, "args")
-    args = arguments.items if isinstance(arguments, Many) else ()
-    batch = next((value for value in args if isinstance(value, Batch)), None)
+    args = arguments.items if isinstance(arguments, val.Many) else ()
+    batch = next((value for value in args if isinstance(value, val.Batch)), None)
     if batch is not None and home_of(batch.node) is None:
         call.interpreter.trace.undistributed.append((batch.node, strategy))
     if isinstance(function, Function):
-        with call.interpreter.scoped(Place.INSIDE, strategy, in_replica=True):
-            call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, Many))
+        with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
+            call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, val.Many))
     return UNKNOWN
 
 
-def _model_method(call: Call, model: Model | None, name: str) -> Value:
+def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
     if name == "compile":
         _compiled(call, model)
     elif name in {"fit", "fit_generator"}:
@@ -112,20 +147,22 @@ def _model_method(call: Call, model: Model | None, name: str) -> Value:
     return UNKNOWN
 
 
-def _compiled(call: Call, model: Model | None) -> None:
+def _compiled(call: Call, model: val.Model | None) -> None:
     if model is None and not any("optimizer" in key or key == "loss" for key in call.keywords):
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
     if optimizer is None:
-        optimizer = next((value for value in call.keywords.values() if isinstance(value, Optimizer)), None)
+        optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
     event = Compiled(
         node=call.site,
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,
-        optimizer=optimizer if isinstance(optimizer, Optimizer) else None,
-        metrics=[item for item in metrics.items if isinstance(item, Metric)] if isinstance(metrics, Many) else [],
-        jit=isinstance(jit, Truth) and jit.value,
+        optimizer=optimizer if isinstance(optimizer, val.Optimizer) else None,
+        metrics=[item for item in metrics.items if isinstance(item, val.Metric)]
+        if isinstance(metrics, val.Many)
+        else [],
+        jit=isinstance(jit, val.Truth) and jit.value,
         mixes=not call.spread and _creates_outside(optimizer),
         steps=_several_steps(call),
         scalar_loss=_scalar_loss(call),
@@ -135,38 +172,38 @@ def _compiled(call: Call, model: Model | None) -> None:
 
 def _creates_outside(optimizer: Value | None) -> bool:
     """Whether an optimizer has variables outside scopes if it is compiled there. Plain SGD has none of the model's."""
-    if isinstance(optimizer, Optimizer):
-        return optimizer.place is Place.OUTSIDE and optimizer.slots
-    return optimizer is None or (isinstance(optimizer, Text) and optimizer.value.lower() != "sgd")
+    if isinstance(optimizer, val.Optimizer):
+        return optimizer.place is val.Place.OUTSIDE and optimizer.slots
+    return optimizer is None or (isinstance(optimizer, val.Text) and optimizer.value.lower() != "sgd")
 
 
 def _scalar_loss(call: Call) -> str:
     """The loss as code, if it certainly returns one number for the whole batch."""
     loss = call.get(1, "loss")
-    if isinstance(loss, ScalarLoss):
+    if isinstance(loss, val.ScalarLoss):
         return loss.name
-    if isinstance(loss, Text):
+    if isinstance(loss, val.Text):
         return repr(loss.value) if loss.value in _SCALAR_LOSSES else ""
     name, function = "", loss
-    if isinstance(loss, Object) and loss.cls is not None and "keras.losses.Loss" in loss.cls.external_bases():
+    if isinstance(loss, val.Object) and loss.cls is not None and "keras.losses.Loss" in loss.cls.external_bases():
         member = loss.cls.member("call")
         name, function = loss.cls.node.name, member
         if isinstance(member, Function):
             function = Function(member.node, member.env, loss)
-    if not isinstance(function, Function) or call.interpreter.place is not Place.INSIDE:
+    if not isinstance(function, Function) or call.interpreter.place is not val.Place.INSIDE:
         return ""
-    with call.interpreter.scoped(Place.UNSURE, None):
+    with call.interpreter.scoped(val.Place.UNSURE, None):
         returned = call.interpreter.follow(function, [UNKNOWN, UNKNOWN], {})
-    return (name or getattr(function.node, "name", "the lambda")) if isinstance(returned, Averaged) else ""
+    return (name or getattr(function.node, "name", "the lambda")) if isinstance(returned, val.Averaged) else ""
 
 
 def _several_steps(call: Call) -> ast.AST | None:
     given = call.keywords.get("steps_per_execution")
-    several = isinstance(given, Number) and given.value is not None and given.value > 1
+    several = isinstance(given, val.Number) and given.value is not None and given.value > 1
     return next(item.value for item in call.node.keywords if item.arg == "steps_per_execution") if several else None
 
 
-def _fitted(call: Call, model: Model | None, foreign: Foreign | None = None) -> None:
+def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
     trace = call.interpreter.trace
     event = Fitted(
         node=call.site,
@@ -183,22 +220,22 @@ def _fitted(call: Call, model: Model | None, foreign: Foreign | None = None) -> 
         event.compiled.optimizer.built = True
 
 
-def _scope_method(call: Call, scope: Scope, _: str) -> Value:
+def _scope_method(call: Call, scope: val.Scope, _: str) -> Value:
     """A scope is entered without ``with``, so its end is unknown."""
     call.interpreter.trace.unclear = True
     if scope.strategy is not None:
         scope.strategy.escaped = True
-    call.interpreter.place, call.interpreter.strategy = Place.UNSURE, None
+    call.interpreter.place, call.interpreter.strategy = val.Place.UNSURE, None
     return UNKNOWN
 
 
 def _add_option(call: Call) -> Value:
     """``parser.add_argument``."""
-    names = [name.value for name in call.args if isinstance(name, Text)]
+    names = [name.value for name in call.args if isinstance(name, val.Text)]
     default, target = call.keywords.get("default"), call.keywords.get("dest")
-    if isinstance(default, Text) and names:
+    if isinstance(default, val.Text) and names:
         long = next((name for name in names if name.startswith("--")), names[0])
-        key = target.value if isinstance(target, Text) else long.lstrip("-").replace("-", "_")
+        key = target.value if isinstance(target, val.Text) else long.lstrip("-").replace("-", "_")
         call.interpreter.defaults[key] = default.value
     return UNKNOWN
 
@@ -206,20 +243,20 @@ def _add_option(call: Call) -> Value:
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
     job = call.args[0] if call.args else UNKNOWN
-    return Number(None, scaled=True) if isinstance(job, Text) and job.value == "worker" else UNKNOWN
+    return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
 def _time(call: Call) -> Value:
     template = call.args[-1] if call.args else UNKNOWN
-    return interpolated(template.value) if isinstance(template, Text) else UNKNOWN
+    return interpolated(template.value) if isinstance(template, val.Text) else UNKNOWN
 
 
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "add_argument": _add_option,
     "num_tasks": _tasks,
-    "scope": lambda _: Scope(None, certain=False),
-    "parse_args": lambda _: Flags(),
-    "parse_known_args": lambda _: Many([Flags(), UNKNOWN]),
+    "scope": lambda _: val.Scope(None, certain=False),
+    "parse_args": lambda _: val.Flags(),
+    "parse_known_args": lambda _: val.Many([val.Flags(), UNKNOWN]),
     "strftime": _time,
 }
 """What methods return whose receiver is unknown."""
@@ -234,36 +271,36 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
         return pipeline(call, receiver, name)
     if name == "enter_context":
         for value in call.args:
-            if isinstance(value, Scope):
+            if isinstance(value, val.Scope):
                 return _scope_method(call, value, name)
-    if name == "gradient" and call.args and isinstance(call.args[0], Averaged):
+    if name == "gradient" and call.args and isinstance(call.args[0], val.Averaged):
         return call.args[0]
     return unknown(call, receiver)
 
 
-def _foreign_method(call: Call, foreign: Foreign, name: str) -> Value:
+def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
     if name in {"fit", "fit_generator"}:
         _fitted(call, None, foreign)
         return UNKNOWN
     return _unknown_method(call, foreign, name)
 
 
-def _text_method(call: Call, text: Text, name: str) -> Value:
+def _text_method(call: Call, text: val.Text, name: str) -> Value:
     return formatted(text.value, call.args, call.keywords) if name == "format" and not call.spread else UNKNOWN
 
 
 _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
-    Strategy: _strategy_method,
-    Model: _model_method,
-    Optimizer: update,
-    Metric: update,
-    Dataset: pipeline,
-    Scope: _scope_method,
-    Object: _unknown_method,
+    val.Strategy: _strategy_method,
+    val.Model: _model_method,
+    val.Optimizer: update,
+    val.Metric: update,
+    val.Dataset: pipeline,
+    val.Scope: _scope_method,
+    val.Object: _unknown_method,
     Value: _unknown_method,
-    Flags: _unknown_method,
-    Given: _unknown_method,
-    Text: _text_method,
-    Foreign: _foreign_method,
+    val.Flags: _unknown_method,
+    val.Given: _unknown_method,
+    val.Text: _text_method,
+    val.Foreign: _foreign_method,
 }
 """By the class of the receiver. Methods of the others (layers, tensors) do nothing that a rule asks for."""

@@ -5,24 +5,12 @@ import re
 from collections.abc import Mapping
 
 from kdoctor_lint.edits import Cast, Fix, Method, Name
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import ending_of
 from kdoctor_lint.flow.trace import Gone, home_of
-from kdoctor_lint.flow.values import (
-    External,
-    Foreign,
-    Given,
-    Layer,
-    Metric,
-    Model,
-    Optimizer,
-    Strategy,
-    Tensor,
-    Truth,
-    Value,
-)
-from kdoctor_lint.flow.values import Method as Bound
+from kdoctor_lint.flow.values import Value
 from kdoctor_lint.names import Kind, kind_of
 from kdoctor_lint.removed import REMOVED, Removed, removed_in
 
@@ -70,7 +58,7 @@ def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value) 
     """An attribute of an object is used, such as ``optimizer.lr``."""
     if node.attr == "auto_shard" and getattr(node.value, "attr", "") == "experimental_distribute":
         _note(interpreter, node, "DistributeOptions.auto_shard", by_name=True)
-    if node.attr == "lr" and isinstance(owner, Optimizer):
+    if node.attr == "lr" and isinstance(owner, val.Optimizer):
         _note(interpreter, node, "Optimizer.lr")
     elif node.attr == "lr" and _is_optimizer_of_model(node.value, owner):
         _note(interpreter, node, "Optimizer.lr", by_name=True)
@@ -78,17 +66,17 @@ def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value) 
 
 def _is_optimizer_of_model(node: ast.expr, owner: Value) -> bool:
     """Whether this is ``model.optimizer``, as in callbacks. Only Keras has models with one optimizer."""
-    if not isinstance(node, ast.Attribute) or node.attr != "optimizer" or not isinstance(owner, Bound):
+    if not isinstance(node, ast.Attribute) or node.attr != "optimizer" or not isinstance(owner, val.Method):
         return False
     name = getattr(node.value, "attr", None) or getattr(node.value, "id", "")
-    return (type(owner.receiver) is Value or isinstance(owner.receiver, Foreign)) and name == "model"
+    return (type(owner.receiver) is Value or isinstance(owner.receiver, val.Foreign)) and name == "model"
 
 
 def note_call(call: Call, callee: Value) -> None:
     """A function, a class or a method is called."""
-    if isinstance(callee, External):
+    if isinstance(callee, val.External):
         _note_external(call, callee.name)
-    elif isinstance(callee, Bound):
+    elif isinstance(callee, val.Method):
         _note_method(call, callee)
 
 
@@ -125,7 +113,7 @@ def _note_external(call: Call, name: str) -> None:
 
 def _note_use(call: Call, name: str) -> None:
     """A function or class that is still there, used as before."""
-    if _OF_ARRAYS.match(name) and any(isinstance(value, Tensor) for value in call.args):
+    if _OF_ARRAYS.match(name) and any(isinstance(value, val.Tensor) for value in call.args):
         _note(call.interpreter, call.node, "TensorFlow functions of Keras tensors")
     if kind_of(name) is Kind.LOADED and _lacks(call.get(0, "filepath"), _MODELS):
         _note(call.interpreter, call.node, "load_model without .keras")
@@ -135,9 +123,9 @@ def _note_use(call: Call, name: str) -> None:
 
 def _note_checkpoint(call: Call) -> None:
     path, weights = call.get(0, "filepath"), call.keywords.get("save_weights_only")
-    if "period" in call.keywords or not (weights is None or isinstance(weights, Truth)):
+    if "period" in call.keywords or not (weights is None or isinstance(weights, val.Truth)):
         return
-    only_weights = isinstance(weights, Truth) and weights.value
+    only_weights = isinstance(weights, val.Truth) and weights.value
     if only_weights and _lacks(path, _WEIGHTS):
         _note(call.interpreter, call.node, "ModelCheckpoint without .weights.h5")
     elif not only_weights and _lacks(path, (".keras", ".h5")):
@@ -147,18 +135,18 @@ def _note_checkpoint(call: Call) -> None:
 def _lacks(path: Value | None, endings: tuple[str, ...]) -> bool:
     """Whether a path certainly has none of the endings."""
     end = ending_of(path)
-    unclear = isinstance(path, Given) and any(ending.endswith(end) for ending in endings)
+    unclear = isinstance(path, val.Given) and any(ending.endswith(end) for ending in endings)
     return bool(end) and not end.endswith(endings) and not unclear
 
 
 _OWNERS: Mapping[type, str] = {
-    Model: "Model", Strategy: "Strategy", Optimizer: "Optimizer", Metric: "Metric", Layer: "Layer"
+    val.Model: "Model", val.Strategy: "Strategy", val.Optimizer: "Optimizer", val.Metric: "Metric", val.Layer: "Layer"
 }  # fmt: skip
 
 
-def _note_method(call: Call, callee: Bound) -> None:
+def _note_method(call: Call, callee: val.Method) -> None:
     receiver, name = callee.receiver, callee.name
-    if type(receiver) is Value or isinstance(receiver, Foreign):
+    if type(receiver) is Value or isinstance(receiver, val.Foreign):
         if name in _KERAS_ONLY:
             owners = (f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer"))
             _note(call.interpreter, call.node, next(item for item in owners if item in REMOVED), by_name=True)
@@ -172,7 +160,7 @@ def _note_method(call: Call, callee: Bound) -> None:
     for form in (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords)):
         if form in REMOVED:
             _note(call.interpreter, call.node, form)
-    if isinstance(receiver, Model):
+    if isinstance(receiver, val.Model):
         _note_saved(call, name)
 
 

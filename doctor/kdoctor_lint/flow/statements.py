@@ -8,15 +8,67 @@ from contextlib import ExitStack
 from functools import reduce
 from typing import Any
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import unseen_instance
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.imports import import_modules, import_names
 from kdoctor_lint.flow.interpreter import Executor, Interpreter
-from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.trace import has_several
-from kdoctor_lint.flow.values import UNKNOWN, Batch, Class, Dataset, External, Many, Number, Place, Scope, Truth, Value
-from kdoctor_lint.names import DEFAULT, GRAPH, Kind, kind_of
+from kdoctor_lint.flow.removals import note_import
+from kdoctor_lint.flow.trace import Named, has_several, home_of
+from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.names import DEFAULT, GRAPH, Kind, canonical, kind_of
+
+
+def import_modules(interpreter: Interpreter, node: Any, env: Env) -> None:
+    """``import tensorflow as tf``."""
+    for alias in node.names:
+        _note_legacy(interpreter, alias.name)
+        note_import(interpreter, alias, alias.name, canonical(alias.name))
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        members = _members(interpreter, alias, 0, name, env)
+        full = canonical(name)
+        env.set(alias.asname or name, val.External(full) if members is None else val.Module(full, members))
+
+
+def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
+    """``from tensorflow import keras``."""
+    # What a relative import binds is outside the file, and must not look like an absolute name.
+    module = f".{node.module or ''}" if node.level else canonical(node.module)
+    if not node.level:
+        _note_legacy(interpreter, node.module)
+    members = _members(interpreter, node, node.level, node.module or "", env)
+    for alias in node.names:
+        if alias.name == "*" and members is not None:
+            env.names.update(members)
+            continue
+        if alias.name == "*" and not node.level:
+            env.stars.append(module)
+            continue
+        name = canonical(f"{module}.{alias.name}")
+        if home_of(alias) is None:
+            interpreter.trace.imports.append(Named(alias, name))
+        if not node.level:
+            note_import(interpreter, alias, node.module, name, node)
+        value = members.get(alias.name) if members is not None else None
+        inner = f"{node.module}.{alias.name}" if node.module else alias.name
+        if value is None and (found := _members(interpreter, alias, node.level, inner, env)) is not None:
+            value = val.Module(name, found)
+        env.set(alias.asname or alias.name, value or val.External(name))
+
+
+def _members(interpreter: Interpreter, node: Any, level: int, name: str, env: Env) -> Mapping[str, Value] | None:
+    """What a module of the same tree defines. Only the modules that the script itself imports are followed."""
+    root = canonical(name).partition(".")[0]
+    if env.foreign or not name or (not level and kind_of(root) is not Kind.UNKNOWN):
+        return None
+    module = interpreter.neighbours(level, name)
+    return None if module is None else interpreter.read_module(module, node)
+
+
+def _note_legacy(interpreter: Interpreter, module: str) -> None:
+    if module.partition(".")[0] == "tf_keras":
+        interpreter.trace.legacy = True
+
 
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
 _MISSING = re.compile(r"\b(Base)?Exception\b|Attribute|Import|ModuleNotFound|Name|Type|Value|\bAssertion")
@@ -53,7 +105,7 @@ def _augmented(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
-    if isinstance(test, Truth):
+    if isinstance(test, val.Truth):
         return interpreter.execute(node.body if test.value else node.orelse, env)
     asks = any(map(has_several, interpreter.trace.strategies)) and _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
@@ -86,7 +138,7 @@ def _taken(interpreter: Interpreter, test: ast.expr, env: Env) -> int | None:
         return None
     compare = _COMPARISONS.get(type(test.ops[0]))
     left, right = interpreter.evaluate_all([test.left, test.comparators[0]], env)
-    if compare is None or not isinstance(left, Number) or not isinstance(right, Number):
+    if compare is None or not isinstance(left, val.Number) or not isinstance(right, val.Number):
         return None
     if left.value is None or right.value is None:
         return None
@@ -117,7 +169,7 @@ def _branches(
     joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():
-            joined[name] = join(joined.get(name, value), value)
+            joined[name] = val.join(joined.get(name, value), value)
     env.names = joined
     return not outcomes
 
@@ -130,10 +182,10 @@ def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
-    element = reduce(join, over.items) if isinstance(over, Many) and over.items else UNKNOWN
-    if isinstance(over, Dataset) and over.batch is not None:
+    element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
+    if isinstance(over, val.Dataset) and over.batch is not None:
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
-        element = Many([UNKNOWN, Batch(node.iter)]) if counted else Batch(node.iter)
+        element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)
     _branches(interpreter, [node.body, []], env)
     return interpreter.execute(node.orelse, env)
@@ -149,7 +201,6 @@ def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 
 def _catches_missing(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches the error of a missing name or argument."""
     caught = ast.unparse(handler.type) if handler.type else "Exception"
     return bool(_MISSING.search(caught))
 
@@ -159,16 +210,16 @@ def _with(interpreter: Interpreter, node: Any, env: Env) -> bool:
         for item in node.items:
             manager = interpreter.evaluate(item.context_expr, env)
             if item.optional_vars is not None:
-                bind(interpreter, item.optional_vars, UNKNOWN if isinstance(manager, Scope) else manager, env)
-            strategy = manager.strategy if isinstance(manager, Scope) and manager.certain else None
+                bind(interpreter, item.optional_vars, UNKNOWN if isinstance(manager, val.Scope) else manager, env)
+            strategy = manager.strategy if isinstance(manager, val.Scope) and manager.certain else None
             if strategy is not None and strategy.kinds == DEFAULT:
                 continue  # this scope changes nothing
             if strategy is not None:
                 interpreter.entered.append(strategy)
-                stack.enter_context(interpreter.scoped(Place.INSIDE, strategy))
-            elif interpreter.place is Place.OUTSIDE and not _enters_no_scope(item.context_expr, manager, env):
+                stack.enter_context(interpreter.scoped(val.Place.INSIDE, strategy))
+            elif interpreter.place is val.Place.OUTSIDE and not _enters_no_scope(item.context_expr, manager, env):
                 interpreter.trace.unclear = True
-                stack.enter_context(interpreter.scoped(Place.UNSURE, None))
+                stack.enter_context(interpreter.scoped(val.Place.UNSURE, None))
         return interpreter.execute(node.body, env)
 
 
@@ -177,7 +228,7 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
     while isinstance(node, ast.Call | ast.Attribute):
         node = node.func if isinstance(node, ast.Call) else node.value
     root = env.get(node.id) if isinstance(node, ast.Name) else UNKNOWN
-    if isinstance(manager, Scope) or not isinstance(root, External):
+    if isinstance(manager, val.Scope) or not isinstance(root, val.External):
         return False
     return kind_of(root.name) is not Kind.UNKNOWN and not root.name.startswith("contextlib.ExitStack")
 
@@ -185,7 +236,7 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
 def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
     interpreter.evaluate_all(node.decorator_list, env)
     heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
-    if any(isinstance(value, External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
+    if any(isinstance(value, val.External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
         interpreter.graphs.add(id(node))
     env.set(node.name, interpreter.define(Function(node, env.closure())))
 
@@ -194,7 +245,7 @@ def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     bases = interpreter.evaluate_all(node.bases, env)
     inner = Env(env, is_class=True)
     interpreter.execute(node.body, inner)
-    cls = Class(node, bases, inner.names)
+    cls = val.Class(node, bases, inner.names)
     env.set(node.name, cls)
     instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
     for member in inner.names.values():

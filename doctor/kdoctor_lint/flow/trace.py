@@ -6,19 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kdoctor_lint.edits import Fix
-from kdoctor_lint.flow.values import (
-    Averaged,
-    Dataset,
-    Layer,
-    Made,
-    Metric,
-    Model,
-    Number,
-    Optimizer,
-    Place,
-    Strategy,
-    Value,
-)
+from kdoctor_lint.flow import values as val
+from kdoctor_lint.flow.values import Value
 from kdoctor_lint.names import SEVERAL_REPLICAS
 from kdoctor_lint.removed import Removed
 
@@ -27,12 +16,12 @@ class Compiled(NamedTuple):
     """``model.compile(...)``."""
 
     node: ast.AST
-    model: Model | None
-    place: Place
-    strategy: Strategy | None
+    model: val.Model | None
+    place: val.Place
+    strategy: val.Strategy | None
     """The strategy of the scope, if it is inside one."""
-    optimizer: Optimizer | None
-    metrics: list[Metric]
+    optimizer: val.Optimizer | None
+    metrics: list[val.Metric]
     jit: bool
     """Whether it has ``jit_compile=True``."""
     steps: ast.AST | None = None
@@ -47,9 +36,9 @@ class Fitted(NamedTuple):
     """``model.fit(...)``."""
 
     node: ast.AST
-    model: Model | None
-    place: Place
-    strategy: Strategy | None
+    model: val.Model | None
+    place: val.Place
+    strategy: val.Strategy | None
     data: Value
     batch_size: Value | None
     compiled: Compiled | None
@@ -58,11 +47,11 @@ class Fitted(NamedTuple):
     """Whether ``steps_per_epoch`` limits the epoch."""
 
     @property
-    def home(self) -> Strategy | None:
+    def home(self) -> val.Strategy | None:
         """The strategy that certainly trains: the model's, or that of the scope around an unknown model."""
         if self.model is not None:
-            return self.model.strategy if self.model.place is Place.INSIDE else None
-        return self.strategy if self.place is Place.INSIDE else None
+            return self.model.strategy if self.model.place is val.Place.INSIDE else None
+        return self.strategy if self.place is val.Place.INSIDE else None
 
 
 class OnBatch(NamedTuple):
@@ -70,7 +59,7 @@ class OnBatch(NamedTuple):
 
     node: ast.AST
     name: str
-    model: Model
+    model: val.Model
 
 
 class Named(NamedTuple):
@@ -114,14 +103,14 @@ class Trace:
     """Its statements; for a notebook, those of all cells."""
     legacy: bool = False
     """Whether it uses Keras 2 (tf_keras)."""
-    strategies: list[Strategy] = field(default_factory=list)
-    models: list[Model] = field(default_factory=list)
+    strategies: list[val.Strategy] = field(default_factory=list)
+    models: list[val.Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
     fitted: list[Fitted] = field(default_factory=list)
     on_batch: list[OnBatch] = field(default_factory=list)
-    distributed: list[tuple[Strategy, Dataset]] = field(default_factory=list)
+    distributed: list[tuple[val.Strategy, val.Dataset]] = field(default_factory=list)
     """Calls of ``strategy.experimental_distribute_dataset(dataset)``."""
-    used: list[tuple[Made, Strategy | None]] = field(default_factory=list)
+    used: list[tuple[val.Made, val.Strategy | None]] = field(default_factory=list)
     """Objects with variables, used under the control of a strategy."""
     batch_normalized: bool = False
     """Whether it has a BatchNormalization layer that is certainly trained and not synchronized."""
@@ -133,13 +122,13 @@ class Trace:
     """Environment variables that the script sets in any case."""
     visible: list[tuple[ast.AST, str]] = field(default_factory=list)
     """Where ``CUDA_VISIBLE_DEVICES`` is set to a literal, and the literal."""
-    averaged: list[tuple[Averaged, Strategy | None]] = field(default_factory=list)
+    averaged: list[tuple[val.Averaged, val.Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
-    divided_by: list[tuple[ast.AST, Number, Strategy | None]] = field(default_factory=list)
+    divided_by: list[tuple[ast.AST, val.Number, val.Strategy | None]] = field(default_factory=list)
     """Sizes that ``tf.nn.compute_average_loss`` divides by in a replica, as numbers of the script."""
-    built_late: list[tuple[Optimizer, Strategy | None]] = field(default_factory=list)
+    built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
     """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
-    random: list[Layer] = field(default_factory=list)
+    random: list[val.Layer] = field(default_factory=list)
     """Layers of models that draw random numbers in training."""
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -150,11 +139,11 @@ class Trace:
     late: list[Late] = field(default_factory=list)
     scopes: int = 0
     """The number of scopes that are entered."""
-    meshes: list[tuple[ast.AST, Number]] = field(default_factory=list)
+    meshes: list[tuple[ast.AST, val.Number]] = field(default_factory=list)
     """Meshes of all devices, and how many devices they need."""
-    unsharded: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
+    unsharded: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Functions that make a dataset for each worker without looking at which worker it is."""
-    undistributed: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
+    undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
     static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)
     """Inputs with a fixed batch size, in the scope of a strategy."""
@@ -184,11 +173,11 @@ def home_of(node: ast.AST) -> ast.AST | None:
     return home
 
 
-def has_several(strategy: Strategy | None) -> bool:
+def has_several(strategy: val.Strategy | None) -> bool:
     """Whether a strategy is known, and may have several replicas."""
     return strategy is not None and bool(strategy.kinds & SEVERAL_REPLICAS)
 
 
-def literal(value: Value | None) -> Number | None:
+def literal(value: Value | None) -> val.Number | None:
     """The number, if the script contains it and it does not depend on the machine."""
-    return value if isinstance(value, Number) and value.value is not None and not value.scaled else None
+    return value if isinstance(value, val.Number) and value.value is not None and not value.scaled else None

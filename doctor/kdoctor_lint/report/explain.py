@@ -2,8 +2,10 @@
 
 import textwrap
 
+from kdoctor.catalog.explanations import Explanations
 from kdoctor.text.wrap import wrap
 from kdoctor_lint.model import Rule
+from kdoctor_lint.registry import RULES, RULES_BY_NAME
 
 
 def render_rule(rule: Rule) -> str:
@@ -16,3 +18,8 @@ def render_rule(rule: Rule) -> str:
     if rule.judge:
         lines += ["To ignore a finding", f"  # kdoctor: ignore[{rule.id}] your reason", f"  # noqa: {rule.code}", ""]
     return "\n".join(lines)
+
+
+EXPLANATIONS = Explanations(
+    names=lambda: list(RULES), explain=lambda name: render_rule(RULES_BY_NAME[name]) if name in RULES_BY_NAME else ""
+)

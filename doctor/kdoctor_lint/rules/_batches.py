@@ -21,21 +21,6 @@ _DEVICE_COUNT = re.compile(
 """Matches the whole of a name for the number of devices or of workers."""
 
 
-_SCRIPT = """import keras
-import tensorflow as tf
-
-{}with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-"""
-
-
-def training(lines: str) -> str:
-    """An example: a script that trains on the dataset that the lines create."""
-    return _SCRIPT.format(lines)
-
-
 class FixedBatch(NamedTuple):
     """A batch size that is a number in the code and that the strategy divides among the replicas."""
 

@@ -1,7 +1,10 @@
 """What the rules share about features that Keras 3 gets wrong on several replicas."""
 
-from kdoctor_lint.flow.trace import Trace
+from collections.abc import Callable
+from functools import wraps
+
 from kdoctor_lint.flow.values import Strategy, Text
+from kdoctor_lint.model import Hits, Trace
 
 KERAS_3 = (3, 0)
 MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
@@ -13,8 +16,17 @@ SOURCE_FROM_OLDEST = "measured with releases of Keras from 3.2.1 to 3.15.1 (docs
 _MEASURED_KINDS = frozenset({"MirroredStrategy"})
 
 
-def uses_keras_3(trace: Trace) -> bool:
-    """Whether the script is for Keras 3 on TensorFlow."""
+def on_keras_3(judge: Callable[[Trace], Hits]) -> Callable[[Trace], Hits]:
+    """The judge, for scripts for Keras 3 on TensorFlow only."""
+
+    @wraps(judge)
+    def judge_keras_3(trace: Trace) -> Hits:
+        return judge(trace) if _uses_keras_3(trace) else iter(())
+
+    return judge_keras_3
+
+
+def _uses_keras_3(trace: Trace) -> bool:
     backend = trace.environment.get("KERAS_BACKEND")
     elsewhere = backend is not None and not (isinstance(backend, Text) and backend.value == "tensorflow")
     return not trace.legacy and not elsewhere and trace.targets.get("keras", MEASURED_TO) >= KERAS_3

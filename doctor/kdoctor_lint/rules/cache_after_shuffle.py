@@ -1,12 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
-from kdoctor_lint.rules._batches import splits, trained_datasets, training
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import splits, trained_datasets
+from kdoctor_lint.rules._examples import training
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for strategy, data in trained_datasets(trace):
         if data.frozen is not None and splits(strategy):
             yield data.frozen, "`cache` after `shuffle` keeps the order of the first epoch"

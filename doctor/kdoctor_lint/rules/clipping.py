@@ -1,17 +1,14 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
 from kdoctor.text.lists import some
-from kdoctor_lint.flow.trace import Compiled, Trace
+from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
+from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     compiled = [(event.optimizer, _trained_by(event)) for event in trace.compiled]
     used = [(made, strategy) for made, strategy in trace.used if isinstance(made, Optimizer)]
     for optimizer, strategy in (*compiled, *used):
@@ -37,14 +34,7 @@ RULE = Rule(
 gradient is compared with the whole limit. The training raises no error and takes larger steps than on one device.
 tf_keras adds up the gradients first, so scripts that use it are not reported.""",
     fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.Adam(clipnorm=1.0), loss="mse")
-""",
+    bad=PLAIN.replace('"adam"', "keras.optimizers.Adam(clipnorm=1.0)"),
     good="""import keras
 import tensorflow as tf
 

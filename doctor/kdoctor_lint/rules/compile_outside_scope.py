@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several
+from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if trace.legacy:
         return
     for event in trace.compiled:
@@ -27,22 +25,8 @@ mirrored like the model's. Keras 3 then fails in the first step ("Mixing differe
 Plain SGD has no such variables, and an optimizer that is created in the scope works. Both are not reported. Keras 2
 (tf_keras) trains correctly, so scripts that use it are not reported either.""",
     fix="Compile the model inside the scope that created it.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-model.compile(optimizer="adam", loss="mse")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-""",
+    bad=PLAIN.replace("    model.compile", "model.compile"),
+    good=PLAIN,
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,
 )

@@ -1,16 +1,12 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         optimizer = event.optimizer
         scoped = event.place is Place.INSIDE and is_mirrored(event.strategy)
@@ -18,6 +14,11 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield optimizer.node, f"`ema_overwrite_frequency` fails on several replicas{releases(trace)}"
 
 
+_BAD = f"""{MIRRORED}with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
+    model.compile(optimizer=optimizer, loss="mse")
+"""
 RULE = Rule(
     id="lint.ema-overwrite",
     code="KD507",
@@ -26,24 +27,8 @@ RULE = Rule(
     why="""The first step on several replicas raises a RuntimeError about `merge_call`. `use_ema` alone works: `fit`
 writes the averages to the weights at its end. tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Leave out `ema_overwrite_frequency`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
-    model.compile(optimizer=optimizer, loss="mse")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    optimizer = keras.optimizers.Adam(use_ema=True)
-    model.compile(optimizer=optimizer, loss="mse")
-""",
+    bad=_BAD,
+    good=_BAD.replace(", ema_overwrite_frequency=100", ""),
     sources=(*defect("smoke.ema-overwrite").source, SOURCE),
     judge=_judge,
 )

@@ -1,12 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import has_workers, trained_datasets, training
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import has_workers, trained_datasets
+from kdoctor_lint.rules._examples import training
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for strategy, data in trained_datasets(trace):
         whole = data.source.endswith(".from_generator") and data.policy in {"", "AUTO", "DATA"} and not data.sharded
         if has_workers(strategy) and data.node is not None and whole:

@@ -2,14 +2,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several, literal
+from kdoctor_lint.flow.trace import has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import count_names, fixed_batches, training
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import count_names, fixed_batches
+from kdoctor_lint.rules._examples import training
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for node, number, use in (*_device_lists(trace), *_batch_sizes(trace), *_meshes(trace)):
         counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:

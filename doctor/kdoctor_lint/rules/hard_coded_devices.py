@@ -1,17 +1,15 @@
 import re
-from collections.abc import Iterator
 
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several
+from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.flow.values import Many, Text
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 _GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")
 """Numbers of several GPUs."""
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for strategy in trace.strategies:
         if not has_several(strategy) or not isinstance(strategy.devices, Many):
             continue

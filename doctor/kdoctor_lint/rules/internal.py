@@ -2,6 +2,7 @@
 
 from kdoctor.model import Severity
 from kdoctor_lint.model import Rule
+from kdoctor_lint.rules._examples import training
 
 SYNTAX_ERROR = Rule(
     id="lint.syntax-error",
@@ -37,17 +38,10 @@ a reason has no effect.""",
     fix="Name the rule and give a reason.",
     bad="""dataset = load()  # kdoctor: ignore[lint.no-prefetch]
 """,
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
+    good=training("""strategy = tf.distribute.MirroredStrategy()
 batch_size = 32 * strategy.num_replicas_in_sync
 dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size)  # kdoctor: ignore[lint.no-prefetch] in memory
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-""",
+"""),
     sources=("docs/lint.md",),
 )
 UNUSED_IGNORE = Rule(

@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED
+from kdoctor_lint.rules._examples import PLAIN
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if trace.legacy:
         return
     for event in trace.compiled:
@@ -23,22 +20,8 @@ RULE = Rule(
     why="""XLA cannot compile a training step that exchanges gradients between replicas in this way: the first step on
 several replicas fails. With the default, "auto", Keras disables XLA under a strategy and enables it otherwise.""",
     fix='Leave `jit_compile` at its default, "auto".',
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", jit_compile=True)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-""",
+    bad=PLAIN.replace('"mse")', '"mse", jit_compile=True)'),
+    good=PLAIN,
     sources=("https://keras.io/api/models/model_training_apis/", MEASURED),
     judge=_judge,
 )

@@ -1,11 +1,7 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for late in trace.late:
         # Without another scope it is for processes that are started later, as in notebooks.
         if late.what == "TF_CONFIG" and trace.scopes > late.scopes:

@@ -1,11 +1,7 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for call in trace.calls:
         if call.name == "tensorflow.python.client.device_lib.list_local_devices":
             yield call.node, "`list_local_devices()` initializes every GPU of the machine"

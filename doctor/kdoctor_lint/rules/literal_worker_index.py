@@ -1,13 +1,11 @@
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import has_workers
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if not any(map(has_workers, trace.strategies)):
         return
     nodes = [node for statement in trace.body for node in ast.walk(statement)]
@@ -44,7 +42,6 @@ def _names(targets: Sequence[ast.expr], name: str) -> bool:
 
 
 def _index(config: ast.expr | None) -> int | None:
-    """The index of the worker, if it and several workers are literals."""
     workers, index = _at(_at(config, "cluster"), "worker"), _at(_at(config, "task"), "index")
     several = isinstance(workers, ast.List) and len(workers.elts) > 1
     return index.value if several and isinstance(index, ast.Constant) and isinstance(index.value, int) else None

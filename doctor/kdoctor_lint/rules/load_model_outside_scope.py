@@ -1,12 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._scopes import stray_models
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for model, use in stray_models(trace):
         if model.loaded:
             yield model.node, f"model is loaded outside `strategy.scope()` {use}"
@@ -20,19 +17,11 @@ RULE = Rule(
     why="""Loading creates the variables of the model and the optimizer, so it decides where they are placed. A model
 loaded outside the scope trains on one device, or fails when it is compiled inside.""",
     fix="Load the model inside `strategy.scope()`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-model = keras.models.load_model("epoch-10.keras")
+    bad=f"""{MIRRORED}model = keras.models.load_model("epoch-10.keras")
 with strategy.scope():
     model.fit(dataset)
 """,
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
+    good=f"""{MIRRORED}with strategy.scope():
     model = keras.models.load_model("epoch-10.keras")
 model.fit(dataset)
 """,

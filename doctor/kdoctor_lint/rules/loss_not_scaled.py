@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace, has_several
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.flow.trace import has_several
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import is_global, is_per_replica
+from kdoctor_lint.rules._examples import MIRRORED
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for averaged, strategy in trace.averaged:
         if has_several(strategy):
             what = averaged.what or "loss is the mean over one replica's batch"
@@ -19,20 +17,11 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield node, f"loss is divided by {shown} instead of the global batch size, but gradients are summed"
 
 
-RULE = Rule(
-    id="lint.loss-not-scaled",
-    code="KD206",
-    severity=Severity.WARNING,
-    title="Checks for custom training steps that average the loss over the batch of one replica.",
-    why="""`apply_gradients` in `strategy.run` sums the gradients of all replicas. If each replica averages over its own
-part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
-batch size, or by the number of replicas.""",
-    fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
+_MEAN = "loss = tf.reduce_mean((model(x) - y) ** 2)\n"
+_DIVIDED = """losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
+"""
+_BAD = f"""{MIRRORED}with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(1)])
     optimizer = keras.optimizers.SGD()
 
@@ -46,28 +35,20 @@ def step(x, y):
 
 for x, y in dataset:
     strategy.run(step, args=(x, y))
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(1)])
-    optimizer = keras.optimizers.SGD()
-
-
-def step(x, y):
-    with tf.GradientTape() as tape:
-        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
-        loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-
-for x, y in dataset:
-    strategy.run(step, args=(x, y))
-""",
+"""
+RULE = Rule(
+    id="lint.loss-not-scaled",
+    code="KD206",
+    severity=Severity.WARNING,
+    title="Checks for custom training steps that average the loss over the batch of one replica.",
+    why="""`apply_gradients` in `strategy.run` sums the gradients of all replicas. If each replica averages over its own
+part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
+batch size, or by the number of replicas.""",
+    fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
+    bad=_BAD,
+    good=_BAD.replace("with strategy", "global_batch = 64 * strategy.num_replicas_in_sync\nwith strategy").replace(
+        _MEAN, _DIVIDED
+    ),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -1,19 +1,21 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Metric, Place
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     metrics = [metric for event in compiled_inside(trace) for metric in event.metrics]
     for metric in (*metrics, *used_inside(trace, Metric)):
         if metric.place is Place.OUTSIDE:
             yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
+_GOOD = f"""{MIRRORED}with strategy.scope():
+    accuracy = keras.metrics.CategoricalAccuracy()
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
+"""
 RULE = Rule(
     id="lint.metrics-outside-scope",
     code="KD104",
@@ -23,24 +25,8 @@ RULE = Rule(
 metric sums the counts. A metric created outside has a single variable that the strategy does not manage. Keras
 3.15 still trains with it; other versions raise an error.""",
     fix="Create the metric inside `strategy.scope()`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-accuracy = keras.metrics.CategoricalAccuracy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    accuracy = keras.metrics.CategoricalAccuracy()
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
-""",
+    bad=outside(_GOOD, "accuracy = keras.metrics.CategoricalAccuracy()\n"),
+    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,
 )

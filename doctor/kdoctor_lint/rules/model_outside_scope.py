@@ -1,12 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MODEL, PLAIN, outside
 from kdoctor_lint.rules._scopes import stray_models
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for model, use in stray_models(trace):
         if not model.loaded:
             yield model.node, f"model is created outside `strategy.scope()` {use}"
@@ -22,22 +19,8 @@ scope silently trains on one device while the others are idle. A model created o
 with an error that depends on the optimizer. Layers create their variables when they are called, so call them
 inside the scope, too.""",
     fix="Create the model inside `strategy.scope()`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-model = keras.Sequential([keras.layers.Dense(10)])
-with strategy.scope():
-    model.compile(optimizer="adam", loss="mse")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-""",
+    bad=outside(PLAIN, MODEL),
+    good=PLAIN,
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,
 )

@@ -1,17 +1,15 @@
 import ast
 import re
-from collections.abc import Iterator
 
-from kdoctor.model import Severity
 from kdoctor_lint.edits import Fix, Import
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
 
 _MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
 _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     calls = [call for call in trace.calls if _NAME.match(call.name)]
     for call in calls:
         yield call.node, _MESSAGE
@@ -39,14 +37,7 @@ model = keras.Sequential([keras.layers.Dense(10)])
 parallel = keras.utils.multi_gpu_model(model, gpus=4)
 parallel.compile(optimizer="adam", loss="mse")
 """,
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-""",
+    good=PLAIN,
     sources=("https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0",),
     judge=_judge,
     words=("multi_gpu_model",),

@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
+from kdoctor_lint.rules._examples import MIRRORED
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
     if trace.legacy or not normalized:
         return
@@ -19,6 +16,13 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
+_BAD = f"""{MIRRORED}global_batch = 64 * strategy.num_replicas_in_sync
+dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10), keras.layers.BatchNormalization()])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+"""
 RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",
@@ -28,28 +32,8 @@ RULE = Rule(
 are 0/0. Keras 3 then averages NaN into the moving statistics, without an error and with a finite loss.
 `BatchNormalization(synchronized=True)`, which uses the statistics of all replicas, also avoids it.""",
     fix="Drop the partial batch with `drop_remainder=True`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10), keras.layers.BatchNormalization()])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10), keras.layers.BatchNormalization()])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-""",
+    bad=_BAD,
+    good=_BAD.replace("(global_batch)", "(global_batch, drop_remainder=True)"),
     sources=("https://keras.io/api/layers/normalization_layers/batch_normalization/", MEASURED),
     judge=_judge,
 )

@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import splits, training
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import splits
+from kdoctor_lint.rules._examples import training
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for event in trace.fitted:
         data = event.data
         if not splits(event.home) or not isinstance(data, Dataset) or data.node is None:

@@ -1,19 +1,21 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Optimizer, Place
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     optimizers = [event.optimizer for event in compiled_inside(trace) if event.optimizer is not None]
     for optimizer in (*optimizers, *used_inside(trace, Optimizer)):
         if optimizer.place is Place.OUTSIDE:
             yield optimizer.node, "optimizer is created outside `strategy.scope()` but used inside it"
 
 
+_GOOD = f"""{MIRRORED}with strategy.scope():
+    optimizer = keras.optimizers.Adam()
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=optimizer, loss="mse")
+"""
 RULE = Rule(
     id="lint.optimizer-outside-scope",
     code="KD103",
@@ -23,24 +25,8 @@ RULE = Rule(
 mirrored. With Adam the first step fails ("Mixing different tf.distribute.Strategy objects"). Plain SGD trains
 by chance, until the optimizer is changed.""",
     fix="Create the optimizer inside `strategy.scope()`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-optimizer = keras.optimizers.Adam()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=optimizer, loss="mse")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    optimizer = keras.optimizers.Adam()
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=optimizer, loss="mse")
-""",
+    bad=outside(_GOOD, "optimizer = keras.optimizers.Adam()\n"),
+    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

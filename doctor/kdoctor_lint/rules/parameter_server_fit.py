@@ -1,21 +1,26 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import DEFAULT
-from kdoctor_lint.rules._keras_features import uses_keras_3
+from kdoctor_lint.rules._keras_features import on_keras_3
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.fitted:
         home = event.home
         if home is not None and home.kinds - DEFAULT == {"ParameterServerStrategy"}:
             yield event.node, "`fit` of Keras 3 fails under ParameterServerStrategy"
 
 
+_STRATEGY = "ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())"
+_BAD = f"""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.{_STRATEGY}
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset, steps_per_epoch=100)
+"""
 RULE = Rule(
     id="lint.parameter-server-fit",
     code="KD508",
@@ -25,24 +30,8 @@ RULE = Rule(
 to ClusterCoordinator.create_per_worker_dataset"). tf_keras trains, so scripts that use it are not reported. Custom
 loops with `tf.distribute.coordinator.ClusterCoordinator` are not reported either.""",
     fix="Use `MultiWorkerMirroredStrategy`, or Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, steps_per_epoch=100)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, steps_per_epoch=100)
-""",
+    bad=_BAD,
+    good=_BAD.replace(_STRATEGY, "MultiWorkerMirroredStrategy()"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",
         "measured with Keras 3.15.1 and TensorFlow 2.21.0, a cluster in one process",

@@ -1,12 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica, training
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica
+from kdoctor_lint.rules._examples import training
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for batch in fixed_batches(trace):
         size = batch.size
         shown = f"{' or '.join(sorted(size.names))} ({size.value:g})"

@@ -1,22 +1,22 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.on_batch:
         if event.model.place is Place.INSIDE and is_mirrored(event.model.strategy):
             wrong = "returns its predictions" if event.name == "predict_on_batch" else "computes the whole batch"
             yield event.node, f"`{event.name}` {wrong} once for each replica{releases(trace)}"
 
 
+_BAD = f"""{MIRRORED}with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+predictions = model.predict_on_batch(images)
+"""
 RULE = Rule(
     id="lint.predict-on-batch",
     code="KD506",
@@ -26,22 +26,8 @@ RULE = Rule(
 so there are several for each example. `train_on_batch` and `test_on_batch` return correct results, but are not faster
 than on one GPU. Scripts that use tf_keras are not reported.""",
     fix="Call `predict`, `fit` or `evaluate` instead.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-predictions = model.predict_on_batch(images)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-predictions = model.predict(images)
-""",
+    bad=_BAD,
+    good=_BAD.replace("predict_on_batch", "predict"),
     sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,
 )

@@ -1,17 +1,13 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
 from kdoctor.text.lists import counted
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     layers = [one for one in trace.random if one.place is Place.INSIDE and is_mirrored(one.strategy)]
     if layers:
         first, *others = {id(one.node): one for one in layers}.values()
@@ -29,11 +25,7 @@ the same augmentation, so a batch on R replicas has 1/R of the masks that it has
 but vary more. Reported once for each file. tf_keras draws different numbers, so scripts that use it are not
 reported.""",
     fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
+    bad=f"""{MIRRORED}with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
     model.compile(optimizer="adam", loss="mse")
 """,

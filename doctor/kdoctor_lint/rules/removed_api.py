@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
 
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for node, removed, fix in trace.gone:
         if removed.package == "keras" and trace.legacy:
             continue
@@ -30,22 +27,8 @@ RULE = Rule(
 a line, perhaps after hours of training. `tf.compat.v1` and scripts that use Keras 2 (tf_keras) are not reported, nor
 is code that tests the version or catches the error.""",
     fix="Use the replacement that the message names.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.SGD(lr=0.1), loss="mse")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
-""",
+    bad=PLAIN.replace('"adam"', "keras.optimizers.SGD(lr=0.1)"),
+    good=PLAIN.replace('"adam"', "keras.optimizers.SGD(learning_rate=0.1)"),
     sources=(
         "https://keras.io/guides/migrating_to_keras_3/",
         "https://www.tensorflow.org/guide/migrate",

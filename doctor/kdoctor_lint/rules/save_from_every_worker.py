@@ -1,11 +1,7 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
         return
     for saved in trace.saved:
@@ -15,6 +11,20 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
+_BAD = """import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+model.save("/shared/model.keras")
+"""
+_SAVING = """worker = strategy.cluster_resolver.task_id
+folder = "/shared" if worker == 0 else f"/tmp/worker-{worker}"
+model.save(f"{folder}/model.keras")
+"""
 RULE = Rule(
     id="lint.save-from-every-worker",
     code="KD304",
@@ -24,28 +34,8 @@ RULE = Rule(
 Saving may need all workers at once, so let each worker save. The chief uses the real path, the others temporary
 paths that they delete. The `ModelCheckpoint` of Keras 3 does not do this.""",
     fix="Save to a different path on each worker.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-model.save("/shared/model.keras")
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-worker = strategy.cluster_resolver.task_id
-folder = "/shared" if worker == 0 else f"/tmp/worker-{worker}"
-model.save(f"{folder}/model.keras")
-""",
+    bad=_BAD,
+    good=_BAD.replace('model.save("/shared/model.keras")\n', _SAVING),
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,
 )

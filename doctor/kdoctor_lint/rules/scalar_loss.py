@@ -1,33 +1,18 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         if event.scalar_loss and event.place is Place.INSIDE and is_mirrored(event.strategy):
             message = f"`{event.scalar_loss}` returns one number, so gradients are summed over replicas"
             yield event.node, f"{message}{releases(trace)}"
 
 
-RULE = Rule(
-    id="lint.scalar-loss",
-    code="KD505",
-    severity=Severity.ERROR,
-    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
-    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
-number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
-`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
-tf_keras trains correctly, so scripts that use it are not reported.""",
-    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
-    bad="""import keras
+_BAD = """import keras
 import tensorflow as tf
 
 
@@ -39,20 +24,19 @@ strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(10)])
     model.compile(optimizer="adam", loss=squared_error)
-""",
-    good="""import keras
-import tensorflow as tf
-
-
-def squared_error(targets, predictions):
-    return tf.reduce_mean(tf.square(targets - predictions), axis=-1)
-
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss=squared_error)
-""",
+"""
+RULE = Rule(
+    id="lint.scalar-loss",
+    code="KD505",
+    severity=Severity.ERROR,
+    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
+    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
+number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
+`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
+tf_keras trains correctly, so scripts that use it are not reported.""",
+    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
+    bad=_BAD,
+    good=_BAD.replace("predictions))", "predictions), axis=-1)"),
     sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=_judge,
 )

@@ -1,16 +1,12 @@
-from collections.abc import Iterator
-
 from kdoctor.defects import defect
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
-    if not uses_keras_3(trace):
-        return
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         if event.steps is not None and event.place is Place.INSIDE and is_mirrored(event.strategy):
             yield event.steps, f"`steps_per_execution` above 1 fails on several replicas{releases(trace)}"
@@ -24,22 +20,8 @@ RULE = Rule(
     why="""The first step on several replicas raises InvalidArgumentError ("You must feed a value for placeholder
 tensor"). tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Leave `steps_per_execution` at its default, 1.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", steps_per_execution=8)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-""",
+    bad=PLAIN.replace('"mse")', '"mse", steps_per_execution=8)'),
+    good=PLAIN,
     sources=(*defect("smoke.steps-per-execution").source, SOURCE),
     judge=_judge,
 )

@@ -1,12 +1,8 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SYNCHRONOUS
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for node, strategy in trace.undistributed:
         if strategy.kinds <= SYNCHRONOUS:
             yield node, "every replica gets the whole batch, because the dataset is not distributed"

@@ -1,17 +1,15 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Fitted, Trace, literal
+from kdoctor_lint.flow.trace import Fitted, literal
 from kdoctor_lint.flow.values import Dataset, Number
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, splits
+from kdoctor_lint.rules._examples import MIRRORED
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 _SCALING = frozenset({"SGD"})
 """Optimizers whose step is proportional to the gradient. Others normalize it, so no rule relates rate and batch."""
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     if trace.callbacks & _SCHEDULES:
         return
     for event in trace.fitted:
@@ -30,6 +28,13 @@ def _batch_grows(event: Fitted) -> bool:
     return splits(event.home) and isinstance(size, Number) and (size.scaled or bool(size.product and count_names(size)))
 
 
+_BAD = f"""{MIRRORED}batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
+model.fit(dataset)
+"""
 RULE = Rule(
     id="lint.unscaled-learning-rate",
     code="KD205",
@@ -39,29 +44,10 @@ RULE = Rule(
 rate grows roughly in proportion, after a warm-up. A learning rate tuned on one device trains more slowly than
 necessary on eight. Adam and similar optimizers normalize their steps and are not reported.""",
     fix="Scale the learning rate with `strategy.num_replicas_in_sync`.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
-model.fit(dataset)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    rate = 0.1 * strategy.num_replicas_in_sync
-    model.compile(optimizer=keras.optimizers.SGD(learning_rate=rate), loss="mse")
-model.fit(dataset)
-""",
+    bad=_BAD,
+    good=_BAD.replace("    model.compile", "    rate = 0.1 * strategy.num_replicas_in_sync\n    model.compile").replace(
+        "=0.1", "=rate"
+    ),
     sources=("https://arxiv.org/abs/1706.02677", "https://www.tensorflow.org/guide/distributed_training"),
     judge=_judge,
 )

@@ -1,14 +1,11 @@
-from collections.abc import Iterator
-
-from kdoctor.model import Severity
-from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import MEASURED, Hit, Rule
-from kdoctor_lint.rules._batches import has_workers, trained_datasets, training
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._batches import has_workers, trained_datasets
+from kdoctor_lint.rules._examples import training
 
 _NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
 
 
-def _judge(trace: Trace) -> Iterator[Hit]:
+def _judge(trace: Trace) -> Hits:
     for node, made_for in trace.unsharded:
         if has_workers(made_for):
             yield node, "function makes the same dataset on every worker, because it does not use its context"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kdoctor_recordings.facts import Diagnostic, Diagnostics, DiagnosticStatus
+from kdoctor_recordings.formats.diagnostics import status_of
 from kdoctor_recordings.formats.part import Part, Section
 
 START = re.compile(r"\|\s*Diagnostic\s+\|\s*Result\s*\|\s*")
@@ -21,13 +22,6 @@ _TITLE = re.compile(r"-+ *(?P<title>\w[\w ]*?) *-*")
 _MESSAGES = ("Warning", "Error", "Info")
 _WIDTH = 45
 """Characters after which a message goes on in the next row."""
-_STATUSES: dict[str, DiagnosticStatus] = {
-    "pass": "pass",
-    "fail": "fail",
-    "warn": "warn",
-    "skip": "skip",
-    "not run": "skip",
-}
 
 
 @dataclass(kw_only=True)
@@ -61,7 +55,7 @@ class _Test:
 def parse(section: Section) -> Part:
     """The result of each test for each GPU."""
     results = tuple(result for test in _tests(section.lines) for result in test.diagnostics())
-    return Part(kind="dcgmi diag's table", file=section.file, groups=(Diagnostics(results=results),))
+    return section.part(groups=(Diagnostics(results=results),))
 
 
 def _tests(lines: Sequence[str]) -> Iterator[_Test]:
@@ -97,7 +91,7 @@ def _results(value: str) -> list[tuple[str, DiagnosticStatus]]:
     found = _RESULT.fullmatch(value)
     if not found:
         return [("node", "unknown")]
-    status = _STATUSES[found["status"].lower()]
+    status = status_of(found["status"])
     numbers = re.findall(r"\d+", found["one"] or found["some"] or "")
     return [(f"GPU {number}", status) for number in numbers] or [("node", status)]
 

@@ -29,20 +29,13 @@ _NAMES = re.compile(
 """The names of fields that are read, or that report no problem."""
 
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
-_STATUSES: dict[str, DiagnosticStatus] = {
-    "pass": "pass",
-    "ok": "pass",
-    "info": "pass",
-    "warn": "warn",
-    "warning": "warn",
-    "fail": "fail",
-    "failed": "fail",
-    "error": "fail",
-    "critical": "fail",
-    "skip": "skip",
-    "skipped": "skip",
-    "not run": "skip",
-}
+_WORDS: tuple[tuple[DiagnosticStatus, tuple[str, ...]], ...] = (
+    ("pass", ("pass", "ok", "info")),
+    ("warn", ("warn", "warning")),
+    ("fail", ("fail", "failed", "error", "critical")),
+    ("skip", ("skip", "skipped", "not run")),
+)
+_STATUSES = {word: status for status, words in _WORDS for word in words}
 _SWITCH_ERROR = re.compile(
     r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? "
     r"on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
@@ -67,7 +60,7 @@ def parse_dcgm(section: Section) -> Part:
             tool="dcgmi diag",
             test=str(test.get("name", "a test")),
             subject=subject,
-            status=_status(result.get("status")),
+            status=status_of(result.get("status")),
             message=_message(result),
         )
         for test in _dicts(document, "results")
@@ -81,7 +74,7 @@ def parse_dcgm(section: Section) -> Part:
         )
         for item in _dicts(document, "runtime_error")
     )
-    return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=(*results, *stopped)),))
+    return section.part(groups=(Diagnostics(results=(*results, *stopped)),))
 
 
 def parse_fabric_manager(section: Section) -> Part:
@@ -108,7 +101,7 @@ def parse_fabric_manager(section: Section) -> Part:
                 )
             )
     unique = tuple(dict.fromkeys(results))
-    return Part(kind="fabric manager log", file=section.file, groups=(Diagnostics(results=unique),))
+    return section.part(groups=(Diagnostics(results=unique),))
 
 
 def _load(section: Section) -> Any:
@@ -138,7 +131,8 @@ def _items(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _status(text: Any) -> DiagnosticStatus:
+def status_of(text: Any) -> DiagnosticStatus:
+    """The status that a word means."""
     return _STATUSES.get(" ".join(str(text).lower().split()), "unknown")
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
@@ -13,6 +13,7 @@ from kdoctor_recordings.facts import Diagnostics, ImportedLines
 from kdoctor_recordings.formats.part import CUT, GpuPart, Kind, PairPart, Part
 from kdoctor_recordings.formats.unread import collected
 
+Group = TypeVar("Group", bound=FactGroup)
 _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
     "nvidia-smi -q",
@@ -38,8 +39,6 @@ _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_versio
 
 @dataclass(kw_only=True)
 class _Device:
-    """One GPU, and every dump that mentions it."""
-
     parts: list[tuple[Part, GpuPart]] = field(default_factory=list)
 
     def get(self, key: str) -> tuple[Part, Any] | None:
@@ -63,17 +62,13 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     driver = _kernel_driver(parts)
     if driver:
         found[KernelDriver] = driver
-    pci = [(part, group) for part in parts for group in part.groups if isinstance(group, PciDevices)]
+    pci = _of(parts, PciDevices)
     if pci:
         found[PciDevices] = _pci(pci)
-    logs = [group for part in parts for group in part.groups if isinstance(group, KernelLog)]
-    if logs:
+    if logs := [log for _, log in _of(parts, KernelLog)]:
         found[KernelLog] = _logs(logs)
-    verdicts = [
-        result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results
-    ]
-    if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
-        found[Diagnostics] = Diagnostics(results=tuple(verdicts))
+    if verdicts := _of(parts, Diagnostics):
+        found[Diagnostics] = Diagnostics(results=tuple(result for _, group in verdicts for result in group.results))
     unread = collected(line for part in parts for line in part.unread)
     if unread:
         found[ImportedLines] = unread
@@ -82,6 +77,11 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     _compare(found, of_gpus, pci)
     _compare_logs(found, parts, pci)
     return found, tuple(notes)
+
+
+def _of(parts: Sequence[Part], kind: type[Group]) -> list[tuple[Part, Group]]:
+    """The groups of one kind, with the dumps that they are from."""
+    return [(part, group) for part in parts for group in part.groups if isinstance(group, kind)]
 
 
 def _not_one_machine(first: Part, second: Part, what: str) -> UsageError:
@@ -115,7 +115,6 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
 
 
 def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
-    """The lines that kdoctor does not know, each once, with their files."""
     for part in parts:
         lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
         for line, times in lines.items():
@@ -162,7 +161,6 @@ def _contradicts(first: Part, count: int, second: Part, other: int) -> bool:
 
 
 def _devices(parts: Sequence[Part]) -> list[_Device]:
-    """The GPUs of all dumps, each once."""
     devices: list[_Device] = []
     for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)):
         for gpu in part.gpus:
@@ -278,7 +276,7 @@ def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Itera
 
 def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     """The kernel module: its own file before nvidia-smi, which reports it for driver 610 and later."""
-    drivers = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelDriver)]
+    drivers = _of(parts, KernelDriver)
     named = [(part, part.kernel_version) for part in parts if part.kernel_version]
     versions = [(part, group.version) for part, group in drivers if group.version] + named
     for part, version in versions[1:]:
@@ -348,8 +346,7 @@ def _compare_logs(
         lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
     if lister is None or not listed:
         return
-    logs = [(part, group) for part in parts for group in part.groups if isinstance(group, KernelLog)]
-    for part, log in logs:
+    for part, log in _of(parts, KernelLog):
         lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
         named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
         if strangers := sorted(named - listed - lost):

@@ -48,7 +48,7 @@ def parse(section: Section) -> Part:
     lines = section.lines
     if not section.whole and _is_unsure(lines[-1]):
         lines = lines[:-1]
-    return Part(kind="kernel log", file=section.file, groups=(parse_log(lines, source=section.file),))
+    return section.part(groups=(parse_log(lines, source=section.file),))
 
 
 def _is_unsure(line: str) -> bool:

@@ -1,12 +1,14 @@
 """The content of one dump, before the dumps of a machine are joined."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kdoctor.facts import FactGroup
-from kdoctor_recordings.facts.imported import UnreadLine
+from kdoctor_recordings.facts import UnreadLine
 
 Kind = Literal[
     "nvidia-smi -q",
@@ -64,6 +66,10 @@ class Section:
     skipped: tuple[tuple[int, str], ...] = ()
     """The lines before the section that belong to no known output, with their numbers; of the last one, also those
     after it."""
+
+    def part(self, kind: Kind | None = None, **fields: Any) -> Part:
+        """What was read of it: fields of :class:`Part`. The kind is the section's unless it is given."""
+        return Part(kind=kind or self.kind, file=self.file, **fields)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,4 +13,4 @@ def parse(section: Section) -> Part:
     cut = not section.whole and len(section.lines) == 1
     version, flavour = parse_version(first.rsplit(maxsplit=1)[0] if cut else first)
     driver = KernelDriver(loaded=True, version=version, flavour=flavour, nodes=None)
-    return Part(kind="/proc/driver/nvidia/version", file=section.file, groups=(driver,))
+    return section.part(groups=(driver,))

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from kdoctor_recordings.formats import values
-from kdoctor_recordings.formats.gpu_fields import AbsentError, clock_event_reasons, fabric_problems
+from kdoctor_recordings.formats.gpu_fields import FIELDS, AbsentError, clock_event_reasons, fabric_problems
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.values import NotKnownError, Read, not_known, read_all, read_or_none
 
@@ -54,60 +54,25 @@ def _mask(text: str) -> tuple[int]:
     return (int(text, 16),)
 
 
-_MIB, _WATT, _MHZ = (
-    _unit(*pair) for pair in ((values.mebibytes, " MiB"), (values.watts, " W"), (values.megahertz, " MHz"))
-)
-_PERCENT, _DEGREES, _WIDTH = (
-    _unit(*pair) for pair in ((values.percent, " %"), (values.degrees, " C"), (values.width, "x"))
-)
-_ERRORS = "ecc.errors.{}.{}.total"
+_UNITS: Mapping[Read, str] = {
+    values.mebibytes: " MiB",
+    values.watts: " W",
+    values.megahertz: " MHz",
+    values.percent: " %",
+    values.degrees: " C",
+    values.width: "x",
+}
+
+
+def _reader(read: Read) -> Read:
+    return _flag if read is values.yes else _unit(read, _UNITS[read]) if read in _UNITS else read
+
+
 _FIELDS: values.Fields = {
-    "name": (values.free_text, ("name", "gpu_name")),
+    **{field: (_reader(read), tuple(names.split("|"))) for field, (read, _, names) in FIELDS.items() if names},
     "compute_capability": (values.version, ("compute_cap",)),
     "inforom_valid": (_valid, ("inforom.checksum_validation",)),
-    "sram_threshold_exceeded": (_flag, ("ecc.errors.uncorrected.aggregate.sram.thresholdExceeded",)),
-    "memory_total_bytes": (_MIB, ("memory.total",)),
-    "memory_used_bytes": (_MIB, ("memory.used",)),
-    "temperature_c": (_DEGREES, ("temperature.gpu",)),
-    "power_draw_w": (_WATT, ("power.draw", "power.draw.average", "power.draw.instant")),
-    "enforced_power_limit_w": (_WATT, ("enforced.power.limit", "power.limit")),
-    "default_power_limit_w": (_WATT, ("power.default_limit",)),
-    "performance_state": (values.performance_state, ("pstate",)),
-    "persistence_mode": (values.enabled, ("persistence_mode",)),
-    "compute_mode": (values.compute_mode, ("compute_mode",)),
-    "mig_mode": (values.enabled, ("mig.mode.current",)),
-    "mig_mode_pending": (values.enabled, ("mig.mode.pending",)),
-    "ecc_mode": (values.enabled, ("ecc.mode.current",)),
-    "ecc_mode_pending": (values.enabled, ("ecc.mode.pending",)),
-    **{
-        f"ecc_{kind}_{scope}": (values.count, (_ERRORS.format(kind, scope),))
-        for kind in ("corrected", "uncorrected")
-        for scope in ("volatile", "aggregate")
-    },
-    "retired_pages_single_bit": (values.count, ("retired_pages.single_bit_ecc.count", "retired_pages.sbe")),
-    "retired_pages_double_bit": (values.count, ("retired_pages.double_bit.count", "retired_pages.dbe")),
-    "retired_pages_pending": (_flag, ("retired_pages.pending",)),
-    "remapped_rows_correctable": (values.count, ("remapped_rows.correctable",)),
-    "remapped_rows_uncorrectable": (values.count, ("remapped_rows.uncorrectable",)),
-    "remapped_rows_pending": (_flag, ("remapped_rows.pending",)),
-    "remapped_rows_failure": (_flag, ("remapped_rows.failure",)),
-    "pcie_generation": (values.generation, ("pcie.link.gen.current", "pcie.link.gen.gpucurrent")),
-    "pcie_generation_max": (values.generation, ("pcie.link.gen.max",)),
-    "pcie_generation_gpu_max": (values.generation, ("pcie.link.gen.gpumax",)),
-    "pcie_width": (_WIDTH, ("pcie.link.width.current",)),
-    "pcie_width_max": (_WIDTH, ("pcie.link.width.max",)),
-    "clock_sm_mhz": (_MHZ, ("clocks.current.sm", "clocks.sm")),
-    "clock_sm_max_mhz": (_MHZ, ("clocks.max.sm",)),
-    "clock_memory_mhz": (_MHZ, ("clocks.current.memory", "clocks.mem")),
-    "clock_memory_max_mhz": (_MHZ, ("clocks.max.memory", "clocks.max.mem")),
     "clock_event_reasons": (_mask, ("clocks_event_reasons.active", "clocks_throttle_reasons.active")),
-    "utilization_gpu_percent": (_PERCENT, ("utilization.gpu",)),
-    "utilization_memory_percent": (_PERCENT, ("utilization.memory",)),
-    "fan_speed_percent": (_PERCENT, ("fan.speed",)),
-    "fabric_state": (values.fabric_state, ("fabric.state",)),
-    "fabric_status": (values.fabric_status, ("fabric.status",)),
-    "addressing_mode": (values.addressing_mode, ("addressing_mode",)),
-    "recovery_action": (values.recovery_action, ("gpu_recovery_action",)),
 }
 _UNCORRECTED = "ecc.errors.uncorrected"
 _PARTS = (("dram", "device_memory"), ("sram",), ("sram.parity",), ("sram.secded",))
@@ -189,9 +154,7 @@ def parse(section: Section) -> Part:
         gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus
     ):
         gpus = tuple(replace(gpu, index=place) for place, gpu in enumerate(gpus))  # all GPUs, in order
-    return Part(
-        kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes
-    )
+    return section.part(driver=driver, driver_errors=errors, gpus=gpus, notes=notes)
 
 
 def _bare(name: str) -> str:

@@ -64,9 +64,9 @@ def parse(section: Section) -> Part:
     """The state of the driver, with nvidia-smi's message."""
     gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
     if gone:
-        return Part(kind="nvidia-smi's failure", file=section.file, gpus=tuple(gone))
+        return section.part(gpus=tuple(gone))
     message = " ".join(" ".join(section.lines).split())[:300].rstrip(" `")
     if message.startswith("No devices were found"):
-        return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": "ready", "count": 0})
+        return section.part(driver={"state": "ready", "count": 0})
     state = next((state for pattern, state in _STATES if pattern.search(message)), "failed")
-    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": message})
+    return section.part(driver={"state": state, "error": message})

@@ -47,9 +47,8 @@ def parse(section: Section) -> Part:
     if has_links and len(parts) > 1 and not section.ended:
         parts[-1] = _distrust(parts[-1], parts[:-1])
     results = tuple(result for block in blocks if (result := _faults(block)))
-    return Part(
-        kind="nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
-        file=section.file,
+    return section.part(
+        "nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
         gpus=tuple(parts),
         groups=(Diagnostics(results=results),) if results else (),
     )
@@ -61,7 +60,6 @@ def _is_other(line: str) -> bool:
 
 
 def _faults(lines: Sequence[str]) -> Diagnostic | None:
-    """What the counters of a GPU's links show; None without counters."""
     counters = [found for found in map(_COUNTER.fullmatch, lines) if found and _FAULTS.fullmatch(found["name"])]
     if not counters:
         return None
@@ -98,7 +96,6 @@ def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:
 
 
 def _links(lines: Sequence[str]) -> tuple[tuple[NvLink, ...] | None, str | None]:
-    """The links, and why they are not known."""
     text = " ".join(" ".join(lines).split())
     if _NONE.search(text):
         return None, NOT_SUPPORTED

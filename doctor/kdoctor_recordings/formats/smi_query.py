@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor_recordings.formats import smi_failure, values
-from kdoctor_recordings.formats.gpu_fields import read_gpu
-from kdoctor_recordings.formats.known_entries import PROCESS, is_heading, not_understood
+from kdoctor_recordings.formats.gpu_fields import PROCESS, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.values import read_all, read_or_none
 
@@ -21,7 +20,7 @@ DRIVER: values.Fields = {
     "count": (values.count, ("attached gpus",)),
 }
 """Driver 610 deprecates the name "CUDA Version"."""
-_HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
+HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
 _INDENT = 4
 """Columns of a tab."""
 
@@ -35,20 +34,13 @@ def parse(section: Section) -> Part:
     head = {name: text for name, text, _ in _entries(lines[: places[0]])}
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
-    return Part(
-        kind="nvidia-smi -q",
-        file=section.file,
+    return section.part(
         driver=driver,
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=(*unknown_head(head), *_unknown_lines(lines)),
+        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
     )
-
-
-def unknown_head(head: Mapping[str, str]) -> Iterator[str]:
-    """The entries above the GPUs that kdoctor does not know."""
-    return not_understood(head, _HEAD)
 
 
 def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
@@ -66,7 +58,6 @@ def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _indent(line: str) -> int:
-    """The column in which the text begins."""
     wide = line.expandtabs(_INDENT)
     return len(wide) - len(wide.lstrip())
 

@@ -7,39 +7,33 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.facts import GpuProcess
 from kdoctor_recordings.formats import smi_failure, values
+from kdoctor_recordings.formats.gpu_fields import FIELDS
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor_recordings.formats.processes import is_compute, is_graphics
 from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version
-from kdoctor_recordings.formats.values import read_all
+from kdoctor_recordings.formats.values import is_compute, is_graphics, read_all
 
 _VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
 _FIRST = re.compile(
-    r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>\S.*?)\s+(?P<persistence>\S+)\s*"
-    r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc>\S.*?)\s*\|"
+    r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>\S.*?)\s+(?P<persistence_mode>\S+)\s*"
+    r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc_uncorrected_volatile>\S.*?)\s*\|"
 )
 _SECOND = re.compile(
-    r"\|\s*(?P<fan>N/A|ERR!|\d+%)\s+(?P<temperature>\S+)\s+(?P<state>\S+)\s+(?P<power>\S+?)\s*/\s*\S+\s*"
-    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|(?P<why>Not Supported|N/A|ERR!|Unknown Error|GPU [a-z ]+))\s*"
-    r"\|\s*(?P<busy>\S+)\s+(?P<mode>\S.*?)\s*\|"
+    r"\|\s*(?P<fan_speed_percent>N/A|ERR!|\d+%)\s+(?P<temperature_c>\S+)\s+(?P<performance_state>\S+)\s+"
+    r"(?P<power_draw_w>\S+?)\s*/\s*\S+\s*"
+    r"\|\s*(?:(?P<memory_used_bytes>\S+)\s*/\s*(?P<memory_total_bytes>\S+)"
+    r"|(?P<why>Not Supported|N/A|ERR!|Unknown Error|GPU [a-z ]+))\s*"
+    r"\|\s*(?P<utilization_gpu_percent>\S+)\s+(?P<compute_mode>\S.*?)\s*\|"
 )
-_THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig>\S+)\s*\|")
+_THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig_mode>\S+)\s*\|")
 _PROCESS = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]+)\s+(?P<name>.*?)\s+"
     r"(?P<used>\d+MiB|N/A)\s*\|"
 )
 _FIELDS: values.Fields = {
-    "name": (values.free_text, ("name",)),
-    "persistence_mode": (values.enabled, ("persistence",)),
-    "ecc_uncorrected_volatile": (values.count, ("ecc",)),
-    "fan_speed_percent": (values.percent, ("fan",)),
-    "temperature_c": (values.degrees, ("temperature",)),
-    "performance_state": (values.performance_state, ("state",)),
-    "power_draw_w": (values.watts, ("power",)),
-    "memory_used_bytes": (values.mebibytes, ("used",)),
-    "memory_total_bytes": (values.mebibytes, ("total",)),
-    "utilization_gpu_percent": (values.percent, ("busy",)),
-    "compute_mode": (values.compute_mode, ("mode",)),
-    "mig_mode": (values.enabled, ("mig",)),
+    name: (FIELDS[name][0], (name,))
+    for pattern in (_FIRST, _SECOND, _THIRD)
+    for name in pattern.groupindex
+    if name in FIELDS
 }
 
 
@@ -55,9 +49,7 @@ def parse(section: Section) -> Part:
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     processes = None if start is None else _processes(lines[start:])
     found = list(_rows(lines[:start]))
-    return Part(
-        kind="nvidia-smi",
-        file=section.file,
+    return section.part(
         driver={**({} if start is None else _count(found, section)), **driver},
         driver_errors=errors,
         gpus=(
@@ -78,14 +70,12 @@ def rows(lines: Sequence[str]) -> range:
 
 
 def _is_unknown(line: str) -> bool:
-    """Whether a row of the table reports something that kdoctor does not know."""
     return bool(line.endswith("|") and line.strip("| ")) and not any(
         pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD)
     )
 
 
 def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The texts of each GPU's row."""
     row: dict[str, str] = {}
     for line in lines:
         first = _FIRST.match(line)
@@ -100,7 +90,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         found = _SECOND.match(line) or _THIRD.match(line)
         if row and found:
             row = {**found.groupdict(default=""), **row}
-            row["used"] = row.get("used") or row.get("why", "")
+            row["memory_used_bytes"] = row.get("memory_used_bytes") or row.get("why", "")
     if row:
         yield row
 

@@ -30,9 +30,7 @@ def parse_levels(section: Section) -> Part:
         pairs |= _pairs(index, gpus, cells, _level)
     rows = {part.index for part in parts}
     parts += [GpuPart(index=index) for index in gpus if index not in rows]
-    return Part(
-        kind="nvidia-smi topo -m",
-        file=section.file,
+    return section.part(
         driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
         gpus=tuple(parts),
         pairs=pairs,
@@ -50,19 +48,13 @@ def parse_access(section: Section) -> Part:
     notes = () if command else (f"{section.file}: the matrix does not name the capability; assuming rw",)
     if fields is None:
         notes = (f"{section.file}: {section.command} is not supported, and was ignored",)
-        return Part(kind="nvidia-smi topo -p2p", file=section.file, notes=notes)
+        return section.part(notes=notes)
     pairs: dict[tuple[int, int], PairPart] = {}
     for index, cells, _ in _rows(section, gpus):
         row = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
         # The matrix has both directions. If they differ, the one without access counts.
         pairs |= {key: pair for key, pair in row.items() if key not in pairs or "OK" in pairs[key].facts.values()}
-    return Part(
-        kind="nvidia-smi topo -p2p",
-        file=section.file,
-        gpus=tuple(GpuPart(index=index) for index in gpus),
-        pairs=pairs,
-        notes=notes,
-    )
+    return section.part(gpus=tuple(GpuPart(index=index) for index in gpus), pairs=pairs, notes=notes)
 
 
 def _header(line: str) -> tuple[list[int], list[str]]:

@@ -1,14 +1,15 @@
 """Reads ``nvidia-smi -q -x``: its XML."""
 
 import re
-from dataclasses import dataclass, field
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import Any
 
-from kdoctor_recordings.formats.gpu_fields import read_gpu
-from kdoctor_recordings.formats.known_entries import PROCESS
+from kdoctor.errors import UsageError
+from kdoctor_recordings.formats.gpu_fields import PROCESS, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version, unknown_head, with_indices
+from kdoctor_recordings.formats.smi_query import DRIVER, HEAD, kernel_version, with_indices
 from kdoctor_recordings.formats.values import read_all
-from kdoctor_recordings.formats.xml_stream import read_elements
 
 _NAMES = {
     "uuid": "gpu uuid",
@@ -44,61 +45,60 @@ _NAMES = {
     "used_memory": "used gpu memory",
 }
 """Elements of the XML to the names in ``nvidia-smi -q``. Other names differ in underscores only."""
+_PROCESSES = "processes"
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_")
+_MOST_LEVELS = 64
+"""Levels of elements. nvidia-smi writes nine."""
+_END = "</nvidia_smi_log>"
 
 
-@dataclass(kw_only=True)
-class _Block:
-    bus_id: str | None
-    entries: dict[str, str] = field(default_factory=dict)
-    processes: list[dict[str, str]] = field(default_factory=list)
-    ended: bool = False
+class _Tree:
+    """The elements of a document, so that the complete part of a truncated file can be used."""
 
+    def __init__(self, section: Section) -> None:
+        self.root = ET.Element("")
+        self.notes: tuple[str, ...] = ()
+        self._ended: set[ET.Element] = set()
+        document, tag, _ = "\n".join(section.lines).strip().partition(_END)
+        if "<!ENTITY" in document:
+            raise UsageError(f"{section.file}: the XML declares entities, which is not supported")
+        parser: Any = ET.XMLPullParser(["start", "end"])
+        try:
+            parser.feed(document + tag)
+            self._read(parser, section.file)
+            parser.close()
+        except ET.ParseError as error:
+            where = f"{section.file}: the XML is incomplete or invalid from line {error.position[0]} on"
+            self.notes = (f"{where}; the rest was ignored",)
 
-class _Reader:
-    """Collects the elements as they end."""
+    def _read(self, parser: Any, file: str) -> None:
+        depth = 0
+        for event, element in parser.read_events():
+            if event == "end":
+                depth -= 1
+                self._ended.add(element)
+                continue
+            self.root = self.root if depth else element
+            depth += 1
+            if depth > _MOST_LEVELS:
+                raise UsageError(f"{file}: the XML is nested too deeply (more than {_MOST_LEVELS} levels)")
 
-    def __init__(self) -> None:
-        self.head: dict[str, str] = {}
-        self.blocks: list[_Block] = []
-        self._path: list[str] = []
-        self._text: list[str] = []
-        self._leaf: bool = False
-        """Whether the element that began last is open, and has no other in it."""
+    def has(self, element: ET.Element) -> bool:
+        """Whether the element is complete."""
+        return element in self._ended
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
-        self._path.append(_NAMES.get(name) or _REASON.sub("", name).replace("_", " "))
-        self._text.clear()
-        self._leaf = True
-        if self._path[1:] == ["gpu"]:
-            self.blocks.append(_Block(bus_id=sysfs_bus_id(attributes.get("id", ""))))
-        elif self._path[1:] == ["gpu", "processes", "process info"]:
-            self.blocks[-1].processes.append({})
-
-    def text(self, text: str) -> None:
-        """Text of the element that began last."""
-        if self._leaf:
-            self._text.append(text)
-
-    def end(self, _: str) -> None:
-        """An element ends."""
-        path, text = self._path[1:], "".join(self._text).strip()
-        if path[:1] != ["gpu"]:
-            if self._leaf and path:
-                self.head.setdefault("/".join(path), text)
-        elif len(path) == 1:
-            self.blocks[-1].ended = True
-        elif path[1:3] == ["processes", "process info"]:
-            if self._leaf and path[3:]:
-                name = "/".join(path[3:])
-                fields = self.blocks[-1].processes[-1] if name in PROCESS else self.blocks[-1].entries
-                fields.setdefault(name if name in PROCESS else f"processes/{name}", text)
-        elif self._leaf or path[1:] == ["processes"]:
+    def leaves(self, element: ET.Element, *above: str) -> Iterator[tuple[str, str]]:
+        """Paths and texts of the complete elements in this one without others in them, and of the list of processes."""
+        for child in element:
+            yield from self.leaves(child, *above, _name(child))
+        path = "/".join(above)
+        if self.has(element) and (len(element) == 0 or path == _PROCESSES):
             # Other elements in the list of processes may be processes, so it is not empty.
-            self.blocks[-1].entries.setdefault("/".join(path[1:]), text if self._leaf else "of another form")
-        self._path.pop()
-        self._leaf = False
+            yield path, "of another form" if len(element) else (element.text or "").strip()
+
+
+def _name(element: ET.Element) -> str:
+    return _NAMES.get(element.tag) or _REASON.sub("", element.tag).replace("_", " ")
 
 
 def parse(section: Section) -> Part:
@@ -107,23 +107,41 @@ def parse(section: Section) -> Part:
     Raises:
         UsageError: it declares entities, or is nested too deeply.
     """
-    reader = _Reader()
-    notes = read_elements(section, start=reader.start, end=reader.end, text=reader.text, last_tag="</nvidia_smi_log>")
-    driver, errors = read_all(DRIVER, reader.head)
-    return Part(
-        kind="nvidia-smi -q -x",
-        file=section.file,
+    tree = _Tree(section)
+    head: dict[str, str] = {}
+    for path, text in (
+        leaf for child in tree.root if _name(child) != "gpu" for leaf in tree.leaves(child, _name(child))
+    ):
+        head.setdefault(path, text)
+    driver, errors = read_all(DRIVER, head)
+    gpus = [_gpu(child, tree) for child in tree.root if _name(child) == "gpu"]
+    return section.part(
         driver=driver,
         driver_errors=errors,
-        gpus=with_indices([_gpu(block) for block in reader.blocks], driver.get("count")),
-        kernel_version=kernel_version(reader.head),
-        not_understood=tuple(unknown_head(reader.head)),
-        notes=notes,
+        gpus=with_indices(gpus, driver.get("count")),
+        kernel_version=kernel_version(head),
+        not_understood=tuple(not_understood(head, HEAD)),
+        notes=tree.notes,
     )
 
 
-def _gpu(block: _Block) -> GpuPart:
-    if block.entries.get("processes") == "":
-        block.entries["processes"] = "None"  # the element is complete, and empty
-    bus_id = block.bus_id or sysfs_bus_id(block.entries.get("pci/pci bus id", ""))
-    return read_gpu(bus_id, block.entries, block.processes, cut=not block.ended)
+def _gpu(element: ET.Element, tree: _Tree) -> GpuPart:
+    entries: dict[str, str] = {}
+    processes: list[dict[str, str]] = []
+    for child in element:
+        name = _name(child)
+        listed = [one for one in child if name == _PROCESSES and _name(one) == "process info"]
+        for process in listed:
+            processes.append({})
+            for path, text in tree.leaves(process):
+                if path in PROCESS:
+                    processes[-1].setdefault(path, text)
+                elif path:
+                    entries.setdefault(f"{_PROCESSES}/{path}", text)
+        for path, text in tree.leaves(child, name):
+            if not path.startswith(f"{_PROCESSES}/process info"):
+                entries.setdefault(path, text)
+    if entries.get(_PROCESSES) == "":
+        entries[_PROCESSES] = "None"  # the element is complete, and empty
+    bus_id = sysfs_bus_id(element.get("id", "")) or sysfs_bus_id(entries.get("pci/pci bus id", ""))
+    return read_gpu(bus_id, entries, processes, cut=not tree.has(element))

@@ -160,8 +160,6 @@ def decode(data: bytes) -> str:
 
 @dataclass(kw_only=True)
 class _Open:
-    """A section that is being read."""
-
     kind: Kind
     command: str | None
     first: int

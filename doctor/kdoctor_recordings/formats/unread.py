@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor_recordings.facts.imported import ImportedLines, UnreadLine
+from kdoctor_recordings.facts import ImportedLines, UnreadLine
 from kdoctor_recordings.formats import dcgm_table, diagnostics, smi_csv, smi_table
-from kdoctor_recordings.formats.lspci_lines import INDENTED
+from kdoctor_recordings.formats.lspci import INDENTED
 from kdoctor_recordings.formats.part import Kind, Section
 from kdoctor_recordings.formats.smi_failure import LOST, is_about_gpu
 

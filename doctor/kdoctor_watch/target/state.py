@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-NO_COPIES = "no variable has a copy on each replica"
-
 
 class Copy(NamedTuple):
     """A copy of a variable on one replica: its checksum, and whether all its values are finite."""
@@ -43,12 +41,8 @@ def different(look: Look) -> list[tuple[int, int, int]]:
 
 def not_finite(look: Look) -> list[tuple[int, int]]:
     """Place of each variable with a NaN or an infinity, and the first replica that holds it."""
-    firsts = ((place, _first_bad(copies)) for place, copies in enumerate(look.copies))
-    return [(place, replica) for place, replica in firsts if replica is not None]
-
-
-def _first_bad(copies: Sequence[Copy]) -> int | None:
-    return next((replica for replica, copy in enumerate(copies) if not copy.finite), None)
+    bad = ([replica for replica, copy in enumerate(copies) if not copy.finite] for copies in look.copies)
+    return [(place, replicas[0]) for place, replicas in enumerate(bad) if replicas]
 
 
 def compare_values(values: Any, others: Any) -> dict[str, Any]:

@@ -43,17 +43,14 @@ class TensorFlowState:
             sums, totals = (part.numpy() for part in read[device])
             for (place, replica), checksum, total in zip(places, sums, totals):
                 # A sum of large values may overflow, so that only a suspicious one is read value by value.
-                finite = bool(np.isfinite(total)) or self._is_finite(place, replica)
-                found[place][replica] = Copy(int(checksum), finite)
+                finite = np.isfinite(total) or tf.reduce_all(tf.math.is_finite(self._copies[place][replica]))
+                found[place][replica] = Copy(int(checksum), bool(finite))
         return Look(self.names, self.mirrored, found)
 
     def describe(self, place: int, replica: int, other: int) -> dict[str, Any]:
         """How two copies differ, in numbers."""
         first, second = (self._copies[place][index].numpy() for index in (replica, other))
         return {**compare_values(first, second), "device": _device(self._copies[place][replica])}
-
-    def _is_finite(self, place: int, replica: int) -> bool:
-        return bool(tf.reduce_all(tf.math.is_finite(self._copies[place][replica])))
 
     def _checksums(self) -> dict[str, tuple[Any, Any]]:
         """For each device the checksum and the sum of each copy on it."""
@@ -179,7 +176,7 @@ class BatchCounter:
 
         def counted(*batch: Any) -> Any:
             with tf.control_dependencies([self._produced.assign_add(1)]):
-                kept = tf.nest.map_structure(_passed, batch, expand_composites=True)
+                kept = tf.nest.map_structure(tf.identity, batch, expand_composites=True)
             return kept if len(batch) > 1 else kept[0]
 
         return dataset.map(counted).prefetch(self._buffer)
@@ -188,10 +185,6 @@ class BatchCounter:
     def produced(self) -> int:
         """Batches so far."""
         return int(self._produced.numpy())
-
-
-def _passed(part: Any) -> Any:
-    return tf.identity(part)
 
 
 def is_dataset(data: Any) -> bool:

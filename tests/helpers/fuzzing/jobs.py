@@ -36,12 +36,11 @@ from kdoctor_fleet.diff import compare_files
 from kdoctor_fleet.facts import JobConfig
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor_fleet.formats import render as render_fleet
-from kdoctor_fleet.launch.kubectl import Kubectl
+from kdoctor_fleet.launch.kubernetes import Kubectl
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import expand, fold, read_names
-from kdoctor_fleet.pairs.campaign import good_nodes, pair_tests
 from kdoctor_fleet.pairs.record import FILE as PAIRS_FILE
-from kdoctor_fleet.pairs.record import read_pairs
+from kdoctor_fleet.pairs.record import good_nodes, pair_tests, read_pairs
 from kdoctor_fleet.read import UnusableError, find_report, gather
 from kdoctor_fleet.report import make_document as fleet_document
 from kdoctor_fleet.run_record import FILE, read_run

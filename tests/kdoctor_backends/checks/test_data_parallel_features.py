@@ -9,7 +9,7 @@ from kdoctor.engine.report import Result
 from kdoctor.model import Action, Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_backends.checks.smoke.data_parallel_features import data_parallel_features
-from kdoctor_backends.jax_scenarios import ON_JAX
+from kdoctor_backends.scenarios import ON_JAX
 
 SCENARIO = next(scenario for scenario in ON_JAX if scenario.id == data_parallel_features.id)
 HEALTHY: dict[str, float | None] = {

@@ -18,7 +18,7 @@ from kdoctor.smoke.session import PRELOAD, SmokeSettings
 from kdoctor.testing import compute_check
 from kdoctor_backends.checks.smoke.data_parallel import data_parallel
 from kdoctor_backends.checks.smoke.model_parallel import model_parallel
-from kdoctor_backends.jax_scenarios import ON_JAX
+from kdoctor_backends.scenarios import ON_JAX
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
 

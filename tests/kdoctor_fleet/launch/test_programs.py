@@ -10,7 +10,7 @@ import pytest
 from kdoctor.errors import UsageError
 from kdoctor_fleet.launch.engine import InterruptedRunError, first_problem, tied
 from kdoctor_fleet.launch.engines import ENGINES
-from kdoctor_fleet.launch.kubectl import Kubectl
+from kdoctor_fleet.launch.kubernetes import Kubectl
 from kdoctor_fleet.launch.slurm import Slurm
 from kdoctor_fleet.launch.ssh import Ssh
 

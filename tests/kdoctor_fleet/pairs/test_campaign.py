@@ -15,8 +15,7 @@ from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.commands.pairs import passed_on
 from kdoctor_fleet.exclusion import Engine as Words
 from kdoctor_fleet.launch.engine import Ended
-from kdoctor_fleet.pairs.campaign import pair_tests, run_pairs
-from kdoctor_fleet.pairs.record import FILE, FleetPairs, read_pairs, write_pairs
+from kdoctor_fleet.pairs.record import FILE, FleetPairs, pair_tests, read_pairs, run_pairs, write_pairs
 from kdoctor_fleet.pairs.run import Runner, conclude_group
 from kdoctor_fleet.pairs.schedule import WorkerOutcome
 

@@ -14,6 +14,7 @@ from kdoctor.matrix.keras import KnownFeature
 from kdoctor.model import Evidence, Finding, Outcome, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_job.checks.job._keras_features import judge_feature
+from kdoctor_job.checks.job._options import Judged
 from kdoctor_job.checks.job._reported import differences
 from kdoctor_job.facts import (
     JobComparison,
@@ -690,7 +691,7 @@ def test_worst_of_several_features_counts(known: tuple[Any, ...], expected: type
 
     found = judge_feature(
         run(), MODEL, Matrix(), ["0", "1"],  # type: ignore[arg-type]
-        option="", subject="it", used="both", expected="none", remedy="Change it.", brief="wrong",
+        option="", used="both", judged=Judged("it", "none", "Change it.", "wrong"),
     )  # fmt: skip
     assert isinstance(found, expected)
 

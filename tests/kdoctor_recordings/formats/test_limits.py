@@ -6,9 +6,8 @@ from helpers.kdoctor_recordings.dumps import LOG, query
 from kdoctor.facts import KernelDriver
 from kdoctor_recordings.formats.part import Section
 from kdoctor_recordings.formats.proc_version import parse
-from kdoctor_recordings.formats.processes import read_processes
 from kdoctor_recordings.formats.split import decode, is_log_alone, unquote
-from kdoctor_recordings.formats.values import NotKnownError
+from kdoctor_recordings.formats.values import NotKnownError, read_processes
 
 
 @pytest.mark.parametrize(

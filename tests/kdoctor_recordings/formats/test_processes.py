@@ -3,8 +3,7 @@
 import pytest
 
 from kdoctor_recordings.formats.part import CUT
-from kdoctor_recordings.formats.processes import is_compute, is_graphics, read_processes
-from kdoctor_recordings.formats.values import NotKnownError
+from kdoctor_recordings.formats.values import NotKnownError, is_compute, is_graphics, read_processes
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 from kdoctor.facts import SmokeCase
-from kdoctor.model import Action, Outcome, Remedy, Severity
+from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._cases import describe_end
@@ -9,15 +9,13 @@ from kdoctor_checks.smoke._trained import trained
 _FIT = ("uneven-tail", "uneven-batch", "drop-remainder")
 _INFERENCE = ("evaluate", "predict", "validation", "padded")
 _ALTERNATIVES = ("drop-remainder", "padded")
-_FIT_REMEDY = Remedy(
-    summary="Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
-    "len(keras.distribution.list_devices()).",
-    action=Action.CHANGE_CODE,
+_FIT_REMEDY = Remedy.change_code(
+    "Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
+    "len(keras.distribution.list_devices())."
 )
-_INFERENCE_REMEDY = Remedy(
-    summary="Pad evaluation data to full batches with sample_weight=0, use weighted_metrics, and cut the predictions. "
+_INFERENCE_REMEDY = Remedy.change_code(
+    "Pad evaluation data to full batches with sample_weight=0, use weighted_metrics, and cut the predictions. "
     "Save the model before it evaluates.",
-    action=Action.CHANGE_CODE,
     look=("kdoctor explain --reproduce jax-evaluate",),
 )
 

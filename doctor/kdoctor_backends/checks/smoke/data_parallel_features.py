@@ -3,9 +3,8 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_backends.jax_scenarios import JAX_OPTIMIZERS
-from kdoctor_backends.scenarios import CASES
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity
+from kdoctor_backends.scenarios import CASES, JAX_OPTIMIZERS
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases, unknown
@@ -16,9 +15,8 @@ from kdoctor_checks.smoke._values import judge_trained, with_remedy
 
 _CLIPPED = ("clipnorm", "global-clipnorm", "clipvalue")
 _PRECISION = ("float16", "bfloat16")
-_REMEDY = Remedy(
-    summary="Leave out the feature in jobs over several devices, or train with another release of Keras and JAX.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Leave out the feature in jobs over several devices, or train with another release of Keras and JAX."
 )
 _RANDOM_REMEDY = "Augment the data before fit, or train with another release of Keras and JAX."
 

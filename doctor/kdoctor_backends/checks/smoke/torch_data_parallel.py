@@ -73,7 +73,6 @@ def _metrics(compare: Comparison, case: SmokeCase) -> Outcome:
 
 
 def _masks(case: SmokeCase) -> Outcome:
-    """Masks differ with the rank in the seed; those with the same seed are evidence."""
     masks, equal, of_ranks = (case.measures.get(name) for name in ("masks", "equal_masks", "equal_masks_of_ranks"))
     if not masks or equal is None or of_ranks is None:
         return unknown(case, "its masks were not compared")

@@ -2,14 +2,13 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Action, Outcome, Remedy, Severity
+from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_backends.scenarios import CASES
 from kdoctor_checks.smoke._judging import TOLERANCE, did_not_finish, evidence, finding, judge_cases, unknown
 
-_REMEDY = Remedy(
-    summary="Train with a custom loop that calls the model in DistributedDataParallel, or train Keras on JAX.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Train with a custom loop that calls the model in DistributedDataParallel, or train Keras on JAX.",
     look=("kdoctor explain --reproduce torch-fit",),
 )
 

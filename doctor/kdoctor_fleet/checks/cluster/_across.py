@@ -1,9 +1,7 @@
 """What the checks of trainings over several nodes share."""
 
-from kdoctor.model import Action, NotApplicable, Remedy, Rollback
+from kdoctor.model import NotApplicable, Remedy
 from kdoctor_fleet.facts import Fleet, PairTests
-
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 
 
 def tested(fleet: Fleet) -> PairTests | NotApplicable:
@@ -16,4 +14,4 @@ def tested(fleet: Fleet) -> PairTests | NotApplicable:
 def look_at(summary: str, *nodes: str) -> Remedy:
     """A look at the network of these nodes."""
     look = (f"getent hosts {' '.join(nodes)}", "ip -s link", "ibstat", "cat fleet-pairs.json  # phases and stacks")
-    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=look)
+    return Remedy.inspect(summary, *look)

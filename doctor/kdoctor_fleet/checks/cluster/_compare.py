@@ -6,9 +6,8 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import Check, check_of, text_of
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.lists import counted
-from kdoctor_fleet.facts import Fleet, FleetNode
-from kdoctor_fleet.facts.fleet import Section
+from kdoctor.text.lists import counted, grouped
+from kdoctor_fleet.facts import Fleet, FleetNode, Section
 
 ABSENT = "none"
 """The value of a fact that a node does not have."""
@@ -169,10 +168,8 @@ def _split(
     fleet: Fleet, comparison: Comparison, label: Callable[[str], str], values: dict[str, _Values]
 ) -> Iterator[Finding]:
     """A finding for each division of the nodes into groups of which none is a majority."""
-    by_groups: dict[tuple[tuple[str, ...], ...], list[tuple[str, tuple[str, ...]]]] = {}
-    for name, by_value in values.items():
-        by_groups.setdefault(tuple(by_value.values()), []).append((name, tuple(by_value)))
-    for groups, facts in by_groups.items():
+    facts_of = ((tuple(by_value.values()), (name, tuple(by_value))) for name, by_value in values.items())
+    for groups, facts in grouped(facts_of).items():
         name, found = facts[0]
         named, found = label(name), tuple(map(comparison.shown, found))
         shown = [f"{named} {value} on {fleet.fold(members)}" for value, members in zip(found, groups, strict=True)]

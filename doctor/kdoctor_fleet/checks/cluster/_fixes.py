@@ -31,7 +31,7 @@ def install_packages(nodes: str, differences: Sequence[Difference]) -> tuple[Rem
     """The packages of the other nodes."""
     commands = _pip([(item.name, item.others) for item in differences])
     summary = f"On {nodes}, install the versions of the other nodes, or use the same image:"
-    remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=commands)
+    remedy = Remedy.reinstall(summary, *commands)
     back = _pip([(item.name, item.value) for item in differences])
     return remedy, Rollback.to("the packages before the fix", *back) if back else _BY_HAND
 
@@ -52,7 +52,7 @@ def set_variables(nodes: str, differences: Sequence[Difference]) -> tuple[Remedy
     back = tuple(_set(item.name, item.value) for item in named if "withheld" not in item.value)
     summary = f"Set the variables in the job's script, which starts every node, or on {nodes} as on the others:"
     rollback = Rollback.to("the variables before the fix", *back) if back else _BY_HAND
-    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands), rollback
+    return Remedy.configure(summary, *commands), rollback
 
 
 def _set(name: str, value: str) -> str:
@@ -65,4 +65,4 @@ def install_driver(nodes: str, differences: Sequence[Difference]) -> tuple[Remed
     commands = upgrade_driver(wanted) if wanted else ()
     summary = f"On {nodes}, install the driver of the other nodes (Ubuntu's packages), or reboot if it is installed:"
     look = ("cat /proc/driver/nvidia/version",)
-    return Remedy(summary=summary, action=Action.REBOOT, commands=commands, look=look), _BY_HAND
+    return Remedy.reboot(summary, *commands, look=look), _BY_HAND

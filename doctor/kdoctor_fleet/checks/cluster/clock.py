@@ -2,14 +2,14 @@ import datetime as dt
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_fleet.facts import Fleet, FleetNode
 
-_FIX = Remedy(
-    summary="Start chrony or systemd-timesyncd on these nodes, and let it set the clock:",
-    commands=("sudo systemctl enable --now chrony", "sudo chronyc makestep"),
+_FIX = Remedy.configure(
+    "Start chrony or systemd-timesyncd on these nodes, and let it set the clock:",
+    "sudo systemctl enable --now chrony",
+    "sudo chronyc makestep",
     look=("chronyc tracking", "timedatectl status"),
-    action=Action.CONFIGURE,
 )
 _BACK = Rollback.to("the service as before", "sudo systemctl disable --now chrony")
 

@@ -2,8 +2,8 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Node
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.text.lists import counted
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.text.lists import counted, grouped
 from kdoctor_fleet.facts import Fleet, FleetNode
 
 
@@ -19,10 +19,8 @@ def ranks(fleet: Fleet) -> Iterator[Outcome]:
         https://docs.open-mpi.org/en/main/tuning-apps/environment-var.html
         https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/
     """
-    started: dict[tuple[str, str], list[tuple[FleetNode, Node]]] = {}
-    for node in fleet.nodes:
-        if node.node and node.node.launcher and node.node.rank is not None:
-            started.setdefault((node.node.launcher, node.node.job or ""), []).append((node, node.node))
+    placed = [(node, node.node) for node in fleet.nodes if node.node and node.node.rank is not None]
+    started = grouped(((place.launcher, place.job or ""), (node, place)) for node, place in placed if place.launcher)
     jobs = {job: members for job, members in started.items() if len(members) > 1}
     if not jobs:
         yield NotApplicable(reason="no launcher gave ranks to several nodes")
@@ -35,19 +33,13 @@ def ranks(fleet: Fleet) -> Iterator[Outcome]:
 
 
 def _twice(fleet: Fleet, named: str, members: Sequence[tuple[FleetNode, Node]]) -> Iterator[Finding]:
-    by_rank: dict[int | None, list[str]] = {}
-    for node, place in members:
-        by_rank.setdefault(place.rank, []).append(node.name)
-    for rank, names in by_rank.items():
+    for rank, names in grouped((place.rank, node.name) for node, place in members).items():
         if len(names) > 1:
             yield _finding(fleet, names, f"all of them have rank {rank} ({named})", "another rank on each node")
 
 
 def _sizes(fleet: Fleet, named: str, members: Sequence[tuple[FleetNode, Node]]) -> Iterator[Finding]:
-    by_size: dict[int, list[str]] = {}
-    for node, place in members:
-        if place.ranks is not None:
-            by_size.setdefault(place.ranks, []).append(node.name)
+    by_size = grouped((place.ranks, node.name) for node, place in members if place.ranks is not None)
     (size, usual), *others = sorted(by_size.items(), key=lambda item: -len(item[1])) or [(0, [])]
     for other, names in others:
         tie = len(names) == len(usual)
@@ -64,9 +56,8 @@ def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, b
         observed=observed,
         brief=brief or observed.partition(" (")[0],
         expected=expected,
-        remedy=Remedy(
-            summary="Start all nodes by one command of the launcher, and do not set its variables by hand.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Start all nodes by one command of the launcher, and do not set its variables by hand.",
             look=("env | grep -E '^(SLURM|OMPI|PMI|JOB_COMPLETION|RANK|WORLD)'",),
         ),
         rollback=Rollback.irreversible("depends on how the nodes were started"),

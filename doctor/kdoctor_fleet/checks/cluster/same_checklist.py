@@ -1,8 +1,9 @@
 from collections.abc import Callable, Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.text.lists import counted
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted, grouped
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet, FleetNode
 
 
@@ -22,9 +23,7 @@ def same_checklist(fleet: Fleet) -> Iterator[Outcome]:
 
 
 def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> Iterator[Outcome]:
-    by_value: dict[str, list[str]] = {}
-    for node in fleet.nodes:
-        by_value.setdefault(value_of(node), []).append(node.name)
+    by_value = grouped((value_of(node), node.name) for node in fleet.nodes)
     (most, _), *others = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
     if not others:
         yield Evidence(subject="all nodes", observed=f"{what} {most}")
@@ -34,6 +33,6 @@ def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> I
             observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
             brief=f"another {what} than most nodes",
             expected=f"{what} {most}",
-            remedy=Remedy(summary=f"Check {fleet.fold(names)} as the other nodes.", action=Action.CONFIGURE),
-            rollback=Rollback.nothing("not needed (this step is read-only)"),
+            remedy=Remedy.configure(f"Check {fleet.fold(names)} as the other nodes."),
+            rollback=READ_ONLY,
         )

@@ -3,8 +3,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.lists import counted, some
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted, grouped, some
 from kdoctor_fleet.facts import Fleet, FleetNode, JobConfig
 
 _BACK = Rollback.irreversible("depends on how TF_CONFIG is written")
@@ -42,8 +42,6 @@ def tf_config(fleet: Fleet) -> Iterator[Outcome]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cluster:
-    """The cluster in TF_CONFIG of some nodes."""
-
     tasks: Mapping[str, str]
     """Task to address."""
     nodes: list[tuple[FleetNode, JobConfig]]
@@ -55,11 +53,8 @@ class _Cluster:
 
 def _by_cluster(configured: Iterable[tuple[FleetNode, JobConfig]]) -> list[_Cluster]:
     """The different clusters, the most frequent one first. Equal ones are often one object, which is compared once."""
-    by_identity: dict[int, list[tuple[FleetNode, JobConfig]]] = {}
-    for node, job in configured:
-        by_identity.setdefault(id(job.cluster), []).append((node, job))
     by_tasks: dict[frozenset[tuple[str, str]], _Cluster] = {}
-    for members in by_identity.values():
+    for members in grouped((id(job.cluster), (node, job)) for node, job in configured).values():
         tasks = members[0][1].tasks
         by_tasks.setdefault(frozenset(tasks.items()), _Cluster(tasks=tasks, nodes=[])).nodes.extend(members)
     return sorted(by_tasks.values(), key=lambda cluster: (-len(cluster.nodes), cluster.names))
@@ -111,9 +106,8 @@ def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, b
         observed=observed,
         brief=brief or observed[:60],
         expected=expected,
-        remedy=Remedy(
-            summary="Write TF_CONFIG of all nodes from one list of hosts, with the launcher's rank as index.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Write TF_CONFIG of all nodes from one list of hosts, with the launcher's rank as index.",
             look=("echo $TF_CONFIG",),
         ),
         rollback=_BACK,

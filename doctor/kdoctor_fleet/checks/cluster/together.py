@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_fleet.checks.cluster._across import READ_ONLY, look_at, tested
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.cluster._across import look_at, tested
 from kdoctor_fleet.facts import Fleet, PairTests, Together
 
 

@@ -2,8 +2,9 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.text.lists import counted
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted, grouped
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet
 
 _TO_SIGMA = 1.4826
@@ -30,10 +31,11 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
     if not compared:
         yield NotApplicable(reason=f"no training ran on at least {_FEWEST} nodes")
         return
-    slow: dict[str, list[str]] = {}
-    for training, steps in compared.items():
-        for name, text in _slow(steps, most_deviations, least_factor).items():
-            slow.setdefault(name, []).append(f"{training}: {text}")
+    slow = grouped(
+        (name, f"{training}: {text}")
+        for training, steps in compared.items()
+        for name, text in _slow(steps, most_deviations, least_factor).items()
+    )
     for name, texts in slow.items():
         more = f" and {counted(len(texts) - 1, 'more training')}" if len(texts) > 1 else ""
         yield Finding(
@@ -41,12 +43,12 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
             observed=f"{texts[0]}{more}",
             brief="trains much slower than its peers",
             expected=f"at most {least_factor:g} times the median of all nodes",
-            remedy=Remedy(
-                summary="Look at clocks, temperature, power and other processes, or leave the nodes out.",
-                action=Action.INSPECT_HARDWARE,
-                look=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK", "nvidia-smi pmon -c 1"),
+            remedy=Remedy.inspect(
+                "Look at clocks, temperature, power and other processes, or leave the nodes out.",
+                "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
+                "nvidia-smi pmon -c 1",
             ),
-            rollback=Rollback.nothing("not needed (this step is read-only)"),
+            rollback=READ_ONLY,
         )
     if not slow:
         fewest = min(map(len, compared.values()))
@@ -56,7 +58,6 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
 
 
 def _slow(steps: Mapping[str, float], most_deviations: float, least_factor: float) -> dict[str, str]:
-    """The slow nodes with what was measured."""
     middle = statistics.median(steps.values())
     sigma = _TO_SIGMA * statistics.median(abs(seconds - middle) for seconds in steps.values())
     limit = max(middle + most_deviations * sigma, middle * least_factor)

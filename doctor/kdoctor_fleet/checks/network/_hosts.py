@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor_fleet.facts import JobHost, JobHosts
 
 VARIABLE = "TF_CONFIG"
@@ -34,8 +34,7 @@ def not_several(hosts: JobHosts | Unavailable, environment: Environment | Unavai
 
 def network_of(summary: str, *look: str) -> Remedy:
     """A fix in the network or in its configuration."""
-    return Remedy(summary=summary, action=Action.CONFIGURE, look=look)
+    return Remedy.configure(summary, look=look)
 
 
 BY_HAND = Rollback.irreversible("depends on what was changed in the network")
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")

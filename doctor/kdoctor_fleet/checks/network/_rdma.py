@@ -5,12 +5,11 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
 from kdoctor_fleet.facts import Network, RdmaDevice, RdmaPort
 
 HCA = "NCCL_IB_HCA"
 LOOK_AT_PORTS = ("grep -H . /sys/class/infiniband/*/ports/*/{state,phys_state,rate}", "rdma link")
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 NO_RDMA = NotApplicable(reason="this machine has no RDMA device (InfiniBand, RoCE or EFA)")
 _LISTED = re.compile(r"(?P<exclude>\^?)(?P<exact>=?)(?P<names>.*)")
 
@@ -108,4 +107,4 @@ def alike(found: Sequence[Port]) -> Iterator[tuple[Port, list[Port]]]:
 
 def inspect(summary: str, *look: str) -> Remedy:
     """A fix at the cable, the card or the switch."""
-    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=look or LOOK_AT_PORTS)
+    return Remedy.inspect(summary, *look or LOOK_AT_PORTS)

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_fleet.checks.network._hosts import not_several, tasks
 from kdoctor_fleet.facts import JobHosts
 
@@ -45,10 +45,9 @@ def _finding(observed: str, expected: str, brief: str) -> Finding:
         observed=observed,
         brief=brief,
         expected=expected,
-        remedy=Remedy(
-            summary="Start the time service of this machine. In a container, of its host.",
-            action=Action.CONFIGURE,
-            commands=("sudo timedatectl set-ntp true",),
+        remedy=Remedy.configure(
+            "Start the time service of this machine. In a container, of its host.",
+            "sudo timedatectl set-ntp true",
             look=("timedatectl", "chronyc tracking"),
         ),
         rollback=Rollback.to("turn the time service off again", "sudo timedatectl set-ntp false"),

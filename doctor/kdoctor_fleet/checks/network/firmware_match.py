@@ -2,7 +2,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_fleet.checks.network._rdma import NO_RDMA
 from kdoctor_fleet.facts import Network, RdmaDevice
@@ -51,9 +51,8 @@ def _finding(device: RdmaDevice, versions: Counter[str], usual: str | None) -> F
         observed=f"firmware {device.firmware}; equal cards have {listed}",
         brief="its firmware differs from that of equal cards",
         expected=f"firmware {usual}" if usual else "one version on all equal cards",
-        remedy=Remedy(
-            summary="Update the firmware of the card that differs, with no job running.",
-            action=Action.CONFIGURE,
+        remedy=Remedy.configure(
+            "Update the firmware of the card that differs, with no job running.",
             look=("sudo mlxfwmanager --query", "grep -H . /sys/class/infiniband/*/fw_ver"),
         ),
         rollback=Rollback.irreversible("not possible without the image of the old firmware"),

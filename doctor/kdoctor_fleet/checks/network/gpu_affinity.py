@@ -3,8 +3,8 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, PciDevice, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import answering, not_answering
-from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, READ_ONLY, hca_list, inspect, ports
+from kdoctor_checks._gpus import READ_ONLY, answering, not_answering
+from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, hca_list, inspect, ports
 from kdoctor_fleet.facts import Network, RdmaDevice
 
 _LEVELS = ("PCIe switch", "host bridge", "NUMA node", "other NUMA node")

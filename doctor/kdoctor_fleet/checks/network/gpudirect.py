@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Host, Kernel, KernelDriver, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_fleet.checks.network._rdma import NO_RDMA, hca_list, ports
 from kdoctor_fleet.facts import Network
 
@@ -54,13 +54,10 @@ def _finding(observed: str) -> Finding:
         observed=observed,
         brief="RDMA devices cannot read GPU memory",
         expected="nvidia-peermem, or open kernel modules on Linux 5.12 or later",
-        remedy=Remedy(
-            summary="Load nvidia-peermem, now and at every start.",
-            action=Action.CONFIGURE,
-            commands=(
-                "sudo modprobe nvidia-peermem",
-                "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
-            ),
+        remedy=Remedy.configure(
+            "Load nvidia-peermem, now and at every start.",
+            "sudo modprobe nvidia-peermem",
+            "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
         ),
         rollback=Rollback.to(
             "unload the module", "sudo rm /etc/modules-load.d/nvidia-peermem.conf", "sudo modprobe -r nvidia-peermem"

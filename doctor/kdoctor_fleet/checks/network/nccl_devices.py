@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_fleet.checks.network._rdma import HCA, LOOK_AT_PORTS, Listed, parse_list, ports
 from kdoctor_fleet.facts import Network
@@ -47,11 +47,8 @@ def _finding(value: str, listed: Listed, missing: list[str], names: list[str], l
         observed=f"{value!r}: {what} ({existing}); {counted(left, 'port')} left",
         brief="names RDMA devices that do not exist" if missing else "leaves no RDMA port",
         expected="names of existing ports",
-        remedy=Remedy(
-            summary="Unset it to use all active ports, or correct the names.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(HCA, None),),
-            look=LOOK_AT_PORTS,
+        remedy=Remedy.configure(
+            "Unset it to use all active ports, or correct the names.", set_variable(HCA, None), look=LOOK_AT_PORTS
         ),
         rollback=Rollback.to("restore the recorded value", set_variable(HCA, value)),
     )

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import some
 from kdoctor_fleet.checks.network._rdma import parse_list
 from kdoctor_fleet.facts import Network
@@ -43,10 +43,9 @@ def nccl_interfaces(environment: Environment, network: Network | Unavailable) ->
         observed=f"{value!r}: {state} (existing: {some(names)})",
         brief="names no interface that is up" if left else "names no existing interface",
         expected="an existing interface that is up",
-        remedy=Remedy(
-            summary="Unset it to let NCCL choose, or name an interface that is up.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(_VARIABLE, None),),
+        remedy=Remedy.configure(
+            "Unset it to let NCCL choose, or name an interface that is up.",
+            set_variable(_VARIABLE, None),
             look=("ip -brief link",),
         ),
         rollback=Rollback.to("restore the recorded value", set_variable(_VARIABLE, value)),

@@ -4,7 +4,8 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._rdma import NO_RDMA, READ_ONLY, inspect
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.network._rdma import NO_RDMA, inspect
 from kdoctor_fleet.facts import Network, RdmaDevice
 
 

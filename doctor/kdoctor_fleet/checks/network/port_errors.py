@@ -4,7 +4,8 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._rdma import READ_ONLY, active_ports, inspect
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.network._rdma import active_ports, inspect
 from kdoctor_fleet.facts import Network
 
 _NAMES = {"link_downed": "link downs", "symbol_errors": "symbol errors", "receive_errors": "receive errors"}

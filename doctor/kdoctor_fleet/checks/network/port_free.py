@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._hosts import READ_ONLY, network_of, not_several, subject, tasks
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.network._hosts import network_of, not_several, subject, tasks
 from kdoctor_fleet.facts import JobHosts
 
 

@@ -3,7 +3,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_fleet.checks.network._rdma import READ_ONLY, Port, active_ports, alike, inspect
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.network._rdma import Port, active_ports, alike, inspect
 from kdoctor_fleet.facts import Network
 
 

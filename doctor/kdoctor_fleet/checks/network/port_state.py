@@ -4,7 +4,8 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, READ_ONLY, Port, alike, hca_list, inspect, ports
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, Port, alike, hca_list, inspect, ports
 from kdoctor_fleet.facts import JobHosts, Network
 
 

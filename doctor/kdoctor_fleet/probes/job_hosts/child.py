@@ -124,7 +124,6 @@ def _mtu(family: int, where: Any) -> dict[str, Any]:
 
 
 def _resolves_back(address: str) -> bool | None:
-    """Whether the address has a name with that address."""
     try:
         name = socket.gethostbyaddr(address)[0]
         return address in {found[4][0] for found in socket.getaddrinfo(name, None)}

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.keras import HARMLESS, KnownFeature
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._options import judge_measured
+from kdoctor_checks.smoke._judging import evidence, unknown
+from kdoctor_job.checks.job._options import Judged, judge_measured
 from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of
 from kdoctor_job.facts import JobModel
 
@@ -23,11 +23,8 @@ def judge_feature(
     features: Sequence[str],
     *,
     option: str,
-    subject: str,
     used: str,
-    expected: str,
-    remedy: Remedy | str,
-    brief: str,
+    judged: Judged,
 ) -> Outcome:
     """The outcome for features that the model uses.
 
@@ -38,18 +35,15 @@ def judge_feature(
         features: what the model uses, by the names in the matrix; a defect of any of them counts.
         option: its name in the facts about the training, whose result on this machine counts more than the matrix;
             empty if it is not an option.
-        subject: the subject of the outcome.
         used: how the model uses the features.
-        expected: what a problem should be instead.
-        remedy: the fix of a problem.
-        brief: the short form of a problem.
+        judged: what the check says.
     """
-    replicas = replicas_of(run)
+    subject, replicas = judged.subject, replicas_of(run)
     if replicas is None:
         return unknown(subject, "the number of replicas is not known")
     if replicas == 1:
         return NotApplicable(reason="the job has only one replica")
-    here = judge_measured(run, option, used, subject=subject, expected=expected, remedy=remedy, brief=brief)
+    here = judge_measured(run, option, used, judged)
     if option and here is not None:
         return here
     found = _known(run, model, matrix, features, subject)
@@ -58,7 +52,7 @@ def judge_feature(
     observed = f"{used} on {counted(replicas, 'replica')}: {found.observed} ({found.basis})"
     if found.result in HARMLESS:
         return evidence(subject, observed)
-    return finding(subject, observed, expected, remedy, brief=brief)
+    return judged.finding(observed)
 
 
 def _known(

@@ -1,5 +1,7 @@
 """Reads what trainings with and without an option of the job showed on this machine."""
 
+from typing import NamedTuple
+
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Finding, Remedy
 from kdoctor.text.lists import counted
@@ -36,27 +38,31 @@ def is_compared(training: JobTraining | None, name: str) -> bool:
     )
 
 
-def judge_measured(
-    run: SmokeRun, name: str, used: str, *, subject: str, expected: str, remedy: Remedy | str, brief: str
-) -> Evidence | Finding | None:
-    """What this machine showed about an option of the job; None if it did not show it.
+class Judged(NamedTuple):
+    """What a check says about a feature of the job."""
 
-    Args:
-        run: the run of the job.
-        name: the option.
-        used: how the job uses it.
-        subject: the subject of the outcome.
-        expected: what a problem should be instead.
-        remedy: the fix of a problem.
-        brief: the short form of a problem.
-    """
+    subject: str
+    expected: str
+    """What a problem should be instead."""
+    remedy: Remedy | str
+    brief: str
+    """The short form of a problem."""
+
+    def finding(self, observed: str) -> Finding:
+        """A problem."""
+        return finding(self.subject, observed, self.expected, self.remedy, brief=self.brief)
+
+
+def judge_measured(run: SmokeRun, name: str, used: str, judged: Judged) -> Evidence | Finding | None:
+    """What this machine showed about an option that the job uses in this way; None if it did not show it."""
+    subject = judged.subject
     on = f"{used} on {counted(replicas_of(run), 'replica')}"
     option = option_of(run, name)
     if option is None and is_compared(job_of(run).training, name):
         return evidence(subject, f"{on}: weights match one device's (measured here)")
     problem = _problem(option) if option else None
     if problem:
-        return finding(subject, f"{on}: {problem} (measured here)", expected, remedy, brief=brief)
+        return judged.finding(f"{on}: {problem} (measured here)")
     if option is None or option.deviation is None or option.effect is None:
         return None
     if option.deviation > SHARE * min(option.effect, SHARE):

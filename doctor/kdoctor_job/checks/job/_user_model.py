@@ -1,10 +1,17 @@
-"""Reads the facts about the user's model and data."""
+"""Makes the checks of the user's model and data, and reads the facts about them."""
 
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import Any
+
+from kdoctor.check import Check, check_of, text_of
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.facts.plausible import plausible
-from kdoctor.model import Unjudged
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.probes.process.records import build
-from kdoctor_checks._causes import of_import
+from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks.smoke._judging import unknown
 from kdoctor_job.facts import JobData, JobModel, JobRun, JobTraining
 
@@ -58,3 +65,69 @@ def _no_result(run: SmokeRun) -> str:
     if case is None:
         return run.failure or "the run ended before it had a result"
     return f"the case ended in phase {case.phase or 'import'} ({case.outcome})"
+
+
+_READERS: Mapping[str, Callable[[SmokeRun], object]] = {
+    "run": lambda run: run,
+    "case": case_of,
+    "model": model_of,
+    "data": data_of,
+    "training": training_of,
+    "replicas": replicas_of,
+}
+"""What a check of the job may ask for, by the names of its parameters."""
+_MATRIX = "matrix"
+Judge = Callable[..., "Outcome | Iterable[Outcome]"]
+
+
+def job_check(
+    id: str,  # noqa: A002 - always passed by position
+    severity: Severity,
+    *requires: str,
+    several: bool = False,
+) -> Callable[[Judge], Check]:
+    """Make a check from a function that asks for facts by its parameters' names. Its docstring is as for ``check``.
+
+    If a fact is not known, that is the outcome, and the function is not called.
+
+    Args:
+        id: family and slug.
+        severity: the weight of a failure.
+        requires: ids of checks that must not have failed.
+        several: whether it applies to jobs with several replicas only.
+    """
+
+    def make(function: Judge) -> Check:
+        asked = inspect.signature(function).parameters.values()
+        options = [item for item in asked if item.kind is item.KEYWORD_ONLY]
+        names = [item.name for item in asked if item.kind is not item.KEYWORD_ONLY]
+
+        @wraps(function)
+        def judge(run: SmokeRun, **others: Any) -> Iterator[Outcome]:
+            facts = [others.pop(name) if name == _MATRIX else _READERS[name](run) for name in names]
+            reason = next((fact for fact in facts if isinstance(fact, Unjudged)), None)
+            if reason is not None:
+                yield reason
+            elif several and replicas_of(run) == 1:
+                yield NotApplicable(reason="the job has only one replica")
+            else:
+                outcome = function(*facts, **others)
+                yield from outcome if isinstance(outcome, Iterable) else (outcome,)
+
+        kinds = {"run": SmokeRun, **({_MATRIX: VersionMatrix} if _MATRIX in names else {})}
+        facts = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+            for name, kind in kinds.items()
+        ]
+        vars(judge)["__signature__"] = inspect.Signature([*facts, *options])
+        return check_of(
+            id,
+            judge,
+            text_of(id, function),
+            severity=severity,
+            requires=requires,
+            scenario=SCENARIO,
+            explained_by=NO_GPU,
+        )
+
+    return make

@@ -1,22 +1,12 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import SCENARIO, data_of, replicas_of
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobData
 
 
-@check(
-    "job.batch-is-global",
-    severity=Severity.WARNING,
-    requires=["job.batch-divides"],
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
-def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Outcome]:
+@job_check("job.batch-is-global", Severity.WARNING, "job.batch-divides")
+def batch_is_global(data: JobData, replicas: int | None, *, least_per_replica: int = 8) -> Outcome:
     """The batch size is large enough to be a global batch size.
 
     Why: fit and distributed datasets take the global batch and split it. A size that was meant for one replica leaves
@@ -25,24 +15,20 @@ def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Ou
     least_per_replica.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
-    data, replicas = data_of(run), replicas_of(run)
-    if isinstance(data, Unjudged):
-        yield data
-    elif data.batch is None or replicas is None:
-        yield unknown("batch", "the batch size or the number of replicas is not known")
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
-    elif data.batch // replicas >= least_per_replica:
-        yield evidence(
+    if data.batch is None or replicas is None:
+        return unknown("batch", "the batch size or the number of replicas is not known")
+    if replicas == 1:
+        return NotApplicable(reason="the job has only one replica")
+    if data.batch // replicas >= least_per_replica:
+        return evidence(
             "batch", f"{counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}"
         )
-    else:
-        yield finding(
-            "batch",
-            f"{counted(data.batch, 'example')} for {counted(replicas, 'replica')}, {data.batch // replicas} for each; "
-            "this looks like a per-replica batch size",
-            f"at least {least_per_replica} for each replica",
-            f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
-            f"strategy.num_replicas_in_sync = {data.batch * replicas}.",
-            brief=f"only {counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}",
-        )
+    return finding(
+        "batch",
+        f"{counted(data.batch, 'example')} for {counted(replicas, 'replica')}, {data.batch // replicas} for each; "
+        "this looks like a per-replica batch size",
+        f"at least {least_per_replica} for each replica",
+        f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
+        f"strategy.num_replicas_in_sync = {data.batch * replicas}.",
+        brief=f"only {counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}",
+    )

@@ -1,27 +1,23 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._keras_features import judge_feature
-from kdoctor_job.checks.job._user_model import SCENARIO, model_of
+from kdoctor_job.checks.job._options import Judged
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobModel
 
 _DEFECT = defect("smoke.clipping")
 _MEASURED = (*_DEFECT.features, *defect("smoke.clipping-options").features)
 _FEATURES = {feature.rpartition("/")[2].replace("-", "_"): feature for feature in _MEASURED}
-_REMEDY = Remedy(
-    summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
-    action=Action.CHANGE_CODE,
-    look=_DEFECT.look,
+_REMEDY = Remedy.change_code(
+    "Remove the option, and clip in train_step after adding up the gradients of the replicas.", look=_DEFECT.look
 )
 
 
-@check("job.clipping", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO, explained_by=NO_GPU)
-def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+@job_check("job.clipping", Severity.ERROR, "job.model-and-data")
+def clipping(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Outcome:
     """The optimizer clips gradients as on one device, or not at all.
 
     Why: Keras 3 clips the gradient of each replica and then adds them up, so every replica's share of the global
@@ -32,27 +28,19 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Source: https://keras.io/api/optimizers/
     Failure modes: keras3_clips_each_replica
     """
-    model = model_of(run)
-    if isinstance(model, Unjudged):
-        yield model
-        return
     subject = f"optimizer {model.optimizer}"
     if model.optimizer is None:
-        yield NotApplicable(reason="the model is not compiled, so it has no optimizer")
-    elif model.clipping is None:
-        yield unknown(subject, "it does not report whether it clips gradients")
-    elif not model.clipping:
-        yield evidence(subject, "does not clip gradients")
-    else:
-        yield judge_feature(
-            run,
-            model,
-            matrix,
-            [_FEATURES[option.partition("=")[0]] for option in model.clipping],
-            option="clipping",
-            subject=subject,
-            used=", ".join(model.clipping),
-            expected="the clipping of one device",
-            remedy=_REMEDY,
-            brief=_DEFECT.brief,
-        )
+        return NotApplicable(reason="the model is not compiled, so it has no optimizer")
+    if model.clipping is None:
+        return unknown(subject, "it does not report whether it clips gradients")
+    if not model.clipping:
+        return evidence(subject, "does not clip gradients")
+    return judge_feature(
+        run,
+        model,
+        matrix,
+        [_FEATURES[option.partition("=")[0]] for option in model.clipping],
+        option="clipping",
+        used=", ".join(model.clipping),
+        judged=Judged(subject, "the clipping of one device", _REMEDY, _DEFECT.brief),
+    )

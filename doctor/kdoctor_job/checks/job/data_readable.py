@@ -1,12 +1,8 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeRun
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.model import Outcome, Severity
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding
-from kdoctor_job.checks.job._user_model import SCENARIO, data_of
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobData
 
 _REMEDY = (
     "Pad ragged examples (padded_batch) or give them one length. If the dataset is empty, check its file "
@@ -14,14 +10,8 @@ _REMEDY = (
 )
 
 
-@check(
-    "job.data-readable",
-    severity=Severity.ERROR,
-    requires=["job.model-and-data"],
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
-def data_readable(run: SmokeRun) -> Iterator[Outcome]:
+@job_check("job.data-readable", Severity.ERROR, "job.model-and-data")
+def data_readable(data: JobData) -> Outcome:
     """The data can be read, and its batches have one shape.
 
     Why: an empty dataset trains nothing without an error, and ragged elements stop the job at their batch.
@@ -29,11 +19,7 @@ def data_readable(run: SmokeRun) -> Iterator[Outcome]:
     dataset.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
-    data = data_of(run)
-    if isinstance(data, Unjudged):
-        yield data
-    elif data.problem:
+    if data.problem:
         brief = first_short(data.problem, "cannot be read as batches of one shape")
-        yield finding("data", data.problem, "batches of examples, all of one shape", _REMEDY, brief=brief)
-    else:
-        yield evidence("data", f"{data.kind}, batches of {data.batch}")
+        return finding("data", data.problem, "batches of examples, all of one shape", _REMEDY, brief=brief)
+    return evidence("data", f"{data.kind}, batches of {data.batch}")

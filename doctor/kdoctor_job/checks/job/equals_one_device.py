@@ -1,14 +1,13 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU, of_weights
+from kdoctor_checks._causes import of_weights
 from kdoctor_checks.smoke._judging import finding, unknown
 from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
 from kdoctor_job.checks.job._reported import is_noise
-from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.checks.job._user_model import job_check, replicas_of
 from kdoctor_job.facts import JobComparison, JobTraining
 
 _SGD = "your model with plain SGD"
@@ -28,10 +27,10 @@ _OWN_REMEDY = (
 )
 
 
-@check(
-    "job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
-)
-def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE) -> Iterator[Outcome]:
+@job_check("job.equals-one-device", Severity.ERROR, "job.trains", several=True)
+def equals_one_device(
+    run: SmokeRun, training: JobTraining, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE
+) -> Iterator[Outcome]:
     """The model trained on all replicas matches one device.
 
     Why: the job trains to other weights on several replicas than on one device, without an error. A custom loss
@@ -45,16 +44,10 @@ def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05, own_tolerance: 
     Remedy: return one number per example from the loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
-    training, replicas = training_of(run), replicas_of(run)
-    if isinstance(training, Unjudged):
-        yield training
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
-    else:
-        if training.own:
-            yield _judge_own(run, training, training.own, own_tolerance)
-        if training.own is None or training.scale_hidden != "":
-            yield _judge_sgd(run, training, tolerance)
+    if training.own:
+        yield _judge_own(run, training, training.own, own_tolerance)
+    if training.own is None or training.scale_hidden != "":
+        yield _judge_sgd(run, training, tolerance)
 
 
 def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, tolerance: float) -> Outcome:

@@ -1,12 +1,8 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeRun
-from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import evidence, finding, starves, unknown
-from kdoctor_job.checks.job._user_model import SCENARIO, data_of, model_of, replicas_of
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobData, JobModel
 
 _REMEDY = (
     "Batch with drop_remainder=True; or use BatchNormalization(synchronized=True); or use dataset.repeat() with "
@@ -14,10 +10,8 @@ _REMEDY = (
 )
 
 
-@check(
-    "job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO, explained_by=NO_GPU
-)
-def final_batch(run: SmokeRun) -> Iterator[Outcome]:
+@job_check("job.final-batch", Severity.ERROR, "job.data-readable")
+def final_batch(data: JobData, model: JobModel, replicas: int | None) -> Outcome:
     """The final batch leaves no replica of a model with BatchNormalization empty.
 
     Why: a batch of n is split over R replicas into chunks of ceil(n / R). A replica without examples computes the
@@ -26,30 +20,24 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     steps_per_epoch.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
-    data, model, replicas = data_of(run), model_of(run), replicas_of(run)
-    if isinstance(data, Unjudged):
-        yield data
-    elif isinstance(model, Unjudged):
-        yield model
-    elif data.full_batches_only:
-        yield evidence("final batch", "every batch is full")
-    elif data.endless:
-        yield evidence("final batch", "none, because the dataset is infinite")
-    elif not model.normalisations:
+    if data.full_batches_only:
+        return evidence("final batch", "every batch is full")
+    if data.endless:
+        return evidence("final batch", "none, because the dataset is infinite")
+    if not model.normalisations:
         size = "unknown size" if data.final_batch is None else counted(data.final_batch, "example")
-        yield evidence("final batch", f"{size}; no layer is affected by an empty replica")
-    elif data.final_batch is None or replicas is None:
-        yield unknown("final batch", "its size is not known, and the data is too long to count")
-    elif not starves(data.final_batch, replicas):
-        yield evidence(
+        return evidence("final batch", f"{size}; no layer is affected by an empty replica")
+    if data.final_batch is None or replicas is None:
+        return unknown("final batch", "its size is not known, and the data is too long to count")
+    if not starves(data.final_batch, replicas):
+        return evidence(
             "final batch", f"{counted(data.final_batch, 'example')} feed all of {counted(replicas, 'replica')}"
         )
-    else:
-        yield finding(
-            "final batch",
-            f"{counted(data.final_batch, 'example')} over {counted(replicas, 'replica')} leave one empty, and "
-            f"{some(model.normalisations)} normalizes the share of each replica",
-            "at least one example on every replica, or no final batch",
-            _REMEDY,
-            brief=f"leaves one of {counted(replicas, 'replica')} empty, so weights become NaN",
-        )
+    return finding(
+        "final batch",
+        f"{counted(data.final_batch, 'example')} over {counted(replicas, 'replica')} leave one empty, and "
+        f"{some(model.normalisations)} normalizes the share of each replica",
+        "at least one example on every replica, or no final batch",
+        _REMEDY,
+        brief=f"leaves one of {counted(replicas, 'replica')} empty, so weights become NaN",
+    )

@@ -1,19 +1,16 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import SCENARIO, training_of
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobTraining
 
 _REMEDY = "Use a smaller per-replica batch size, or mixed precision."
 
 
-@check(
-    "job.memory-headroom", severity=Severity.WARNING, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
-)
-def memory_headroom(run: SmokeRun, *, most_used: float = 0.9) -> Iterator[Outcome]:
+@job_check("job.memory-headroom", Severity.WARNING, "job.trains")
+def memory_headroom(run: SmokeRun, training: JobTraining, *, most_used: float = 0.9) -> Iterator[Outcome]:
     """GPUs have memory to spare at this batch size.
 
     Why: a job that fills the memory fails at the first slightly larger batch, or when another process starts. kdoctor's
@@ -21,10 +18,7 @@ def memory_headroom(run: SmokeRun, *, most_used: float = 0.9) -> Iterator[Outcom
     Remedy: use a smaller per-replica batch size, mixed precision, or a larger GPU.
     Source: https://www.tensorflow.org/guide/gpu
     """
-    training = training_of(run)
-    if isinstance(training, Unjudged):
-        yield training
-    elif not training.memory and run.devices_kind == "gpu":
+    if not training.memory and run.devices_kind == "gpu":
         yield unknown("memory", "TensorFlow did not report the memory in use")
     elif not training.memory:
         yield NotApplicable(reason="all replicas are on the CPU")

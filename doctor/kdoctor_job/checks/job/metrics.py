@@ -1,12 +1,11 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU, of_losses
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._reported import RANDOM, differences, is_random
-from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
 _EXPECTED = "the numbers of one device"
@@ -20,8 +19,8 @@ _REMEDY = (
 )
 
 
-@check("job.metrics", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU)
-def metrics(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
+@job_check("job.metrics", Severity.ERROR, "job.trains", several=True)
+def metrics(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) -> Iterator[Outcome]:
     """The metrics that fit and evaluate report match one device.
 
     Why: early stopping, checkpoints and learning rates that follow a metric use its value. A metric that is summed or
@@ -30,15 +29,9 @@ def metrics(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
     Remedy: use a Keras metric, whose variables are added up over the replicas.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
-    training = training_of(run)
-    if isinstance(training, Unjudged):
-        yield training
-    elif replicas_of(run) == 1:
-        yield NotApplicable(reason="the job has only one replica")
-    else:
-        yield _judge_fit(run, training, tolerance)
-        yield from _judge_validation(training, tolerance)
-        yield from _judge_evaluate(run, training, tolerance)
+    yield _judge_fit(run, training, tolerance)
+    yield from _judge_validation(training, tolerance)
+    yield from _judge_evaluate(run, training, tolerance)
 
 
 def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:

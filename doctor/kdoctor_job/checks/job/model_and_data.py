@@ -1,13 +1,12 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
-from kdoctor.facts import SmokeRun
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU, of_end
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import SCENARIO, case_of, job_of
+from kdoctor_job.checks.job._user_model import job_check, job_of
 
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
@@ -17,8 +16,8 @@ _EXPECTED = {
 _REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
 
 
-@check("job.model-and-data", severity=Severity.ERROR, requires=TENSORFLOW, scenario=SCENARIO, explained_by=NO_GPU)
-def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
+@job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW)
+def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model and the data can be created.
 
     Why: a function that raises, hangs or returns something else would also do so after the wait in the job queue.
@@ -26,10 +25,6 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
     directory.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
-    case = case_of(run)
-    if isinstance(case, Unjudged):
-        yield case
-        return
     job = job_of(run)
     if job.problem:
         message = job.problem.message

@@ -1,12 +1,11 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import judge_measured
-from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_job.checks.job._options import Judged, judge_measured
+from kdoctor_job.checks.job._user_model import job_check, job_of
+from kdoctor_job.facts import JobModel
 
 _ELSEWHERE = ("clipping", "steps_per_execution")
 """Options with a separate check."""
@@ -22,8 +21,8 @@ _REMEDIES = {
 }
 
 
-@check("job.options", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO, explained_by=NO_GPU)
-def options(run: SmokeRun) -> Iterator[Outcome]:
+@job_check("job.options", Severity.ERROR, "job.model-and-data")
+def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Outcome]:
     """The job's options of compile and of its optimizer work on several replicas.
 
     Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages and weight decay separately
@@ -32,10 +31,7 @@ def options(run: SmokeRun) -> Iterator[Outcome]:
     Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
     Source: https://keras.io/api/models/model_training_apis/
     """
-    model, replicas, training = model_of(run), replicas_of(run), job_of(run).training
-    if isinstance(model, Unjudged):
-        yield model
-        return
+    training = job_of(run).training
     late = training and any(one.name == _BUILT_LATE for one in training.options)
     used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
     used.update({_BUILT_LATE: "an optimizer that the first train_step builds"} if late else {})
@@ -49,12 +45,8 @@ def options(run: SmokeRun) -> Iterator[Outcome]:
         yield NotApplicable(reason="the job has only one replica")
     else:
         for name, value in used.items():
-            yield judge_measured(
-                run,
-                name,
-                value,
-                subject=name,
-                expected="trains as on one device",
-                remedy=_REMEDIES.get(name, f"Remove {name}."),
-                brief="fails or trains incorrectly on several replicas",
-            ) or unknown(name, "the job with this option was not compared with one device")
+            remedy, brief = _REMEDIES.get(name, f"Remove {name}."), "fails or trains incorrectly on several replicas"
+            judged = Judged(name, "trains as on one device", remedy, brief)
+            yield judge_measured(run, name, value, judged) or unknown(
+                name, "the job with this option was not compared with one device"
+            )

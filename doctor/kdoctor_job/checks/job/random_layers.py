@@ -1,30 +1,23 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
 from kdoctor_job.checks.job._keras_features import judge_feature
-from kdoctor_job.checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_job.checks.job._options import Judged
+from kdoctor_job.checks.job._user_model import job_check, job_of, replicas_of
 from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
-_EXPECTED = "different random numbers on each replica"
+_JUDGED = Judged(_SUBJECT, "different random numbers on each replica", REMEDY, DEFECT.brief)
 _UNSEEN = "no copy of the model was trained"
 
 
-@check(
-    "job.random-layers",
-    severity=Severity.WARNING,
-    requires=["job.model-and-data"],
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
-def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+@job_check("job.random-layers", Severity.WARNING, "job.model-and-data")
+def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iterator[Outcome]:
     """Layers with random numbers draw different ones on each replica.
 
     Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
@@ -36,10 +29,6 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
     """
-    model = model_of(run)
-    if isinstance(model, Unjudged):
-        yield model
-        return
     training = job_of(run).training
     layers = _drawing(model, training)
     if layers is None:
@@ -65,12 +54,11 @@ def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] |
 def _judge(
     run: SmokeRun, model: JobModel, matrix: VersionMatrix, layers: tuple[str, ...], training: JobTraining
 ) -> Iterator[Outcome]:
-    """What the layers drew here, and what the matrix knows about the others."""
     equal, different = training.equal_draws, training.different_draws
     if equal:
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
-        yield finding(_SUBJECT, observed, _EXPECTED, REMEDY, brief=DEFECT.brief)
+        yield _JUDGED.finding(observed)
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
     rest = [name for name in layers if name not in (*equal, *different)]
@@ -79,18 +67,7 @@ def _judge(
         yield unknown(_SUBJECT, f"{name} was not measured: {training.undrawn.get(name) or training.not_run or _UNSEEN}")
     rest = [name for name in rest if name not in others]
     if rest and not equal:
-        yield judge_feature(
-            run,
-            model,
-            matrix,
-            DEFECT.features,
-            option="",
-            subject=_SUBJECT,
-            used=some(rest),
-            expected=_EXPECTED,
-            remedy=REMEDY,
-            brief=DEFECT.brief,
-        )
+        yield judge_feature(run, model, matrix, DEFECT.features, option="", used=some(rest), judged=_JUDGED)
 
 
 def _is_unlisted(name: str, model: JobModel, training: JobTraining) -> bool:

@@ -1,26 +1,17 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._causes import NO_GPU, of_losses
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
 from kdoctor_job.checks.job._reported import RANDOM, is_random
-from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
 _REMEDY = "Multiply the loss that a custom train_step reports by tf.distribute.get_strategy().num_replicas_in_sync."
 
 
-@check(
-    "job.reported-loss",
-    severity=Severity.INFO,
-    requires=["job.equals-one-device"],
-    scenario=SCENARIO,
-    explained_by=NO_GPU,
-)
-def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
+@job_check("job.reported-loss", Severity.INFO, "job.equals-one-device", several=True)
+def reported_loss(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) -> Outcome:
     """The loss that fit reports matches one device.
 
     Why: Keras 3 divides the loss of a replica by the number of replicas before the gradients are summed. A custom
@@ -28,16 +19,6 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
     Remedy: report the loss multiplied by the number of replicas.
     Source: https://github.com/keras-team/keras/blob/master/keras/src/backend/tensorflow/trainer.py
     """
-    training, replicas = training_of(run), replicas_of(run)
-    if isinstance(training, Unjudged):
-        yield training
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
-    else:
-        yield _judge(run, training, tolerance)
-
-
-def _judge(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
     losses, reference = training.losses, training.reference_losses
     own = training.own
     if not losses and own and not own.not_compared and {"loss"} <= own.logs.keys() & own.reference_logs.keys():

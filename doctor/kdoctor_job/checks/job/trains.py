@@ -1,14 +1,13 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU, of_end
+from kdoctor_checks._causes import of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import brief_end, finding, unknown
-from kdoctor_job.checks.job._user_model import SCENARIO, case_of, job_of, training_of
+from kdoctor_job.checks.job._user_model import job_check, job_of, training_of
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "Run fit on a few batches under the same strategy and fix the error it raises."
@@ -22,19 +21,17 @@ _UNNAMED = (
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
-@check("job.trains", severity=Severity.ERROR, requires=["job.batch-divides"], scenario=SCENARIO, explained_by=NO_GPU)
-def trains(run: SmokeRun) -> Iterator[Outcome]:
+@job_check("job.trains", Severity.ERROR, "job.batch-divides")
+def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model finishes its first steps on all replicas and stays finite.
 
     Why: most errors that stop a job (shapes, memory, a train_step that a strategy refuses) occur in its first steps.
     Remedy: fix the error; fit would raise the same.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
-    case, training = case_of(run), training_of(run)
+    training = training_of(run)
     unfinished = isinstance(training, Unjudged) or not (training.own_losses or training.problem)
-    if isinstance(case, Unjudged):
-        yield case
-    elif unfinished and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
+    if unfinished and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
         brief, explained_by = brief_end(case), of_end(run, case)
         yield finding("your model", describe_end(case), _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     elif isinstance(training, Unjudged):

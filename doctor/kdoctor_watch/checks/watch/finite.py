@@ -1,13 +1,12 @@
 from collections.abc import Iterable, Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_watch.facts import NotFinite, Watched
 
-_REMEDY = Remedy(
-    summary="Continue from a checkpoint of before that step with a lower learning rate or clipped gradients.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Continue from a checkpoint of before that step with a lower learning rate or clipped gradients.",
     look=("kdoctor explain nan_loss",),
 )
 _ROLLBACK = Rollback.irreversible("training steps cannot be undone: continue from a checkpoint")

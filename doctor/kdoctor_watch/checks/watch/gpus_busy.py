@@ -2,14 +2,13 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import GpuSampling, SampledGpu
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.checks.watch._gpus import gpus_of
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Check that each replica gets batches, and that the input pipeline keeps up.",
-    action=Action.CHANGE_CODE,
-    look=("nvidia-smi dmon -s um",),
+_REMEDY = Remedy.change_code(
+    "Check that each replica gets batches, and that the input pipeline keeps up.", look=("nvidia-smi dmon -s um",)
 )
 _FEW = 5
 
@@ -47,5 +46,5 @@ def _judge(gpu: SampledGpu, least_percent: float) -> Outcome:
         brief="idle during the training",
         expected=f"at least {least_percent:g} %",
         remedy=_REMEDY,
-        rollback=Rollback.nothing("not needed (this step is read-only)"),
+        rollback=READ_ONLY,
     )

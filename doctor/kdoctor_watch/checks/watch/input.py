@@ -1,12 +1,11 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Cache what is read again, map with num_parallel_calls=tf.data.AUTOTUNE, decode in advance, and prefetch.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Cache what is read again, map with num_parallel_calls=tf.data.AUTOTUNE, decode in advance, and prefetch."
 )
 _FEW = 10
 

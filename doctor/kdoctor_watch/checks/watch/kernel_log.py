@@ -2,15 +2,15 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import by_device, codes, log_subject, summary
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Look up the Xid in NVIDIA's catalog, save a checkpoint, and examine the GPU.",
-    action=Action.INSPECT_HARDWARE,
-    look=("sudo dmesg | grep -iE 'NVRM|Xid'", "nvidia-smi -L"),
+_REMEDY = Remedy.inspect(
+    "Look up the Xid in NVIDIA's catalog, save a checkpoint, and examine the GPU.",
+    "sudo dmesg | grep -iE 'NVRM|Xid'",
+    "nvidia-smi -L",
 )
 _KINDS = {"xid", "sxid", "fallen-off-the-bus", "gsp-failed", "reset-required", "uvm-fatal", "hardware-error", "crash"}
 

@@ -2,13 +2,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import MIB, size
 from kdoctor_watch.facts import Watched, WatchedMemory
 
-_REMEDY = Remedy(
-    summary="Look for lists that keep tensors, for functions that are traced again, and for caches without a limit.",
-    action=Action.CHANGE_CODE,
+_REMEDY = Remedy.change_code(
+    "Look for lists that keep tensors, for functions that are traced again, and for caches without a limit.",
     look=("ps -o pid,rss,vsz,args -C python3", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
 )
 _FEW = 8

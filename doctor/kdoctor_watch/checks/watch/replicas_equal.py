@@ -1,14 +1,15 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_watch.facts import ReplicaDifference, Watched
 
-_REMEDY = Remedy(
-    summary="Stop the job, continue from a checkpoint of before that step, and examine the device that differs.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi -q -d ECC,ROW_REMAPPER", "sudo dmesg | grep -iE 'NVRM|Xid'", "kdoctor smoke --tier standard"),
+_REMEDY = Remedy.inspect(
+    "Stop the job, continue from a checkpoint of before that step, and examine the device that differs.",
+    "nvidia-smi -q -d ECC,ROW_REMAPPER",
+    "sudo dmesg | grep -iE 'NVRM|Xid'",
+    "kdoctor smoke --tier standard",
 )
 _ROLLBACK = Rollback.irreversible("training steps cannot be undone: continue from a checkpoint")
 
@@ -28,8 +29,9 @@ def replicas_equal(watched: Watched) -> Iterator[Outcome]:
     """
     found = watched.replicas
     for difference in found.differences:
+        device = difference.device.rpartition("device:")[2]
         yield Finding(
-            subject=f"{difference.variable} on replica {difference.replica} ({_short(difference.device)})",
+            subject=f"{difference.variable} on replica {difference.replica} ({device})",
             observed=_describe(difference),
             brief="differs from the other replicas",
             expected="the same bits on all replicas",
@@ -50,10 +52,6 @@ def replicas_equal(watched: Watched) -> Iterator[Outcome]:
             f"{counted(found.checks, 'comparison')}, the last one after step {found.last_step}"
         )
         yield Evidence(subject="replicas", observed=observed, brief=f"{counted(found.replicas, 'replica')} equal")
-
-
-def _short(device: str) -> str:
-    return device.rpartition("device:")[2]
 
 
 def _describe(found: ReplicaDifference) -> str:

@@ -1,14 +1,16 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Look at what the process waits for: a hanging collective, storage, or a GPU.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi", "sudo dmesg | grep -iE 'NVRM|Xid' | tail", "py-spy dump --pid $(pgrep -n python)"),
+_REMEDY = Remedy.inspect(
+    "Look at what the process waits for: a hanging collective, storage, or a GPU.",
+    "nvidia-smi",
+    "sudo dmesg | grep -iE 'NVRM|Xid' | tail",
+    "py-spy dump --pid $(pgrep -n python)",
 )
 
 
@@ -31,7 +33,7 @@ def stall(watched: Watched) -> Iterator[Outcome]:
             brief="stalled",
             expected=f"less than {steps.stall_after_s:.3g} s" if steps.stall_after_s else "steps of usual length",
             remedy=_REMEDY,
-            rollback=Rollback.nothing("not needed (this step is read-only)"),
+            rollback=READ_ONLY,
         )
     if not steps.stalls and steps.steps > 1:
         yield Evidence(subject="steps", observed=f"none of {counted(steps.steps, 'step')} stalled")

@@ -1,13 +1,14 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.facts import Watched
 
-_REMEDY = Remedy(
-    summary="Look for throttled GPUs, a busy host, slower storage, or a model that is traced again.",
-    action=Action.INSPECT_HARDWARE,
-    look=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE", "top -b -n 1 | head -20"),
+_REMEDY = Remedy.inspect(
+    "Look for throttled GPUs, a busy host, slower storage, or a model that is traced again.",
+    "nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+    "top -b -n 1 | head -20",
 )
 
 
@@ -38,7 +39,7 @@ def step_time(watched: Watched, *, factor: float = 1.5) -> Iterator[Outcome]:
         brief="slower than at the beginning of the run",
         expected=f"at most {factor:g} times the beginning",
         remedy=_REMEDY,
-        rollback=Rollback.nothing("not needed (this step is read-only)"),
+        rollback=READ_ONLY,
     )
 
 

@@ -1,10 +1,35 @@
-"""What was imported, and not understood."""
+"""Facts that only the output of other tools has: what they concluded, and the lines that were not read."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.text.lists import counted
+
+DiagnosticStatus = Literal["pass", "warn", "fail", "skip", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """The result of one test for one subject."""
+
+    tool: str
+    """``dcgmi diag``, ``fabric manager``, ``nvidia-smi nvlink -e``."""
+    test: str
+    """As the tool names it."""
+    subject: str
+    """``GPU 3``, ``NVSwitch 0000:86:00.0``, or the tool's name of it."""
+    status: DiagnosticStatus
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics(FactGroup):
+    """The results of diagnostic tools, from their files."""
+
+    group: ClassVar[str] = "diagnostics"
+
+    results: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +57,7 @@ class ImportedLines(FactGroup):
     def caveat(self) -> str:
         """``3 imported lines not understood``."""
         return f"{counted(self.count, 'imported line')} not understood"
+
+
+GROUPS = (Diagnostics, ImportedLines)
+"""For the entry point ``kdoctor.facts``."""

@@ -59,7 +59,7 @@ class Trials:
     """The test files of a module, mirrored by their names."""
     verdicts: dict[Mutant, str] = field(default_factory=dict)
     _functions: dict[tuple[str, int, str], list[FunctionType]] = field(default_factory=dict)
-    _caches: dict[str, list[functools._lru_cache_wrapper[object]]] = field(default_factory=dict)
+    _caches: dict[str, list["functools._lru_cache_wrapper[object]"]] = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

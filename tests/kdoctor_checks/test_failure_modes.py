@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.facts import (
     DRIVER,
@@ -373,11 +374,7 @@ def test_named_lint_rules_exist() -> None:
     assert {rule for mode in modes() for rule in mode.get("lint", ())} <= set(RULES)
 
 
-@pytest.mark.parametrize(
-    ("facts", "assumed"),
-    [(h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0)))],
-    ids=["and-cuda", "cpu"],
-)
+@cases((h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0))), ids=["and-cuda", "cpu"])
 def test_healthy_environment_has_no_findings_about_versions(facts: Facts, assumed: Assumptions) -> None:
     for check in CHECKS.values():
         if check.family == "versions" and check.id != "versions.keras-features":  # every Keras 3 has some defects

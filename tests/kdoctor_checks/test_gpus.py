@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import GIB, MIB, NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, pair, pci, pci_gpu
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Unjudged
@@ -34,21 +35,18 @@ UNREAD = Unavailable(unavailable="not read")
 HANGS = "no answer within 5 s"
 
 
-@pytest.mark.parametrize(
-    ("errors", "reason"),
-    [
-        ({}, None),
-        ({"name": "GpuIsLost"}, "GpuIsLost"),
-        ({"name": "NVML_ERROR_GPU_IS_LOST"}, "NVML_ERROR_GPU_IS_LOST"),
-        ({"name": "GPU requires reset"}, "GPU requires reset"),
-        ({"name": "Unknown Error"}, None),
-        ({"performance_state": "Unknown Error"}, "Unknown Error"),
-        ({"performance_state": "ERR!"}, "ERR!"),
-        ({"handle": "Unknown Error"}, "Unknown Error"),
-        ({"handle": HANGS}, None),
-        ({"handle": "NVML_ERROR_NO_PERMISSION"}, None),
-        ({"name": NOT_SUPPORTED}, None),
-    ],
+@cases(
+    ({}, None),
+    ({"name": "GpuIsLost"}, "GpuIsLost"),
+    ({"name": "NVML_ERROR_GPU_IS_LOST"}, "NVML_ERROR_GPU_IS_LOST"),
+    ({"name": "GPU requires reset"}, "GPU requires reset"),
+    ({"name": "Unknown Error"}, None),
+    ({"performance_state": "Unknown Error"}, "Unknown Error"),
+    ({"performance_state": "ERR!"}, "ERR!"),
+    ({"handle": "Unknown Error"}, "Unknown Error"),
+    ({"handle": HANGS}, None),
+    ({"handle": "NVML_ERROR_NO_PERMISSION"}, None),
+    ({"name": NOT_SUPPORTED}, None),
 )
 def test_lost_gpu_has_its_error(errors: dict[str, str], reason: str | None) -> None:
     assert lost(Gpu(index=0, errors=errors)) == reason
@@ -62,14 +60,11 @@ def test_gpus_that_answer_are_neither_lost_nor_hanging() -> None:
     assert (hanging(hung), hanging(gpu(0))) == ("temperature_c", None)
 
 
-@pytest.mark.parametrize(
-    ("lost_number", "addresses", "expected"),
-    [
-        (1, (0, 1), {bus_id(1)}),  # GPU 0 is at the first address
-        (2, (0, 1), set()),  # two GPUs, and one address that is left
-        (2, (0, 1, 2), {bus_id(1), bus_id(2)}),
-        (1, (0, 1, 2), set()),  # one of two addresses
-    ],
+@cases(
+    (1, (0, 1), {bus_id(1)}),  # GPU 0 is at the first address
+    (2, (0, 1), set()),  # two GPUs, and one address that is left
+    (2, (0, 1, 2), {bus_id(1), bus_id(2)}),
+    (1, (0, 1, 2), set()),  # one of two addresses
 )
 def test_addresses_of_lost_gpus_are_those_that_are_left(
     lost_number: int, addresses: tuple[int, ...], expected: set[str]
@@ -95,31 +90,25 @@ def test_lost_gpus_get_the_addresses_in_their_order() -> None:
     assert [item.bus_id for item in located(one, pci(2))] == [bus_id(1), bus_id(0)]
 
 
-@pytest.mark.parametrize(
-    ("found", "bus", "reason"),
-    [
-        (gpus(1), UNREAD, None),
-        (gpus(0, count=1), UNREAD, None),
-        (gpus(0, count=0), UNREAD, "the driver lists no GPU"),
-        (gpus(0, count=0), pci(1), "the driver lists no GPU"),
-        (gpus(0, count=0), PciDevices(devices=()), "no NVIDIA GPU on the PCI bus and none listed by the driver"),
-        (UNREAD, UNREAD, None),
-        (UNREAD, pci(1), None),
-        (UNREAD, PciDevices(devices=()), "no NVIDIA GPU on the PCI bus"),
-    ],
+@cases(
+    (gpus(1), UNREAD, None),
+    (gpus(0, count=1), UNREAD, None),
+    (gpus(0, count=0), UNREAD, "the driver lists no GPU"),
+    (gpus(0, count=0), pci(1), "the driver lists no GPU"),
+    (gpus(0, count=0), PciDevices(devices=()), "no NVIDIA GPU on the PCI bus and none listed by the driver"),
+    (UNREAD, UNREAD, None),
+    (UNREAD, pci(1), None),
+    (UNREAD, PciDevices(devices=()), "no NVIDIA GPU on the PCI bus"),
 )
 def test_machine_without_gpus_is_not_applicable(found: Any, bus: Any, reason: str | None) -> None:
     outcome = absent(found, bus)
     assert (outcome.reason if outcome else None) == reason
 
 
-@pytest.mark.parametrize(
-    ("error", "lacks", "needs_driver"),
-    [
-        (None, False, False), (NOT_SUPPORTED, True, False), ("Not Supported", True, False), ("N/A", True, False),
-        ("not available", False, False), ("Function Not Found", False, True), ("Unknown Error", False, False),
-        ("NVMLError_InvalidArgument", False, True),
-    ],
+@cases(
+    (None, False, False), (NOT_SUPPORTED, True, False), ("Not Supported", True, False), ("N/A", True, False),
+    ("not available", False, False), ("Function Not Found", False, True), ("Unknown Error", False, False),
+    ("NVMLError_InvalidArgument", False, True),
 )  # fmt: skip
 def test_errors_of_missing_readings(error: str | None, *, lacks: bool, needs_driver: bool) -> None:
     assert (unsupported(error), too_new(error)) == (lacks, needs_driver)
@@ -197,13 +186,10 @@ def test_unread_fields_are_all_named() -> None:
     assert (gone.reason, gone.explained_by) == ("name not read (GpuIsLost)", ("gpu.responding",))
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("temperature_c", "temperature"), ("clock_sm_max_mhz", "clock SM max"), ("ecc_mode", "ECC mode"),
-        ("bar1_total_bytes", "BAR1 total"), ("pcie_width", "PCIe width"), ("power_draw_w", "power draw"),
-        ("utilization_gpu_percent", "utilization GPU"), ("nvlinks", "NVLinks"),
-    ],
+@cases(
+    ("temperature_c", "temperature"), ("clock_sm_max_mhz", "clock SM max"), ("ecc_mode", "ECC mode"),
+    ("bar1_total_bytes", "BAR1 total"), ("pcie_width", "PCIe width"), ("power_draw_w", "power draw"),
+    ("utilization_gpu_percent", "utilization GPU"), ("nvlinks", "NVLinks"),
 )  # fmt: skip
 def test_fields_have_labels(name: str, label: str) -> None:
     assert field_label(name) == label
@@ -230,15 +216,8 @@ def test_virtualization_is_named() -> None:
     assert virtual(modes) == "passthrough, vgpu"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0 MiB"),
-        (512 * MIB, "512 MiB"),
-        (10 * GIB - MIB, "10239 MiB"),
-        (10 * GIB, "10.0 GiB"),
-        (24 * GIB, "24.0 GiB"),
-    ],
+@cases(
+    (0, "0 MiB"), (512 * MIB, "512 MiB"), (10 * GIB - MIB, "10239 MiB"), (10 * GIB, "10.0 GiB"), (24 * GIB, "24.0 GiB")
 )
 def test_size_is_in_gib_from_ten_on(value: int, text: str) -> None:
     assert size(value) == text

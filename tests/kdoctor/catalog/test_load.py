@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
@@ -228,15 +229,12 @@ def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "host.added" in load_catalog(["added_plugin:checks"]).checks
 
 
-@pytest.mark.parametrize(
-    ("plugin", "message"),
-    [
-        ("json", "expected module:attribute"),
-        ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
-        ("json:nothing", "has no attribute 'nothing'"),
-        ("json:loads", "failed: TypeError"),
-        ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
-    ],
+@cases(
+    ("json", "expected module:attribute"),
+    ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
+    ("json:nothing", "has no attribute 'nothing'"),
+    ("json:loads", "failed: TypeError"),
+    ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
 )
 def test_wrong_plugin_option_is_reported(plugin: str, message: str) -> None:
     with pytest.raises(CatalogError) as caught:

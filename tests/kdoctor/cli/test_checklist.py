@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, keras, package, packages
 from kdoctor.catalog.load import load_catalog
@@ -107,14 +108,11 @@ def test_accepted_failure_is_recorded_with_reason(job: Path) -> None:
     assert (accepted.check, accepted.reason) == ("versions.packages-expected", "keras comes tomorrow")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--accept", "gpu.free"), "--accept requires --reason"),
-        (("--reason", "x"), "--reason requires --accept"),
-        (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
-        (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
-    ],
+@cases(
+    (("--accept", "gpu.free"), "--accept requires --reason"),
+    (("--reason", "x"), "--reason requires --accept"),
+    (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
+    (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
 )
 def test_record_usage_error_precedes_the_run(job: Path, arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("checklist", "record", job, *arguments)

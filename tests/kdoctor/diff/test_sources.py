@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import small_catalog
 from helpers.locks import lock
 from kdoctor.checklist.problems import ChecklistError
@@ -101,14 +102,11 @@ def test_folder_outside_a_repository_is_an_error_with_the_words_of_git(tmp_path:
     assert "not a git repository" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("said", "hint"),
-    [
-        ("", None),
-        ("\n  \n", None),
-        ("warning: odd\nerror: broken\n", "error: broken"),
-        ("warning: odd\nfatal: no repository\nnote: stop\n", "fatal: no repository"),
-    ],
+@cases(
+    ("", None),
+    ("\n  \n", None),
+    ("warning: odd\nerror: broken\n", "error: broken"),
+    ("warning: odd\nfatal: no repository\nnote: stop\n", "fatal: no repository"),
 )
 def test_hint_is_the_error_of_git(tmp_path: Path, said: str, hint: str | None) -> None:
     def failing(arguments: Sequence[str]) -> ChildEnd:

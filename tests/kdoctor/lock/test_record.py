@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import small_catalog
 from helpers.facts import environment, smoke_case, smoke_run, target
 from helpers.locks import RECORDED, lock, node_facts
@@ -41,18 +42,15 @@ UNKNOWN = result("gpu.same-model", Status.UNKNOWN)
 BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
 
 
-@pytest.mark.parametrize(
-    ("results", "why_not"),
-    [
-        ((GOOD,), None),
-        ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
-        ((GOOD, replace(UNKNOWN, accepted="a container")), None),
-        ((GOOD, FAILED), "gpu.free failed"),
-        ((GOOD, UNKNOWN), "gpu.same-model could not be evaluated"),
-        ((GOOD, BLOCKED), "gpu.count-expected could not be evaluated"),
-        ((result("host.memory", Status.SKIP),), "nothing was tested"),
-        ((), "nothing was tested"),
-    ],
+@cases(
+    ((GOOD,), None),
+    ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
+    ((GOOD, replace(UNKNOWN, accepted="a container")), None),
+    ((GOOD, FAILED), "gpu.free failed"),
+    ((GOOD, UNKNOWN), "gpu.same-model could not be evaluated"),
+    ((GOOD, BLOCKED), "gpu.count-expected could not be evaluated"),
+    ((result("host.memory", Status.SKIP),), "nothing was tested"),
+    ((), "nothing was tested"),
 )
 def test_only_a_passing_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
     assert reason_not_recordable(report(*results)) == why_not

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, v100
 from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import Gpus
@@ -59,10 +58,7 @@ test_clocks = table(
 )
 
 
-@pytest.mark.parametrize(
-    ("readings", "always", "ever"),
-    [((), 0, 0), ((8, 8), 8, 8), ((8, 9, 12), 8, 13), ((1, 2), 0, 3)],  # the bits of all readings, and of any
-)
+@cases(((), 0, 0), ((8, 8), 8, 8), ((8, 9, 12), 8, 13), ((1, 2), 0, 3))
 def test_events_that_last_were_in_each_reading(readings: tuple[int, ...], always: int, ever: int) -> None:
     assert (lasting(gpu(clock_event_reasons=readings)), seen(gpu(clock_event_reasons=readings))) == (always, ever)
 

@@ -1,7 +1,6 @@
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import GIB, MIB, gpu, gpus, host, log, logged, lost_gpu
 from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import Disk, Host, KernelLog, KernelLogEvent, ResourceLimit
@@ -246,17 +245,14 @@ test_swap = table(
 )
 
 
-@pytest.mark.parametrize(
-    ("size", "shown"),
-    [
-        (0, "0 MiB"),
-        (GIB - 1, "1024 MiB"),
-        (512 * MIB, "512 MiB"),
-        (GIB, "1 GiB"),
-        (252 * GIB, "252 GiB"),
-        (1024 * GIB, "1.0 TiB"),
-        (1536 * GIB, "1.5 TiB"),
-    ],
+@cases(
+    (0, "0 MiB"),
+    (GIB - 1, "1024 MiB"),
+    (512 * MIB, "512 MiB"),
+    (GIB, "1 GiB"),
+    (252 * GIB, "252 GiB"),
+    (1024 * GIB, "1.0 TiB"),
+    (1536 * GIB, "1.5 TiB"),
 )
 def test_size_has_the_unit_of_its_order(size: int, shown: str) -> None:
     assert short_size(size) == shown

@@ -2,9 +2,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.cases import cases
 from helpers.facts import gpus, pair, pairs_run, smoke_case, smoke_run
 from helpers.rows import fails, judged, passes, skips, table, unknown
 from kdoctor.engine.report import Result
@@ -169,13 +169,10 @@ def test_gpu_whose_pairs_all_hang_is_named_with_address_and_uuid(screen: Snapsho
     assert "gpu.responding" in found.finding.explained_by
 
 
-@pytest.mark.parametrize(
-    ("link", "look"),
-    [
-        ({}, "nvidia-smi nvlink -s -i 1 "),
-        ({"nvlinks": 0, "level": "PIX"}, "sudo lspci -vv -s 0000:20:00.0 "),
-        (None, "sudo lspci -vv -s 0000:20:00.0 "),
-    ],
+@cases(
+    ({}, "nvidia-smi nvlink -s -i 1 "),
+    ({"nvlinks": 0, "level": "PIX"}, "sudo lspci -vv -s 0000:20:00.0 "),
+    (None, "sudo lspci -vv -s 0000:20:00.0 "),
     ids=["NVLink", "PCIe", "unknown"],
 )
 def test_link_is_inspected_with_its_tool(link: dict[str, Any] | None, look: str) -> None:

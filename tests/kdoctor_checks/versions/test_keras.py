@@ -3,8 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import PYTHON, environment, gpu, gpus, h100_node, keras, package, packages, target, tensorflow
 from helpers.facts.libraries import libraries, library
 from helpers.rows import Row, fails, judged, passes, table, unknown
@@ -126,16 +125,13 @@ def finding(*facts: FactGroup) -> Finding:
     return judged("versions.keras-compatible", target(), *facts).findings[0].finding
 
 
-@pytest.mark.parametrize(
-    ("version", "last"),
-    [
-        ("3.4.1", "job.*"),
-        ("3.6.0", "job.*"),
-        ("3.7.0", "job.*"),
-        ("3.8.0", "job.reported-loss"),  # trains correctly and reports wrong losses
-        ("3.9.0rc1", "job.reported-loss"),
-        ("3.9.2", "job.reported-loss"),
-    ],
+@cases(
+    ("3.4.1", "job.*"),
+    ("3.6.0", "job.*"),
+    ("3.7.0", "job.*"),
+    ("3.8.0", "job.reported-loss"),  # trains correctly and reports wrong losses
+    ("3.9.0rc1", "job.reported-loss"),
+    ("3.9.2", "job.reported-loss"),
 )
 def test_release_explains_what_it_gets_wrong(version: str, last: str) -> None:
     found = finding(*chosen(version))

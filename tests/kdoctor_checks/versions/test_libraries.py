@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import PYTHON, SITE, environment, h100_node, package, packages, tensorflow
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, no_libraries, without_wheels
 from helpers.rows import fails, passes, skips, table, unknown
@@ -252,13 +251,10 @@ def test_requirement_with_libraries_has_the_extra_where_the_release_has_it() -> 
     assert pinned(without, "nvidia-cudnn-cu12") is None is pinned(None, "nvidia-cudnn-cu12")
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({}, "libcudnn.so.9 9.24.0 (nvidia-cudnn-cu12 9.24.0.43)"),
-        ({"package": None}, "libcudnn.so.9 9.24.0"),
-        ({"package": None, "version": None, "soname": None}, "cudnn (version unknown)"),
-    ],
+@cases(
+    ({}, "libcudnn.so.9 9.24.0 (nvidia-cudnn-cu12 9.24.0.43)"),
+    ({"package": None}, "libcudnn.so.9 9.24.0"),
+    ({"package": None, "version": None, "soname": None}, "cudnn (version unknown)"),
 )
 def test_library_is_shown_with_its_package(change: dict[str, Any], text: str) -> None:
     assert shown(library("cudnn", **change)) == text

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -46,19 +47,16 @@ def test_last_reading_wins_and_all_clock_reasons_are_kept(tmp_path: Path) -> Non
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE, EVENT_SW_POWER_CAP)
 
 
-@pytest.mark.parametrize(
-    ("texts", "why"),
-    [
-        ((query("3B"), xml("3B")), "driver version"),
-        ((query("3B"), query("3B", changes={UUID.format(0): UUID.format(7)})), "uuid"),
-        ((query("3B"), query("3B", changes={"NVIDIA Test 40GB": "NVIDIA Test 80GB"})), "name"),
-        ((query("AF"), LSPCI), "no GPU address in common"),
-        ((query("3B", "AF"), TOPOLOGY), "2 GPUs and 3"),
-        ((query("3B", "AF", "D8", "D9"), TOPOLOGY), "4 GPUs and 3"),
-        ((VERSION, VERSION.replace("535.161.08", "550.10.02")), "kernel module"),
-        ((LSPCI, LSPCI.replace("3b", "5d")), "different addresses"),
-        ((query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), "fails"),
-    ],
+@cases(
+    ((query("3B"), xml("3B")), "driver version"),
+    ((query("3B"), query("3B", changes={UUID.format(0): UUID.format(7)})), "uuid"),
+    ((query("3B"), query("3B", changes={"NVIDIA Test 40GB": "NVIDIA Test 80GB"})), "name"),
+    ((query("AF"), LSPCI), "no GPU address in common"),
+    ((query("3B", "AF"), TOPOLOGY), "2 GPUs and 3"),
+    ((query("3B", "AF", "D8", "D9"), TOPOLOGY), "4 GPUs and 3"),
+    ((VERSION, VERSION.replace("535.161.08", "550.10.02")), "kernel module"),
+    ((LSPCI, LSPCI.replace("3b", "5d")), "different addresses"),
+    ((query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), "fails"),
 )
 def test_files_of_two_machines_are_refused(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
     with pytest.raises(UsageError, match="same machine") as error:
@@ -127,13 +125,10 @@ def test_missing_gpus_are_explained(tmp_path: Path) -> None:
     assert cut.endswith("the output may be cut off")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[  300.0] pcieport 0000:5d:00.0: AER: Multiple Corrected error received: 0000:5e:00.0",
-        "[  300.0] nvidia 0000:5e:00.0: AER: aer_status: 0x00000001, aer_mask: 0x00000000",
-        "[  300.0] NVRM: Xid 31, pid=7, name=python",
-    ],
+@cases(
+    "[  300.0] pcieport 0000:5d:00.0: AER: Multiple Corrected error received: 0000:5e:00.0",
+    "[  300.0] nvidia 0000:5e:00.0: AER: aer_status: 0x00000001, aer_mask: 0x00000000",
+    "[  300.0] NVRM: Xid 31, pid=7, name=python",
 )
 def test_only_an_xid_with_an_address_names_a_gpu(tmp_path: Path, line: str) -> None:
     found = imported(tmp_path, query("3B"), f"{LOG}{line}\n").facts

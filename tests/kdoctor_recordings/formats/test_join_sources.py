@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -44,20 +45,17 @@ def test_number_of_attached_gpus_counts_before_the_number_of_listed_ones(tmp_pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("answering", "lost", "is_possible"),
-    [
-        (("3B", "AF"), (), True),
-        (("3B", "AF"), ("D8", "D9"), True),
-        (("3B",), ("AF",), True),
-        (("3B",), (), False),
-        (("3B", "AF", "D8"), (), False),
-        (("3B", "AF", "D8"), ("D9",), False),
-    ],
+@cases(
+    (("3B", "AF"), (), True),
+    (("3B", "AF"), ("D8", "D9"), True),
+    (("3B",), ("AF",), True),
+    (("3B",), (), False),
+    (("3B", "AF", "D8"), (), False),
+    (("3B", "AF", "D8"), ("D9",), False),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_table_lists_at_least_the_gpus_that_answer_and_at_most_all(
-    tmp_path: Path, *, answering: tuple[str, ...], lost: tuple[str, ...], is_possible: bool, swapped: bool
+    tmp_path: Path, *, swapped: bool, answering: tuple[str, ...], lost: tuple[str, ...], is_possible: bool
 ) -> None:
     whole = query(*answering, attached=len(answering) + len(lost)) + "".join(map(LOST.format, lost))
     texts = [TABLE_535, whole] if swapped else [whole, TABLE_535]
@@ -174,17 +172,14 @@ def test_listing_that_may_be_of_the_same_machine(tmp_path: Path, texts: tuple[st
     assert {Gpus, PciDevices} <= imported(tmp_path, *texts[::-1]).facts.keys()
 
 
-@pytest.mark.parametrize(
-    ("dumps", "code", "is_possible"),
-    [
-        ((query("3B"),), 31, False),
-        ((query("3B", attached=2),), 31, True),  # the GPU may be the one that is not listed
-        ((query("3B", attached=2), LSPCI), 31, False),  # lspci lists all
-        ((LSPCI,), 31, False),
-        ((TOPOLOGY,), 31, True),  # GPUs without addresses
-        ((LSPCI[: LSPCI.index("3b:00.0")],), 31, True),
-        *(((query("3B"),), code, True) for code in (79, 119, 120, 143, 154)),
-    ],
+@cases(
+    ((query("3B"),), 31, False),
+    ((query("3B", attached=2),), 31, True),  # the GPU may be the one that is not listed
+    ((query("3B", attached=2), LSPCI), 31, False),  # lspci lists all
+    ((LSPCI,), 31, False),
+    ((TOPOLOGY,), 31, True),  # GPUs without addresses
+    ((LSPCI[: LSPCI.index("3b:00.0")],), 31, True),
+    *(((query("3B"),), code, True) for code in (79, 119, 120, 143, 154)),
 )
 def test_log_may_name_other_gpus_only_if_they_may_be_missing(
     tmp_path: Path, dumps: tuple[str, ...], code: int, *, is_possible: bool

@@ -2,22 +2,20 @@
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor_recordings.formats.part import CUT
 from kdoctor_recordings.formats.processes import is_compute, is_graphics, read_processes
 from kdoctor_recordings.formats.values import NotKnownError
 
 
-@pytest.mark.parametrize(
-    ("kind", "compute", "graphics"),
-    [
-        ("C", True, False),
-        (" c ", True, False),
-        ("M+C", True, False),
-        ("G", False, True),
-        ("C+G", False, True),
-        ("M", False, False),
-        ("", True, False),
-    ],
+@cases(
+    ("C", True, False),
+    (" c ", True, False),
+    ("M+C", True, False),
+    ("G", False, True),
+    ("C+G", False, True),
+    ("M", False, False),
+    ("", True, False),
 )
 def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
     assert (is_compute(kind), is_graphics(kind)) == (compute, graphics)
@@ -26,9 +24,7 @@ def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
     assert [one.pid for one in read_processes("", listed, more=False, graphics=True)] == [7] * graphics + [8]
 
 
-@pytest.mark.parametrize(
-    ("heading", "more", "reason"), [("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A")]
-)
+@cases(("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A"))
 def test_list_without_processes_is_unknown_unless_it_is_empty(heading: str, *, more: bool, reason: str) -> None:
     with pytest.raises(NotKnownError) as error:
         read_processes(heading, [], more=more)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -132,22 +133,19 @@ def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) ->
     assert (gpus.count, found.notes) == (2, ())
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "named"),
-    [
-        (part(ECC, "3B"), part(STATE, "3B", driver="550.54.15"), ("535.161.08", "550.54.15")),
-        (part(ECC, "3B", "AF"), part(STATE, "3B", "AF", "D8"), ("2 GPUs", "3")),
-        (query("3B", "AF"), part(STATE, "3B", count=4), ("2 GPUs", "4")),
-        (query("3B", "AF"), TOPOLOGY, ("2 GPUs", "3")),
-        (TWO, TOPOLOGY, ("2 GPUs", "3")),
-        (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
-        (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
-        (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),
-    ],
+@cases(
+    (part(ECC, "3B"), part(STATE, "3B", driver="550.54.15"), ("535.161.08", "550.54.15")),
+    (part(ECC, "3B", "AF"), part(STATE, "3B", "AF", "D8"), ("2 GPUs", "3")),
+    (query("3B", "AF"), part(STATE, "3B", count=4), ("2 GPUs", "4")),
+    (query("3B", "AF"), TOPOLOGY, ("2 GPUs", "3")),
+    (TWO, TOPOLOGY, ("2 GPUs", "3")),
+    (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
+    (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
+    (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_contradictions_are_refused_by_name(
-    tmp_path: Path, *, first: str, second: str, named: tuple[str, ...], swapped: bool
+    tmp_path: Path, *, swapped: bool, first: str, second: str, named: tuple[str, ...]
 ) -> None:
     texts = (second, first) if swapped else (first, second)
     with pytest.raises(UsageError, match="not from the same machine") as error:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import QUERY_GPU, UUID, group, imported, imported_gpus, query
 from kdoctor.facts import Gpus
 from kdoctor_recordings.formats.part import CUT
@@ -22,25 +23,18 @@ PROCESS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("ending", "pids", "is_cut"),
-    [
-        ("", [], True),
-        ("    Processes\n", None, True),
-        ("    Processes : None\n", [], False),
-        (f"    Processes\n{PROCESS.format(1)}", [1], False),
-        (f"    Processes\n{PROCESS.format(1)}\n", [1], False),
-        (f"    Processes\n{PROCESS.format(1)}        Process ID : 2\n", [1], False),
-        (f"    Processes\n{PROCESS.format(1)}        Process ID : 2\n\n", [1, 2], False),
-        (
-            f"    Processes\n{PROCESS.format(1)}{PROCESS.format(2)}    Capabilities\n        EGM : disabled\n",
-            [1, 2],
-            False,
-        ),
-        ("    Processes\n        Process ID : 1\n", None, False),
-        ("    Processes\n        Process ID : N/A\n\n", None, False),
-        ("    Processes : N/A\n\n", None, False),
-    ],
+@cases(
+    ("", [], True),
+    ("    Processes\n", None, True),
+    ("    Processes : None\n", [], False),
+    (f"    Processes\n{PROCESS.format(1)}", [1], False),
+    (f"    Processes\n{PROCESS.format(1)}\n", [1], False),
+    (f"    Processes\n{PROCESS.format(1)}        Process ID : 2\n", [1], False),
+    (f"    Processes\n{PROCESS.format(1)}        Process ID : 2\n\n", [1, 2], False),
+    (f"    Processes\n{PROCESS.format(1)}{PROCESS.format(2)}    Capabilities\n        EGM : disabled\n", [1, 2], False),
+    ("    Processes\n        Process ID : 1\n", None, False),
+    ("    Processes\n        Process ID : N/A\n\n", None, False),
+    ("    Processes : N/A\n\n", None, False),
 )
 def test_list_of_processes_at_the_end_of_a_file(
     tmp_path: Path, ending: str, pids: list[int] | None, *, is_cut: bool

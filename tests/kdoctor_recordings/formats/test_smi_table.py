@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TABLE, imported, imported_gpus
 from kdoctor.facts import GpuProcess, KernelDriver
 
@@ -124,10 +125,7 @@ def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> Non
         assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
 
 
-@pytest.mark.parametrize(
-    ("command", "first", "count"),
-    [("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None)],
-)
+@cases(("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None))
 def test_table_counts_the_gpus_if_it_lists_all(tmp_path: Path, command: str, first: int, count: int | None) -> None:
     table = TABLE.replace("|   1  NVIDIA", f"|   {first + 1}  NVIDIA").replace("|   0  NVIDIA", f"|   {first}  NVIDIA")
     gpus = imported_gpus(tmp_path, f"{command}{table}")

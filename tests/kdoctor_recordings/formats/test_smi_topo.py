@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TOPOLOGY, group, imported, imported_gpus, query
 from kdoctor.facts import Gpus
 
@@ -36,10 +37,7 @@ def test_truncated_matrix(tmp_path: Path) -> None:
     assert [note.rpartition(" after ")[2] for note in found.notes] == ["2 of 3 rows"]
 
 
-@pytest.mark.parametrize(
-    ("letters", "fields"),
-    [("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"})],
-)
+@cases(("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"}))
 def test_command_names_the_capability(tmp_path: Path, letters: str, fields: set[str]) -> None:
     pair = imported_gpus(tmp_path, f"$ nvidia-smi topo -p2p {letters}\n{P2P}").pairs[0]
     told = {name for name in ("p2p_read", "p2p_write", "p2p_nvlink") if getattr(pair, name) == "GNS"}
@@ -92,15 +90,12 @@ def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:
     assert (gpus.count, gpus.pairs, found.notes) == (1, (), ())
 
 
-@pytest.mark.parametrize(
-    ("cells", "found"),
-    [
-        (("OK", "OK"), ("OK", None)),
-        (("OK", "GNS"), ("GNS", None)),
-        (("TNS", "OK"), ("TNS", None)),
-        (("OK", "??"), (None, "??")),
-        (("??", "OK"), (None, "??")),
-    ],
+@cases(
+    (("OK", "OK"), ("OK", None)),
+    (("OK", "GNS"), ("GNS", None)),
+    (("TNS", "OK"), ("TNS", None)),
+    (("OK", "??"), (None, "??")),
+    (("??", "OK"), (None, "??")),
 )
 def test_access_of_each_pair(tmp_path: Path, cells: tuple[str, str], found: tuple[str | None, str | None]) -> None:
     there, back = cells
@@ -110,9 +105,7 @@ def test_access_of_each_pair(tmp_path: Path, cells: tuple[str, str], found: tupl
     assert (pairs[0, 2].p2p_read, pairs[0, 2].errors.get("p2p_read")) == found
 
 
-@pytest.mark.parametrize(
-    ("affinity", "cpus"), [("0", (0,)), ("0-1", (0, 1)), ("5,7", (5, 7)), ("3-4,8", (3, 4, 8)), ("0-", None)]
-)
+@cases(("0", (0,)), ("0-1", (0, 1)), ("5,7", (5, 7)), ("3-4,8", (3, 4, 8)), ("0-", None))
 def test_set_of_cpus(tmp_path: Path, affinity: str, cpus: tuple[int, ...] | None) -> None:
     (gpu,) = imported_gpus(tmp_path, f"\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t{affinity}\t1\n").devices
     assert (gpu.cpu_affinity, gpu.numa_affinity) == (cpus, (1,))

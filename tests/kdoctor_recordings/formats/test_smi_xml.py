@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import UUID, imported, imported_gpus, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import GpuProcess
@@ -87,9 +88,7 @@ def test_empty_list_of_processes(tmp_path: Path) -> None:
 BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
 
 
-@pytest.mark.parametrize(
-    "declared", ['<!ENTITY x SYSTEM "file:///etc/passwd">', f'<!ENTITY e0 "ha">{BOMB}', '<!ENTITY % p SYSTEM "x">']
-)
+@cases('<!ENTITY x SYSTEM "file:///etc/passwd">', f'<!ENTITY e0 "ha">{BOMB}', '<!ENTITY % p SYSTEM "x">')
 def test_entities_are_refused(tmp_path: Path, declared: str) -> None:
     text = xml("3B").replace('"nvsmi_device_v11.dtd">', f'"nvsmi_device_v11.dtd" [{declared}]>')
     text = text.replace("NVIDIA Test 40GB", "&e11;")

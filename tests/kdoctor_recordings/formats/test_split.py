@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -36,54 +37,45 @@ def kinds(folder: Path, text: str) -> list[str]:
     return [section.kind for section in read_sections(path)]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (query("3B"), "nvidia-smi -q"),
-        (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
-        (xml("3B"), "nvidia-smi -q -x"),
-        (TABLE, "nvidia-smi"),
-        (TOPOLOGY, "nvidia-smi topo -m"),
-        (" \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n", "nvidia-smi topo -p2p"),
-        (NVLINK, "nvidia-smi nvlink -s"),
-        (LSPCI, "lspci -vvv"),
-        (LOG, "kernel log"),
-        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
-        ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
-    ],
+@cases(
+    (query("3B"), "nvidia-smi -q"),
+    (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
+    (xml("3B"), "nvidia-smi -q -x"),
+    (TABLE, "nvidia-smi"),
+    (TOPOLOGY, "nvidia-smi topo -m"),
+    (" \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n", "nvidia-smi topo -p2p"),
+    (NVLINK, "nvidia-smi nvlink -s"),
+    (LSPCI, "lspci -vvv"),
+    (LOG, "kernel log"),
+    ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
+    ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
 )
 def test_format_is_recognized_by_content(tmp_path: Path, text: str, kind: str) -> None:
     assert kinds(tmp_path, text) == [kind]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[Mon Jan  5 10:00:00 2026] NVRM: loading",
-        "2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device",
-        "2026-01-05T10:00:00+0000 node7 kernel: something",
-        "Jan 05 10:00:00 node7 kernel: [ 12.000001] something",
-        "6,1234,56789012,-;something",
-        "kern  :info  : [   12.345678] something",
-    ],
+@cases(
+    "[Mon Jan  5 10:00:00 2026] NVRM: loading",
+    "2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device",
+    "2026-01-05T10:00:00+0000 node7 kernel: something",
+    "Jan 05 10:00:00 node7 kernel: [ 12.000001] something",
+    "6,1234,56789012,-;something",
+    "kern  :info  : [   12.345678] something",
 )
 def test_formats_of_kernel_log(tmp_path: Path, line: str) -> None:
     assert kinds(tmp_path, f"{line}\n") == ["kernel log"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "hello\n",
-        "2026-01-05T10:00:00 INFO training step 7 of 10\n",
-        "<html><body>nvidia_smi_log</body></html>\n",
-        '{"schema": "kdoctor/snapshot/v1"}\n',
-        '{"overall_severity": "CRITICAL", "check_verdicts": []}\n',
-        '<system version="1">\n  <cpu numaid="0"/>\n</system>\n',
-        "GPU0\n",
-        "\x00\x01\x02",
-    ],
+@cases(
+    "",
+    "hello\n",
+    "2026-01-05T10:00:00 INFO training step 7 of 10\n",
+    "<html><body>nvidia_smi_log</body></html>\n",
+    '{"schema": "kdoctor/snapshot/v1"}\n',
+    '{"overall_severity": "CRITICAL", "check_verdicts": []}\n',
+    '<system version="1">\n  <cpu numaid="0"/>\n</system>\n',
+    "GPU0\n",
+    "\x00\x01\x02",
 )
 def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: str) -> None:
     (tmp_path / "dump").write_bytes(text.encode())
@@ -95,13 +87,10 @@ def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: 
     assert "lspci -vvv" in error.value.hint
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
-        ("PK\x03\x04", "an archive"),
-        ("BZh91AY&SY", "damaged compressed data"),
-    ],
+@cases(
+    ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
+    ("PK\x03\x04", "an archive"),
+    ("BZh91AY&SY", "damaged compressed data"),
 )
 def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "dump").write_text(text, encoding="utf-8")
@@ -153,29 +142,17 @@ def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
     assert log.lines == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [
-        (
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n",
-            "driver-not-loaded",
-        ),
-        (
-            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n",
-            "library-mismatch",
-        ),
-        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
-        ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
-        ("Failed to initialize NVML: Unknown Error\n", "failed"),
-        ("bash: nvidia-smi: command not found\n", "library-absent"),
-        ("zsh: command not found: nvidia-smi\n", "library-absent"),
-        ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
-        (
-            "Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n",
-            "library-absent",
-        ),
-        ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
-    ],
+@cases(
+    ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n", "driver-not-loaded"),
+    ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n", "library-mismatch"),
+    ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
+    ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
+    ("Failed to initialize NVML: Unknown Error\n", "failed"),
+    ("bash: nvidia-smi: command not found\n", "library-absent"),
+    ("zsh: command not found: nvidia-smi\n", "library-absent"),
+    ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
+    ("Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n", "library-absent"),
+    ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
 )
 def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str) -> None:
     gpus = imported_gpus(tmp_path, text)
@@ -183,15 +160,9 @@ def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str)
     assert gpus.error == " ".join(text.split())
 
 
-@pytest.mark.parametrize(
-    ("text", "better"),
-    [
-        (
-            "# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n",
-            "-q",
-        ),
-        ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
-    ],
+@cases(
+    ("# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n", "-q"),
+    ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
 )
 def test_output_without_state_is_refused_with_a_better_command(tmp_path: Path, text: str, better: str) -> None:
     with pytest.raises(UsageError, match=f"use nvidia-smi {better}"):
@@ -328,15 +299,12 @@ def test_command_is_that_above_the_dump(tmp_path: Path) -> None:
     assert [section.command for section in read_sections(path)] == ["nvidia-smi topo -m", "sudo /usr/bin/lspci -vvv"]
 
 
-@pytest.mark.parametrize(
-    ("text", "states"),
-    [
-        (TABLE, [(True, False)]),
-        (f"{TABLE}\n", [(True, True)]),
-        (TABLE.rstrip("\n"), [(False, False)]),
-        (TABLE + NVLINK, [(True, True), (True, False)]),
-        (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
-    ],
+@cases(
+    (TABLE, [(True, False)]),
+    (f"{TABLE}\n", [(True, True)]),
+    (TABLE.rstrip("\n"), [(False, False)]),
+    (TABLE + NVLINK, [(True, True), (True, False)]),
+    (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
 )
 def test_last_dump_of_a_file_may_be_incomplete(tmp_path: Path, text: str, states: list[tuple[bool, bool]]) -> None:
     path = tmp_path / "dump"
@@ -379,16 +347,13 @@ def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -
         assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
-        (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
-        (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
-        ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
-        ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
-        (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
-    ],
+@cases(
+    (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
+    (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
+    (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
+    ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
+    ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+    (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
 )
 def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
     assert kinds(tmp_path, text) == found

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, query, xml
 from kdoctor.facts import Gpus
@@ -78,30 +79,27 @@ DCGM = """\
 FRAME, ROW = "| Frobnication failed |", "|  Frobnication failed  |  1  |  2  |"
 
 
-@pytest.mark.parametrize(
-    ("text", "planted", "first"),
-    [
-        (query("3B"), "Frobnication : Failed", 2),
-        (query("3B"), "        Frobnication : Failed", 2),
-        (query("3B"), "                Frobnication : Failed", 8),
-        (query("3B"), "    Memory error count : Unknown Error", 8),
-        (xml("3B"), "<frobnication>Failed</frobnication>", 3),
-        (xml("3B"), "<frob><nication>Failed</nication></frob>", 3),
-        (TABLE, STRANGE, 2),
-        (TABLE, FRAME, 2),
-        (TABLE, ROW, 2),
-        (TOPOLOGY, "FROB0\tfailed\tSYS\tSYS\tSYS", 1),
-        (P2P, "FROB0\tfailed\tOK", 1),
-        (NVLINK, "\t Frobnication: failed", 1),
-        (LSPCI, "\tFrobnication: failed", 1),
-        (LSPCI, "\t\tFrobSta:\tFailed+ Frob-", 1),
-        (LSPCI, "\tFrobnication failed", 1),
-        (CSV, "frobnication, has, failed", 1),
-        (CSV, "frobnication failed", 1),
-        (VERSION, "Frob version: failed", 1),
-        (MANAGER, "[Jan 05 2026 10:00:00] [WARNING] [tid 12] frobnication failed", 1),
-        (MANAGER, "frobnication failed", 1),
-    ],
+@cases(
+    (query("3B"), "Frobnication : Failed", 2),
+    (query("3B"), "        Frobnication : Failed", 2),
+    (query("3B"), "                Frobnication : Failed", 8),
+    (query("3B"), "    Memory error count : Unknown Error", 8),
+    (xml("3B"), "<frobnication>Failed</frobnication>", 3),
+    (xml("3B"), "<frob><nication>Failed</nication></frob>", 3),
+    (TABLE, STRANGE, 2),
+    (TABLE, FRAME, 2),
+    (TABLE, ROW, 2),
+    (TOPOLOGY, "FROB0\tfailed\tSYS\tSYS\tSYS", 1),
+    (P2P, "FROB0\tfailed\tOK", 1),
+    (NVLINK, "\t Frobnication: failed", 1),
+    (LSPCI, "\tFrobnication: failed", 1),
+    (LSPCI, "\t\tFrobSta:\tFailed+ Frob-", 1),
+    (LSPCI, "\tFrobnication failed", 1),
+    (CSV, "frobnication, has, failed", 1),
+    (CSV, "frobnication failed", 1),
+    (VERSION, "Frob version: failed", 1),
+    (MANAGER, "[Jan 05 2026 10:00:00] [WARNING] [tid 12] frobnication failed", 1),
+    (MANAGER, "frobnication failed", 1),
 )
 def test_unknown_line_is_counted_wherever_it_is(tmp_path: Path, text: str, planted: str, first: int) -> None:
     def count(lines: list[str]) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import bus_id
 from helpers.kdoctor_watch.facts import BUSY, watched
 from kdoctor.engine.report import Result
@@ -78,15 +79,12 @@ def test_healthy_training_passes_each_check() -> None:
         assert result.evidence
 
 
-@pytest.mark.parametrize(
-    ("changes", "status"),
-    [
-        ({"differences": (DIFFERENCE,)}, Status.FAIL),
-        ({"unavailable": "RuntimeError: no"}, Status.UNKNOWN),
-        ({"checks": 0}, Status.UNKNOWN),
-        ({"variables": 0}, Status.UNKNOWN),
-        ({"replicas": 1, "variables": 0}, Status.SKIP),
-    ],
+@cases(
+    ({"differences": (DIFFERENCE,)}, Status.FAIL),
+    ({"unavailable": "RuntimeError: no"}, Status.UNKNOWN),
+    ({"checks": 0}, Status.UNKNOWN),
+    ({"variables": 0}, Status.UNKNOWN),
+    ({"replicas": 1, "variables": 0}, Status.SKIP),
 )
 def test_replicas(changes: dict[str, Any], status: Status) -> None:
     replicas = replace(watched().replicas, **changes)
@@ -130,30 +128,24 @@ def test_step_time(slowest: float | None, status: Status) -> None:
         assert compute_check(step_time, watched(steps=steps), factor=1.2).status is Status.FAIL
 
 
-@pytest.mark.parametrize(
-    ("seen", "status"),
-    [
-        (WatchedInput(looks=10, empty=2), Status.PASS),
-        (WatchedInput(looks=10, empty=3), Status.FAIL),
-        (WatchedInput(looks=9), Status.UNKNOWN),
-        (WatchedInput(waited_s=1.0, seconds=10.0), Status.PASS),
-        (WatchedInput(waited_s=5.0, seconds=10.0), Status.FAIL),
-        (WatchedInput(unavailable="not passed"), Status.UNKNOWN),
-    ],
+@cases(
+    (WatchedInput(looks=10, empty=2), Status.PASS),
+    (WatchedInput(looks=10, empty=3), Status.FAIL),
+    (WatchedInput(looks=9), Status.UNKNOWN),
+    (WatchedInput(waited_s=1.0, seconds=10.0), Status.PASS),
+    (WatchedInput(waited_s=5.0, seconds=10.0), Status.FAIL),
+    (WatchedInput(unavailable="not passed"), Status.UNKNOWN),
 )
 def test_input(seen: WatchedInput, status: Status) -> None:
     assert compute_check(input_pipeline, watched(input=seen)).status is status
 
 
-@pytest.mark.parametrize(
-    ("lows", "status"),
-    [
-        ([GIB] * 8 + [2 * GIB] * 8, Status.PASS),  # grew once
-        ([GIB * (4 + place) // 4 for place in range(16)], Status.FAIL),
-        ([GIB + place for place in range(16)], Status.PASS),  # grows by bytes
-        ([GIB * 64 + place * GIB // 4 for place in range(16)], Status.PASS),  # by less than 10 %
-        ([GIB] * 7, Status.UNKNOWN),
-    ],
+@cases(
+    ([GIB] * 8 + [2 * GIB] * 8, Status.PASS),  # grew once
+    ([GIB * (4 + place) // 4 for place in range(16)], Status.FAIL),
+    ([GIB + place for place in range(16)], Status.PASS),  # grows by bytes
+    ([GIB * 64 + place * GIB // 4 for place in range(16)], Status.PASS),  # by less than 10 %
+    ([GIB] * 7, Status.UNKNOWN),
 )
 def test_memory(lows: list[int], status: Status) -> None:
     use = WatchedMemory(name="GPU:0", every_s=60, lows=tuple(lows))

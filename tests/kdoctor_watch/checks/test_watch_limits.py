@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.kdoctor_watch.facts import watched
 from helpers.saying import briefs, said
 from kdoctor.facts import GpuSampling, GpuSeries, GpuUse, SampledGpu
@@ -40,16 +39,13 @@ def rising(first: int, last: int, number: int = 8) -> tuple[int, ...]:
     return (first,) * (number - half - 1) + tuple(first + (last - first) * place // half for place in range(half + 1))
 
 
-@pytest.mark.parametrize(
-    ("lows", "status"),
-    [
-        (rising(1000 * MIB, 1256 * MIB), Status.FAIL),  # 256 MiB, which is more than 10 % of 1000 MiB
-        (rising(1000 * MIB, 1256 * MIB - 4), Status.PASS),
-        (rising(4000 * MIB, 4400 * MIB), Status.FAIL),  # 10 %
-        (rising(4000 * MIB, 4400 * MIB - 4), Status.PASS),
-        ((*rising(1000 * MIB, 2000 * MIB)[:-1], 1750 * MIB), Status.PASS),  # it did not rise in the last period
-        ((1000 * MIB, 1250 * MIB, 1000 * MIB, *rising(1000 * MIB, 2000 * MIB)[3:]), Status.FAIL),  # the first half
-    ],
+@cases(
+    (rising(1000 * MIB, 1256 * MIB), Status.FAIL),  # 256 MiB, which is more than 10 % of 1000 MiB
+    (rising(1000 * MIB, 1256 * MIB - 4), Status.PASS),
+    (rising(4000 * MIB, 4400 * MIB), Status.FAIL),  # 10 %
+    (rising(4000 * MIB, 4400 * MIB - 4), Status.PASS),
+    ((*rising(1000 * MIB, 2000 * MIB)[:-1], 1750 * MIB), Status.PASS),  # it did not rise in the last period
+    ((1000 * MIB, 1250 * MIB, 1000 * MIB, *rising(1000 * MIB, 2000 * MIB)[3:]), Status.FAIL),  # the first half
 )
 def test_memory_that_rises_in_each_period_of_the_second_half_fails(lows: tuple[int, ...], status: Status) -> None:
     use = WatchedMemory(name="GPU:0", every_s=60, lows=lows)
@@ -66,16 +62,13 @@ def test_growing_memory_states_both_ends_and_the_periods() -> None:
     assert "less than 480 s" in said(compute_check(memory, watched(memory=(short,))))["GPU:0"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "parts"),
-    [
-        ({}, ("3 of 64 values differ from replica 0", "by at most 0.25", "step 300", "equal after step 200")),
-        ({"values": 1, "of": 1}, ("1 of 1 value differs",)),
-        ({"values": 1, "largest": None}, ("1 of 64 values differs from replica 0, found",)),
-        ({"values": None}, ("a value differ",)),
-        ({"of": 0}, ("a value differ",)),
-        ({"equal_at": None}, ("never compared before",)),
-    ],
+@cases(
+    ({}, ("3 of 64 values differ from replica 0", "by at most 0.25", "step 300", "equal after step 200")),
+    ({"values": 1, "of": 1}, ("1 of 1 value differs",)),
+    ({"values": 1, "largest": None}, ("1 of 64 values differs from replica 0, found",)),
+    ({"values": None}, ("a value differ",)),
+    ({"of": 0}, ("a value differ",)),
+    ({"equal_at": None}, ("never compared before",)),
 )
 def test_difference_between_replicas_is_described(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     replicas = replace(watched().replicas, differences=(replace(DIFFERENCE, **changes),))
@@ -116,17 +109,14 @@ def test_step_times_are_in_milliseconds() -> None:
     assert compute_check(step_time, watched(steps=quarter)).status is Status.PASS
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        (WatchedValues(logs=("loss",), steps=1), "finite: loss in 1 step"),
-        (WatchedValues(steps=5, variables=1), "finite: 1 variable"),
-        (WatchedValues(steps=5, gradients=5), "finite: gradients in 5 steps"),
-        (
-            WatchedValues(logs=("loss",), steps=5, gradients=4, variables=2),
-            "finite: loss in 5 steps, gradients in 4 steps, 2 variables",
-        ),
-    ],
+@cases(
+    (WatchedValues(logs=("loss",), steps=1), "finite: loss in 1 step"),
+    (WatchedValues(steps=5, variables=1), "finite: 1 variable"),
+    (WatchedValues(steps=5, gradients=5), "finite: gradients in 5 steps"),
+    (
+        WatchedValues(logs=("loss",), steps=5, gradients=4, variables=2),
+        "finite: loss in 5 steps, gradients in 4 steps, 2 variables",
+    ),
 )
 def test_finite_values_are_counted(values: WatchedValues, text: str) -> None:
     assert said(compute_check(finite, watched(values=values)))["values"] == text
@@ -154,17 +144,14 @@ def gpus(*points: float | None) -> GpuSampling:
     return GpuSampling(state="ready", interval_s=2.0, seconds=200, gpus=(gpu,))
 
 
-@pytest.mark.parametrize(
-    ("points", "status", "text"),
-    [
-        ((10.0,) * 5, Status.PASS, "10 % in the newest 10 s"),
-        ((9.0,) * 5, Status.FAIL, "9 % in the newest 10 s"),
-        ((50.0,) * 4, Status.UNKNOWN, "read 4 times; 5 are needed"),
-        ((None, *[50.0] * 4), Status.UNKNOWN, "read 4 times; 5 are needed"),
-        ((*[100.0] * 30, *[0.0] * 10), Status.FAIL, "0 % in the newest 20 s"),  # a quarter of 40 samples
-        ((*[0.0] * 30, *[100.0] * 10), Status.PASS, "100 % in the newest 20 s"),
-        ((*[0.0] * 3, *[100.0] * 5), Status.PASS, "100 % in the newest 10 s"),  # at least 5
-    ],
+@cases(
+    ((10.0,) * 5, Status.PASS, "10 % in the newest 10 s"),
+    ((9.0,) * 5, Status.FAIL, "9 % in the newest 10 s"),
+    ((50.0,) * 4, Status.UNKNOWN, "read 4 times; 5 are needed"),
+    ((None, *[50.0] * 4), Status.UNKNOWN, "read 4 times; 5 are needed"),
+    ((*[100.0] * 30, *[0.0] * 10), Status.FAIL, "0 % in the newest 20 s"),  # a quarter of 40 samples
+    ((*[0.0] * 30, *[100.0] * 10), Status.PASS, "100 % in the newest 20 s"),
+    ((*[0.0] * 3, *[100.0] * 5), Status.PASS, "100 % in the newest 10 s"),  # at least 5
 )
 def test_newest_quarter_of_the_samples_counts(points: tuple[float | None, ...], status: Status, text: str) -> None:
     result = compute_check(gpus_busy, watched(1), gpus(*points))
@@ -178,13 +165,10 @@ def test_training_on_the_cpu_has_no_gpus_to_judge() -> None:
     assert result.reason == "the job trains on the CPU"
 
 
-@pytest.mark.parametrize(
-    ("seen", "status"),
-    [
-        (WatchedInput(looks=100, empty=20), Status.PASS),
-        (WatchedInput(looks=100, empty=21), Status.FAIL),
-        (WatchedInput(looks=10), Status.PASS),
-    ],
+@cases(
+    (WatchedInput(looks=100, empty=20), Status.PASS),
+    (WatchedInput(looks=100, empty=21), Status.FAIL),
+    (WatchedInput(looks=10), Status.PASS),
 )
 def test_input_that_is_empty_at_a_fifth_of_the_looks_passes(seen: WatchedInput, status: Status) -> None:
     assert compute_check(input_pipeline, watched(input=seen)).status is status
@@ -205,14 +189,11 @@ def test_reason_of_missing_samples_is_stated() -> None:
         assert [item.reason for item in compute_check(gpus_busy, watched(), silent).unjudged] == [reason]
 
 
-@pytest.mark.parametrize(
-    ("waited", "seconds", "stated"),
-    [
-        (2.0, 10.0, "2 of 10 s were spent waiting for batches (20%)"),
-        (2.0, 0.0, "no batch was ready before 5 of 100 steps (5%)"),
-        (None, 10.0, "no batch was ready before 5 of 100 steps (5%)"),
-        (0.0, 10.0, "0 of 10 s were spent waiting for batches (0%)"),
-    ],
+@cases(
+    (2.0, 10.0, "2 of 10 s were spent waiting for batches (20%)"),
+    (2.0, 0.0, "no batch was ready before 5 of 100 steps (5%)"),
+    (None, 10.0, "no batch was ready before 5 of 100 steps (5%)"),
+    (0.0, 10.0, "0 of 10 s were spent waiting for batches (0%)"),
 )
 def test_waiting_is_measured_in_seconds_if_they_are_known(waited: float | None, seconds: float, stated: str) -> None:
     seen = WatchedInput(looks=100, empty=5, waited_s=waited, seconds=seconds)

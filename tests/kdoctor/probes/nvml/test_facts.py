@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers import machines
+from helpers.cases import cases
 from helpers.machines import Description
 from kdoctor.facts import Gpu, GpuProcess, Gpus, NvLink
 from kdoctor.probes.nvml.calls.one_gpu import fabric_problems
@@ -178,33 +179,24 @@ def test_levels_match_the_pci_trees() -> None:
     assert (levels[0, 1], levels[0, 2], levels[0, 4]) == ("PIX", "PHB", "SYS")
 
 
-@pytest.mark.parametrize(
-    ("number", "word"), [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None)]
-)
+@cases((0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None))
 def test_p2p_status_is_translated(number: int, word: str | None) -> None:
     (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
     assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
     assert ("p2p_read" in pair.errors) == (word is None)
 
 
-@pytest.mark.parametrize(
-    ("mask", "problems"),
-    [
-        (0x0000, None),
-        (0x01AA, ()),
-        (0x01A9, ("bandwidth: Degraded",)),
-        (0x019A, ("route unhealthy: True",)),
-        (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
-        (0x0FAA, ("incorrect configuration: unknown value 15",)),
-        (
-            0x0466,
-            (
-                "route recovery in progress: True",
-                "access timeout recovery: True",
-                "incorrect configuration: No Partition",
-            ),
-        ),
-    ],
+@cases(
+    (0x0000, None),
+    (0x01AA, ()),
+    (0x01A9, ("bandwidth: Degraded",)),
+    (0x019A, ("route unhealthy: True",)),
+    (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
+    (0x0FAA, ("incorrect configuration: unknown value 15",)),
+    (
+        0x0466,
+        ("route recovery in progress: True", "access timeout recovery: True", "incorrect configuration: No Partition"),
+    ),
 )
 def test_health_of_the_fabric(mask: int, problems: tuple[str, ...] | None) -> None:
     """The masks are built from NVML's constants: two bits each, and four for the configuration."""
@@ -314,9 +306,7 @@ def test_pending_mig_mode() -> None:
     assert (gpu.mig_mode, gpu.mig_mode_pending) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("slowdown", "margin"), [(-2, -2), (4294967294, -2), (0, 0), (90, None)], ids=["signed", "unsigned", "zero", "hot"]
-)
+@cases((-2, -2), (4294967294, -2), (0, 0), (90, None), ids=["signed", "unsigned", "zero", "hot"])
 def test_offset_thresholds_are_not_temperatures(slowdown: int, margin: int | None) -> None:
     gpu = first(machines.l4_two_one_x1(), gpu__0__field__194=slowdown)
     assert (gpu.temperature_slowdown_margin_c, gpu.temperature_slowdown_c) == (margin, None)
@@ -350,14 +340,11 @@ def test_compute_mode_is_translated(number: int, word: str | None) -> None:
     assert first(machines.l4_two_one_x1(), gpu__0__compute_mode=number).compute_mode == word
 
 
-@pytest.mark.parametrize(
-    ("state", "status", "expected"),
-    [
-        (3, 0, ("completed", "success")),
-        (3, 999, ("completed", "NVML_ERROR_UNKNOWN")),
-        (2, 0, ("in-progress", None)),
-        (1, 0, ("not-started", None)),
-    ],
+@cases(
+    (3, 0, ("completed", "success")),
+    (3, 999, ("completed", "NVML_ERROR_UNKNOWN")),
+    (2, 0, ("in-progress", None)),
+    (1, 0, ("not-started", None)),
 )
 def test_fabric_states(state: int, status: int, expected: tuple[str, str | None]) -> None:
     gpu = first(machines.h100_nvswitch(2), gpu__0__fabric_state=state, gpu__0__fabric_status=status)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet, names_of
 from kdoctor.check import Check
 from kdoctor.model import Status
@@ -84,8 +85,6 @@ def test_smallest_group_that_hangs_is_the_subject() -> None:
     assert "node[0003-0004] train alone" in found.finding.observed
 
 
-@pytest.mark.parametrize(
-    "changes", [{"interrupted": True, "together": group()}, {"together": group(outcome="untested", problem="port")}]
-)
+@cases({"interrupted": True, "together": group()}, {"together": group(outcome="untested", problem="port")})
 def test_interrupted_and_untested_groups_are_unknown(changes: dict[str, Any]) -> None:
     assert compute_check(together, fleet_with(**changes)).status is Status.UNKNOWN

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
 from helpers.saying import briefs, said
 from kdoctor.model import Status
@@ -32,15 +33,12 @@ def test_driver_of_the_other_nodes_is_installed() -> None:
     assert "node0002" in remedy.summary
 
 
-@pytest.mark.parametrize(
-    ("value", "others", "commands", "back"),
-    [
-        ("1", "0", ("export A=0",), ("export A=1",)),
-        (ABSENT, "0", ("export A=0",), ("unset A",)),
-        ("1", ABSENT, ("unset A",), ("export A=1",)),
-        ("1", "withheld, sha 12", (), ("export A=1",)),
-        ("withheld, sha 12", "0", ("export A=0",), ()),
-    ],
+@cases(
+    ("1", "0", ("export A=0",), ("export A=1",)),
+    (ABSENT, "0", ("export A=0",), ("unset A",)),
+    ("1", ABSENT, ("unset A",), ("export A=1",)),
+    ("1", "withheld, sha 12", (), ("export A=1",)),
+    ("withheld, sha 12", "0", ("export A=0",), ()),
 )
 def test_variables_are_set_and_restored(
     value: str, others: str, commands: tuple[str, ...], back: tuple[str, ...]
@@ -55,9 +53,7 @@ def service(**facts: str) -> dict[str, Any]:
     return {"sections": {"clock": {name.replace("_", "-"): value for name, value in facts.items()}}}
 
 
-@pytest.mark.parametrize(
-    ("offset", "status"), [("1.0", Status.PASS), ("-1.0", Status.PASS), ("1.1", Status.FAIL), ("soon", Status.PASS)]
-)
+@cases(("1.0", Status.PASS), ("-1.0", Status.PASS), ("1.1", Status.FAIL), ("soon", Status.PASS))
 def test_offset_may_be_as_large_as_the_limit(offset: str, status: Status) -> None:
     assert compute_check(clock, fleet(1, node0001=service(synchronized="yes", offset_seconds=offset))).status is status
 
@@ -67,14 +63,11 @@ def test_service_without_an_offset_is_in_time() -> None:
     assert said(result) == {"node0001": "synchronized within 0.5 s"}
 
 
-@pytest.mark.parametrize(
-    ("change", "brief"),
-    [
-        (service(synchronized="yes", offset_seconds="5"), "its clock is off"),
-        (service(synchronized="no"), "its clock is not synchronized"),
-        ({"started_at": "2026-01-01T01:10:00Z"}, "its clock is ahead"),
-        ({"started_at": "2026-01-01T00:00:00Z", "asked_at": "2026-01-01T01:00:01Z"}, "its clock is behind"),
-    ],
+@cases(
+    (service(synchronized="yes", offset_seconds="5"), "its clock is off"),
+    (service(synchronized="no"), "its clock is not synchronized"),
+    ({"started_at": "2026-01-01T01:10:00Z"}, "its clock is ahead"),
+    ({"started_at": "2026-01-01T00:00:00Z", "asked_at": "2026-01-01T01:00:01Z"}, "its clock is behind"),
 )
 def test_wrong_clock_has_a_short_form(change: dict[str, Any], brief: str) -> None:
     assert briefs(compute_check(clock, fleet(1, node0001=change))) == [brief]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
 from helpers.saying import briefs, said
 from kdoctor.facts import Node
@@ -89,14 +90,11 @@ def test_groups_of_equal_size_are_in_the_order_of_their_values() -> None:
     assert found.observed == "no majority: a 1 on node0002, a 2 on node0001, a 3 on node0003"
 
 
-@pytest.mark.parametrize(
-    ("length", "brief"),
-    [
-        (47, "a {}, others 1"),  # 2 + 47 + 10 = 59 characters, and 60 are the most
-        (48, "a {}, others 1"),
-        (49, "a {}"),
-        (58, "a {}"),
-    ],
+@cases(
+    (47, "a {}, others 1"),  # 2 + 47 + 10 = 59 characters, and 60 are the most
+    (48, "a {}, others 1"),
+    (49, "a {}"),
+    (58, "a {}"),
 )
 def test_short_form_leaves_out_the_others_first(length: int, brief: str) -> None:
     (found,) = compared({"a": "1"}, {"a": "1"}, {"a": "x" * length})

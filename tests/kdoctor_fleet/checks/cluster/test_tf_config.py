@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
@@ -20,23 +21,17 @@ def test_one_cluster_with_other_tasks_passes() -> None:
     assert compute_check(tf_config, fleet(3)).status is Status.PASS
 
 
-@pytest.mark.parametrize(
-    ("change", "subjects"),
-    [
-        ({"node0002": job("worker 0")}, {"node[0001-0002]"}),
-        ({"node0002": job("worker 3")}, {"node0002"}),
-        ({"node0002": job(None)}, {"node0002"}),
-        ({"node0002": job("worker 1", {"worker": ("node0001:2222", "node0002:2222")})}, {"node0002"}),
-        ({"node0002": {"job": None}}, {"node0002"}),
-        ({"node0002": {"job": JobConfig(malformed="it is not JSON")}}, {"node0002"}),
-        (
-            {
-                f"node000{number}": job(f"worker {number - 1}", {"worker": ("a:1", "a:1", "b:1")})
-                for number in (1, 2, 3)
-            },
-            {"node[0001-0003]"},
-        ),
-    ],
+@cases(
+    ({"node0002": job("worker 0")}, {"node[0001-0002]"}),
+    ({"node0002": job("worker 3")}, {"node0002"}),
+    ({"node0002": job(None)}, {"node0002"}),
+    ({"node0002": job("worker 1", {"worker": ("node0001:2222", "node0002:2222")})}, {"node0002"}),
+    ({"node0002": {"job": None}}, {"node0002"}),
+    ({"node0002": {"job": JobConfig(malformed="it is not JSON")}}, {"node0002"}),
+    (
+        {f"node000{number}": job(f"worker {number - 1}", {"worker": ("a:1", "a:1", "b:1")}) for number in (1, 2, 3)},
+        {"node[0001-0003]"},
+    ),
 )
 def test_planted_mistake_is_named(change: dict[str, Any], subjects: set[str]) -> None:
     result = compute_check(tf_config, fleet(3, **change))

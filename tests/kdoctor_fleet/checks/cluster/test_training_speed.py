@@ -1,7 +1,6 @@
 """Expected limits: median 10.0 ms, median absolute deviation 0.1 ms, so 3.5 robust deviations are 0.52 ms."""
 
-import pytest
-
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet, names_of
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
@@ -16,10 +15,7 @@ def nodes(*milliseconds: float, training: str = TRAINING) -> Fleet:
     return fleet(len(milliseconds), **steps)
 
 
-@pytest.mark.parametrize(
-    ("last", "slow"),
-    [(10.1, False), (10.6, False), (12.9, False), (13.1, True), (40.0, True)],  # the factor 1.3 is the larger limit
-)
+@cases((10.1, False), (10.6, False), (12.9, False), (13.1, True), (40.0, True))
 def test_node_far_from_the_median_is_slow(last: float, *, slow: bool) -> None:
     result = compute_check(training_speed, nodes(9.9, 9.9, 10.0, 10.0, 10.1, 10.1, last))
     assert [judged.finding.subject for judged in result.findings] == (["node0007"] if slow else [])

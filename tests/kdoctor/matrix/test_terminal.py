@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -45,14 +46,11 @@ def test_requirements_of_any_release_fit_on_one_screen(release: str) -> None:
     assert rows(render(view, "terminal")) <= SCREEN
 
 
-@pytest.mark.parametrize(
-    ("release", "driver", "gpus", "named"),
-    [  # the driver and the package of NVIDIA's tables, and the newest release that runs
-        ("2.21.0", "535.161.08", ("H100",), ("555.42.02", "cuda-compat-12-5", "2.16.2")),
-        ("2.15.1", "570.124.06", ("RTX 5090",), ("blackwell_invalid_ptx", "2.21.0")),
-        ("2.21.0", "535.161.08", ("GTX 980", "B200"), ()),
-        ("2.21.0", "580.95.05", ("B200",), ()),
-    ],
+@cases(  # the driver and the package of NVIDIA's tables, and the newest release that runs
+    ("2.21.0", "535.161.08", ("H100",), ("555.42.02", "cuda-compat-12-5", "2.16.2")),
+    ("2.15.1", "570.124.06", ("RTX 5090",), ("blackwell_invalid_ptx", "2.21.0")),
+    ("2.21.0", "535.161.08", ("GTX 980", "B200"), ()),
+    ("2.21.0", "580.95.05", ("B200",), ()),
 )
 def test_named_release_has_its_verdict_and_the_way_out(
     release: str, driver: str, gpus: tuple[str, ...], named: tuple[str, ...]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, SOURCE, bad, release, small_matrix
 from kdoctor.matrix import terminal
 from kdoctor.matrix.compatibility import compatible, judge
@@ -104,19 +105,16 @@ def test_all_lists_each_release_with_its_reasons() -> None:
     assert not [line for line in lines if "--all" in line]
 
 
-@pytest.mark.parametrize(
-    ("rows", "machine", "first"),
-    [
-        ((release("2.1.0"),), Machine(gpus=(), python="3.11"), "Newest compatible release on the CPU"),
-        ((release("2.1.0rc1"),), MACHINE, "Newest compatible release: TensorFlow 2.1.0rc1, a pre-release"),
-        ((release("2.1.0"),), Machine(driver="560.28.03", gpus=(A100,)), "Inconclusive. Newest release without"),
-        ((release("2.1.0", python=">=3.13"),), MACHINE, "No TensorFlow in the matrix runs here. Closest: 2.1.0"),
-        (
-            (release("2.14.0"),),
-            Machine(driver="560.28.03", gpus=(A100,), python="3.11", platform="macos"),
-            "No TensorFlow in the matrix uses a GPU here. For the CPU:",
-        ),
-    ],
+@cases(
+    ((release("2.1.0"),), Machine(gpus=(), python="3.11"), "Newest compatible release on the CPU"),
+    ((release("2.1.0rc1"),), MACHINE, "Newest compatible release: TensorFlow 2.1.0rc1, a pre-release"),
+    ((release("2.1.0"),), Machine(driver="560.28.03", gpus=(A100,)), "Inconclusive. Newest release without"),
+    ((release("2.1.0", python=">=3.13"),), MACHINE, "No TensorFlow in the matrix runs here. Closest: 2.1.0"),
+    (
+        (release("2.14.0"),),
+        Machine(driver="560.28.03", gpus=(A100,), python="3.11", platform="macos"),
+        "No TensorFlow in the matrix uses a GPU here. For the CPU:",
+    ),
 )
 def test_advice_begins_with_the_outcome(rows: tuple[Any, ...], machine: Machine, first: str) -> None:
     lines = page(small_matrix(*rows), machine)
@@ -190,13 +188,8 @@ def test_all_known_problems_and_sources_are_in_the_long_form() -> None:
     assert few[-1].split()[0] == "Source"
 
 
-@pytest.mark.parametrize(
-    ("machine", "outcome"),
-    [
-        (MACHINE, "runs"),
-        (Machine(driver="470.1", gpus=(A100,), python="3.9"), "no"),
-        (Machine(gpus=(A100,)), "unknown"),
-    ],
+@cases(
+    (MACHINE, "runs"), (Machine(driver="470.1", gpus=(A100,), python="3.9"), "no"), (Machine(gpus=(A100,)), "unknown")
 )
 def test_named_release_is_judged_on_the_machine(machine: Machine, outcome: str) -> None:
     lines = needs_page(machine=machine)

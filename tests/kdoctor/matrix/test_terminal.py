@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from helpers.cases import cases
+from kdoctor.matrix import terminal
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -13,7 +14,7 @@ from kdoctor.matrix.render import render
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.view import Fact, View
-from kdoctor.text.canvas import SCREEN
+from kdoctor.text.canvas import SCREEN, Canvas
 
 MATRIX = load_matrix(environ={})
 FACTS = tuple(Fact(label, "a value of usual length", "--option") for label in ("Driver", "GPUs", "Python", "Platform"))
@@ -78,3 +79,8 @@ def test_reasons_that_do_not_fit_are_counted_and_listed_by_all() -> None:
 def test_table_that_is_cut_begins_with_the_release_to_install() -> None:
     machine = Machine(driver="580.95.05", gpus=(find_gpu(MATRIX, "V100"), find_gpu(MATRIX, "B200")), python="3.12")
     assert "\n>  2.21.0 " in answer(MATRIX, machine)
+
+
+@pytest.mark.parametrize(("length", "number"), [(0, 1), (1, 1), (80, 1), (81, 2), (160, 2), (161, 3)])
+def test_rows_that_a_line_takes(length: int, number: int) -> None:
+    assert terminal._rows("x" * length, Canvas(width=80)) == number

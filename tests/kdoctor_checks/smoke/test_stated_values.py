@@ -7,7 +7,7 @@ import pytest
 from helpers.cases import cases
 from helpers.facts import bus_id, environment, gpu, gpus, sampled_gpu, sampling, smoke_case, smoke_run
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
-from kdoctor.model import Action, Finding
+from kdoctor.model import Finding
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import did_not_finish
 from kdoctor_checks.smoke._replica_gpus import replica_gpus
@@ -163,13 +163,3 @@ def test_lost_peer_is_an_error_of_several_processes(
     found = did_not_finish(smoke_run("smoke.multi-worker", 2), smoke_case(replicas=2, workers=workers, **raised))
     assert isinstance(found, Finding)
     assert summary in found.remedy.summary
-
-
-@cases(
-    ({"outcome": "died", "signal": "SIGKILL"}, Action.CONFIGURE),
-    ({"outcome": "died", "signal": "SIGSEGV"}, Action.REINSTALL),
-    ({"outcome": "timed-out"}, Action.CONFIGURE),
-)
-def test_way_a_training_ended_decides_the_fix(changes: dict[str, Any], action: Action) -> None:
-    found = did_not_finish(smoke_run("smoke.baseline", 2), smoke_case(replicas=2, phase="train", **changes))
-    assert found.remedy.action is action

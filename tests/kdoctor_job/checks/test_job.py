@@ -103,7 +103,6 @@ DIFFERS = {"effect": 0.4, "deviation": 0.5}
 SEVERAL_STEPS = {"steps_per_execution": 2, "keras": "keras 3.99"}
 CLIPS = {"clipping": ("clipnorm=1",)}
 WRONG = {"effect": 0.4, "deviation": 0.3, "without": 1e-6}
-RIGHT = {"effect": 0.4, "deviation": 1e-6}
 
 OWN_RANDOM = {"random_layers": ("mine",), "own_random_layers": ("mine",)}
 UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alone raised ValueError"}}
@@ -206,12 +205,7 @@ test_data_readable = table(
     fails(run(data={"problem": "it is empty"}), "it is empty"),
     unknown(run(data={"unread": "used up"}), "data: used up."),
 )
-test_model_in_scope = table(
-    "job.model-in-scope",
-    Severity.ERROR,
-    fails(run(model={"made_in": "outside"}), "outside"),
-    fails(run(model={"made_in": "another strategy"}), "another"),
-)
+test_model_in_scope = table("job.model-in-scope", Severity.ERROR, fails(run(model={"made_in": "outside"}), "outside"))
 test_optimizer_in_scope = table(
     "job.optimizer-in-scope",
     Severity.ERROR,
@@ -230,29 +224,22 @@ test_batch_divides = table(
     Severity.ERROR,
     passes(run(data={"batch": 64}), "batch: 64 examples, 16 per replica."),
     fails(run(data={"batch": 62}), "batch: 62 examples cannot be split evenly over 4 replicas."),
-    unknown(run(data={"batch": None})),
     unknown(run(replicas=None)),
 )
 test_batch_is_global = table(
     "job.batch-is-global",
     Severity.WARNING,
-    passes(run(data={"batch": 32})),
     passes(run(data={"batch": 35}), "batch: 8 examples for each of 4 replicas."),
-    fails(run(data={"batch": 28}), "7 for each"),
     fails(
         run(data={"batch": 31}),
         "batch: 31 examples for 4 replicas, 7 for each; this looks like a per-replica batch size.",
     ),
-    unknown(run(data={"batch": None})),
     unknown(run(replicas=None)),
     skips(run(replicas=1)),
 )
 test_final_batch = table(
     "job.final-batch",
     Severity.ERROR,
-    passes(run(data={"final_batch": 4})),
-    passes(run(data={"final_batch": 7})),
-    passes(run(data={"final_batch": 5}, model={"normalisations": ()})),
     passes(run(data={"final_batch": None, "full_batches_only": True})),
     passes(
         run(model={"normalisations": ()}, data={"final_batch": 3}),
@@ -271,7 +258,6 @@ test_final_batch = table(
 test_epoch_ends = table(
     "job.epoch-ends",
     Severity.WARNING,
-    passes(run(data={"endless": True, "steps_per_epoch": 100})),
     passes(run(), "data: 10 batches."),
     passes(run(data={"batches": None}), "data: many batches."),
     passes(run(data={"endless": True, "steps_per_epoch": 1}), "data: infinite, with 1 step per epoch."),
@@ -287,23 +273,18 @@ test_prefetch = table(
 test_learning_rate = table(
     "job.learning-rate",
     Severity.INFO,
-    passes(run(model={"learning_rate": None, "schedule": "CosineDecay"})),
     passes(run(model={"learning_rate": 0.001 * (1 + 1.5e-05)})),
     passes(run(model={"learning_rate": 0.001}, replicas=1)),
     passes(run(), "learning rate: 0.004 on 4 replicas."),
     passes(run(model={"schedule": "CosineDecay"}), "learning rate: set by CosineDecay."),
-    fails(run(model={"learning_rate": 0.0010000000474974513}), "0.001, the default of Adam"),
-    fails(run(model={"learning_rate": 0.001 * (1 + 9e-06)})),
     fails(run(model={"learning_rate": 0.001}), "learning rate: 0.001, the default of Adam, on 4 replicas."),
     unknown(run(model={"learning_rate": None}), "learning rate: Adam does not report it."),
-    unknown(run(replicas=None)),
     skips(run(model={"optimizer": None})),
 )
 test_clipping = table(
     "job.clipping",
     Severity.ERROR,
     passes(run(model={**CLIPS, "keras": "tf_keras 2.21.0"}, training={"own": None})),
-    passes(run(model=CLIPS, training=option("clipping", "clipnorm=1", **RIGHT))),
     fails(run(model=CLIPS, training=option("clipping", "clipnorm=1", effect=1e-06)), "measured with keras"),
     fails(run(model=CLIPS, training=option("clipping", "clipnorm=1", **WRONG)), "0.3, without it by 1e-06"),
     fails(
@@ -314,9 +295,6 @@ test_clipping = table(
         run(model={"clipping": ("clipvalue=1",), "keras": "keras 3.13.0"}, training={"own": None}),
         "was not measured, but",
     ),
-    unknown(run(model={"clipping": None})),
-    unknown(run(model=CLIPS, training={"own": None}, strategy="MultiWorkerMirroredStrategy")),
-    unknown(run(model={"clipping": ("clipnorm=1",)}, replicas=None)),
     unknown(
         run(model=CLIPS, training={"own": None}, strategy=None),
         "optimizer Adam: measured under MirroredStrategy only, not under an unknown strategy.",
@@ -331,11 +309,8 @@ test_clipping = table(
 test_steps_per_execution = table(
     "job.steps-per-execution",
     Severity.ERROR,
-    passes(run(model={"steps_per_execution": 8})),
-    passes(run(model={"steps_per_execution": 8, "keras": "tf_keras 2.21.0"})),
     passes(run(model=SEVERAL_STEPS, training={"steps": 2})),
     passes(run(), "steps_per_execution: 1."),
-    passes(run(model={"steps_per_execution": 0}), "steps_per_execution: 1."),
     fails(run(model={"steps_per_execution": 8}, training={"steps": 1}), "8 on 4 replicas: InvalidArgumentError"),
     fails(
         run(
@@ -345,17 +320,12 @@ test_steps_per_execution = table(
         "8 on 4 replicas: ValueError: no. Without it, the job trains (measured here)",
     ),
     unknown(run(model={"steps_per_execution": None}), "steps_per_execution: the model does not report it."),
-    unknown(run(model={"steps_per_execution": 2, "keras": "keras 3.1.1"}, training={"own": None})),
     unknown(run(model=SEVERAL_STEPS, training={"steps": 1})),
     skips(run(model={"compiled": False})),
-    skips(run(model={"steps_per_execution": 2}, replicas=1)),
 )
 test_options = table(
     "job.options",
     Severity.ERROR,
-    passes(run(model=AVERAGED)),
-    passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.05, deviation=0.005))),
-    passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.01))),
     passes(run(model=AVERAGED, training=own(deviation=0.01))),
     passes(run(model=AVERAGED, training=own(rounded_share=0.5))),
     passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.1 * 0.1))),
@@ -368,26 +338,13 @@ test_options = table(
         "use_ema: use_ema=True on an unknown number of replicas: weights match one device's (measured here).",
     ),
     fails(
-        run(
-            model={"options": {"jit_compile": "jit_compile=True"}},
-            training=option("jit_compile", "jit_compile=True", problem="ValueError: no"),
-        ),
-        "jit_compile=True on 4 replicas: ValueError: no",
-    ),
-    fails(
         run(model=AVERAGED, training=option("use_ema", "use_ema=True", **WRONG)),
         "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
     ),
     fails(run(training=option("optimizer built late", "late", problem="ValueError: no")), "ValueError: no"),
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
-    unknown(run(model={"options": None})),
-    unknown(run(model=AVERAGED, training={"own": None})),
-    unknown(run(model=AVERAGED, training=own(rounded_share=0.9))),
-    unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.05, deviation=0.0051))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.0101))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.06))),
-    unknown(run(model=AVERAGED, training=own(deviation=0.0101))),
-    unknown(run(model=AVERAGED, training=own(rounded_share=0.51))),
     skips(run(model={"compiled": False})),
     skips(run(model=AVERAGED, replicas=1)),
 )
@@ -403,26 +360,12 @@ test_metrics = table(
     fails(run(training=own(logs={"loss": 0.9, "accuracy": 0.6})), "accuracy is 0.6 instead of 0.5"),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
     fails(run(training=evaluated((61, 0.6), (64, 0.6))), "accuracy is 0.6 instead of 0.5"),
-    fails(run(training=own(**validated(0.9, 0.8))), "val_loss is 0.9 instead of 0.8"),
     fails(run(training=own(deviation=0.01, **validated(0.9, 0.8)))),
     fails(run(training={**own(rounded_share=0.5), **evaluated((64, 0.6))})),
     fails(run(training={"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))})),
     unknown(run(training={"own": None}), "fit: its metrics were not compared with one device: it was not run."),
-    unknown(run(training=own(deviation=0.5))),
-    unknown(run(training={**NOISY, **evaluated((64, 0.6))})),
     unknown(run(training=own(deviation=0.0101))),
-    unknown(run(training=own(deviation=None))),
-    unknown(
-        run(training=own(not_compared="no weight moves")),
-        "fit: its metrics were not compared with one device: no weight moves.",
-    ),
-    unknown(run(training=own(logs={}))),
     unknown(run(training={**own(rounded_share=0.51), **evaluated((64, 0.6))})),
-    unknown(run(training={"deviation": 0.0101, "noise": 0.3, **evaluated((64, 0.6))})),
-    unknown(
-        run(training={"own": None, "not_compared": "no copy"}),
-        "fit: its metrics were not compared with one device: no copy.",
-    ),
     skips(run(replicas=1)),
 )
 test_evaluate = table(
@@ -430,16 +373,9 @@ test_evaluate = table(
     Severity.WARNING,
     passes(run(), "evaluate: loss, accuracy, as on one device with a final batch of 61 examples over 4 replicas."),
     fails(run(training=evaluated((61, 0.51), (64, 0.5))), "0.51 instead of 0.5 (with a final batch of 61"),
-    fails(
-        run(training={"evaluations": (JobEvaluation(final_batch=61, problem="ValueError: no", reference=LOGS),)}),
-        "ValueError: no",
-    ),
     unknown(run(training={"evaluations": ()}), "evaluate: not compared with one device: evaluate was not run."),
     unknown(run(training={**NOISY, **evaluated((61, 0.6))})),
     unknown(run(replicas=None), "evaluate: the number of replicas is not known."),
-    unknown(
-        run(training={"evaluations": (), "not_compared": "no copy"}), "evaluate: not compared with one device: no copy."
-    ),
     skips(run(replicas=1)),
     skips(run(training=evaluated((64, 0.5)))),
 )
@@ -450,10 +386,6 @@ test_equals_one_device = table(
     passes(run(**reference_trainings(0.05, None))),
     passes(run(training=own(deviation=0.01))),
     passes(
-        run(training={"steps": 1, "stilled": ("drop",)}),
-        "weights match one device's (relative difference 1e-06 after 1 step; in inference mode: drop).",
-    ),
-    passes(
         run(training=own(rounded=("a/bias",))),
         "weights match one device's (relative difference 1e-06 after 3 steps; rounding decides a/bias).",
     ),
@@ -461,39 +393,19 @@ test_equals_one_device = table(
         run(training=own(rounded_share=0.5)),
         "your model with Adam: weights match one device's (relative difference 1e-06 after 3 steps).",
     ),
-    fails(run(training=own(deviation=0.3)), "0.3 after 3 steps"),
     fails(run(training={**SGD, **own(deviation=0.3)}), "0.3 after 3 steps"),
     fails(run(training={"deviation": 1.0}), "1 after 3 steps"),
     fails(run(training={"deviation": 1.0, "stretch": 2.0}), "2 times as far"),
-    fails(run(training={**NOISY, "stretch": 0.5, "stretch_noise": 1.01}), "0.5 times as far"),
-    fails(run(**reference_trainings(0.0501, None))),
-    fails(run(**reference_trainings(0.5, 0.0499))),
-    fails(run(**reference_trainings(1.0, 0.06))),
-    fails(run(training=own(deviation=0.0101))),
     fails(run(training={**NOISY, "noise": 0.5, "stretch": 2.0, "stretch_noise": 1.01})),
-    fails(run(training={**NOISY, "stretch": 2.0, "stretch_noise": 1.01})),
-    unknown(run(training=own(rounded_share=0.9, noise=0.2))),
-    unknown(run(training=own(not_compared="no weight moves", deviation=None))),
-    unknown(run(training={"own": None, "deviation": None})),
     unknown(
         run(training={"deviation": None}),
         "your model with plain SGD: not compared with one device: the weights are not finite.",
     ),
-    unknown(run(training={"not_compared": "no weight moves"})),
-    unknown(run(training={"deviation": 0.5, "noise": 0.5})),
     unknown(run(training={**NOISY, "stretch": 1.25, "stretch_noise": 1.0})),
-    unknown(run(training={**NOISY, "noise": 0.51, "stretch": 2.0, "stretch_noise": 1.01})),
     unknown(run(training={**NOISY, "stretch": 2.0, "stretch_noise": 0.85})),
-    unknown(run(**reference_trainings(0.5, 0.05))),
-    unknown(run(**reference_trainings(0.06, 0.01))),
-    unknown(run(**reference_trainings(0.06, float("nan")))),
-    unknown(run(training=own(not_compared="no copy")), "your model with Adam: not compared with one device: no copy."),
     unknown(
         run(training=own(deviation=None)),
         "your model with Adam: not compared with one device: the weights are not finite.",
-    ),
-    unknown(
-        run(training={"not_compared": "no copy"}), "your model with plain SGD: not compared with one device: no copy."
     ),
     unknown(
         run(training={"deviation": None}, outcome="died", phase="reference"),
@@ -505,34 +417,22 @@ test_equals_one_device = table(
 test_random_layers = table(
     "job.random-layers",
     Severity.WARNING,
-    passes(run(model={"random_layers": ("a",)}, training={"different_draws": ("a",)})),
-    passes(run(model=OWN_RANDOM, training={"different_draws": ("mine",)})),
-    passes(run(model={"random_layers": ("dropout",), "keras": "tf_keras 2.21.0"})),
-    passes(run(model={"random_layers": None}, training={"deviation": None})),
     passes(run(model={"random_layers": None}, training={"own_losses": ()})),
-    passes(run(), "random layers: none."),
     passes(
         run(training={"different_draws": ("mine",)}),
         "random layers: mine: different numbers on each replica (measured here).",
     ),
     passes(run(model={"random_layers": None}, training={"stilled": ()}), "random layers: none."),
-    fails(run(model={"random_layers": ("drop",)}, training={"equal_draws": ("drop",)}), "here"),
-    fails(run(model={"random_layers": ("dropout",)}), "dropout on 4 replicas"),
     fails(run(model={"random_layers": None}, training={"stilled": ("noise",)}), "noise on 4"),
     fails(run(model={"random_layers": ("drop",)}, training=UNDRAWN), "drop on 4 replicas"),
-    fails(run(training={"equal_draws": ("mine",), "stilled": ("mine",)}), "mine on 4 replicas"),
     fails(
         run(training={"equal_draws": ("mine",)}, replicas=None),
         "random layers: mine on an unknown number of replicas: equal numbers on two of them (measured here).",
     ),
-    unknown(run(model={"random_layers": None}, training={"deviation": None, "own_losses": ()})),
     unknown(
         run(model=OWN_RANDOM, training=UNDRAWN),
         "random layers: mine was not measured: calling it alone raised ValueError.",
     ),
-    unknown(run(model=OWN_RANDOM, training={"steps": 0, "not_run": "no copy"})),
-    unknown(run(model={"random_layers": None}, training={**UNDRAWN, "stilled": ("drop",)})),
-    unknown(run(model={"random_layers": ("dropout",), "keras": "keras nightly"})),
     unknown(run(model=OWN_RANDOM, training={"not_run": "no copy"}), "random layers: mine was not measured: no copy."),
     unknown(run(model=OWN_RANDOM), "random layers: mine was not measured: no copy of the model was trained."),
     skips(run(model={"random_layers": ("dropout",)}, replicas=1)),
@@ -541,9 +441,7 @@ test_input_bound = table(
     "job.input-bound",
     Severity.INFO,
     passes(run(data={"seconds_per_batch": 0.0099})),
-    fails(run(data={"seconds_per_batch": 0.02}), "0.02 s"),
     fails(run(data={"seconds_per_batch": 0.01})),
-    unknown(run(training={"step_s": None})),
     unknown(run(training={"not_run": "not compiled"}), "training: not compiled."),
 )
 test_memory_headroom = table(
@@ -555,48 +453,35 @@ test_memory_headroom = table(
         "g: peak 3.00 of 4.00 GiB (75%).",
     ),
     fails(run(training={"memory": (JobMemory(device="g", peak_bytes=75, limit_bytes=80),)}), "94%"),
-    fails(run(training={"memory": (JobMemory(device="g", peak_bytes=91, limit_bytes=100),)})),
     unknown(run(training={"memory": ()})),
 )
 test_trains = table(
     "job.trains",
     Severity.ERROR,
-    passes(run(), "training: 3 steps, losses 1, 0.9, 0.8."),
     passes(
         run(training=option("use_ema", "use_ema=True", problem="it raised")),
         "training: 3 steps without use_ema=True, losses 1, 0.9, 0.8.",
     ),
     fails(run(training={"problem": "OOM"}), "OOM"),
     fails(run(training={"own_losses": (1.0, None)}), "your model: losses 1, not finite."),
-    fails(run(training={"nonfinite": ("a/kernel",)}), "a/kernel"),
     fails(
         run(training={"own_losses": (1.0, None), "nonfinite": ("a/bias",)}),
         "your model: losses 1, not finite; NaN or infinity in a/bias.",
     ),
     unknown(run(training={"not_run": "not compiled"})),
-    unknown(run(training={"own_losses": ()})),
 )
 test_reported_loss = table(
     "job.reported-loss",
     Severity.INFO,
     passes(run(training=SGD), "loss: 0.9, as on one device."),
-    passes(run(), "loss: 1, 0.95, 0.9, as on one device."),
-    fails(run(training={"losses": (0.25, 0.24, 0.22)}), "instead of 1, 0.95, 0.9"),
     fails(run(training={**SGD, **own(logs={"loss": 0.45})}), "0.45 instead of 0.9"),
     fails(run(training={"losses": (4.0, 3.8, 3.6)}), "loss: 4, 3.8, 3.6 instead of 1, 0.95, 0.9."),
-    unknown(run(training={"losses": (), "own": None})),
     unknown(run(training={"losses": (0.25, 0.24, 0.22), "deviation": 0.3, "noise": 0.03})),
-    unknown(run(training={**SGD, **own(logs={"loss": 0.45}, rounded_share=0.9)})),
-    unknown(run(training={**SGD, **own(not_compared="no copy")}), "loss: it was not compared with one device."),
     unknown(run(training={**SGD, **own(logs={"accuracy": 0.5})}), "loss: it was not compared with one device."),
-    unknown(
-        run(training={**SGD, **own(reference_logs={"accuracy": 0.5})}), "loss: it was not compared with one device."
-    ),
 )
 test_model_and_data = table(
     "job.model-and-data",
     Severity.ERROR,
-    passes(run()),
     passes(run(data={"kind": "PyDataset"}), "data: PyDataset."),
     passes(run(model={"name": "Ours"}), "model: Ours."),
 )

@@ -5,6 +5,7 @@ import pytest
 
 from helpers.cases import cases
 from helpers.catalogs import small_catalog
+from helpers.checklist_texts import ONE_CHECK
 from helpers.facts import environment, smoke_case, smoke_run, target
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
@@ -16,19 +17,10 @@ from kdoctor.lock.facts import Recorded, recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.model import Severity, Status
 
-TEXT = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
-
 
 @pytest.fixture
 def checklist(tmp_path: Path) -> Checklist:
-    (tmp_path / "job.yaml").write_text(TEXT)
+    (tmp_path / "job.yaml").write_text(ONE_CHECK)
     return load_checklist(str(tmp_path / "job.yaml"), small_catalog())
 
 

@@ -61,7 +61,7 @@ def test_format_is_recognized_by_content(tmp_path: Path, text: str, kind: str) -
     assert kinds(tmp_path, text) == [kind]
 
 
-DIAGNOSIS = {"DCGM GPU Diagnostic": {"test_categories": []}}
+DIAGNOSIS = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
 QUOTING = {"DCGM GPU Diagnostic": {"test_categories": [{"results": [{"warnings": LOG.splitlines()[-1]}]}]}}
 
 
@@ -82,7 +82,7 @@ QUOTING = {"DCGM GPU Diagnostic": {"test_categories": [{"results": [{"warnings":
     ),
     (xml("3B").replace("<fan_speed>", f"\n{NVLINK}{LOG}<fan_speed>"), ["nvidia-smi -q -x"]),
     (json.dumps(QUOTING, indent=2), ["dcgmi diag"]),
-    (f"{json.dumps(DIAGNOSIS, indent=2)}\n{LOG}", ["dcgmi diag", "kernel log"]),
+    (f"{DIAGNOSIS}\n{LOG}", ["dcgmi diag", "kernel log"]),
     (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
     (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
     (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header

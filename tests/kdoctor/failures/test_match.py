@@ -1,7 +1,6 @@
 """Messages as programs print them, and texts that only look like them.
 
-The messages are those of TensorFlow's, Keras's, NCCL's and the driver's own sources and logs, in forms that the examples
-of the failures do not have.
+The messages are those of TensorFlow, Keras, NCCL and the driver, in forms that no example of a failure has.
 """
 
 from functools import cache

@@ -57,6 +57,11 @@ test_bandwidth = table(
     passes(run(5.0, 3), geforces(3, devices=(geforce(0), geforce(1), geforce(2, pcie_width_max=4))), "7.876 GB/s"),
     skips(CPU, "one CPU"),
     skips(run(None, 1)),
+    unknown(
+        run(),
+        geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8))),
+        "the bandwidth of ",
+    ),
     unknown(run(outcome="timed-out")),
     given=(gpus(8), environment()),
 )

@@ -2,29 +2,18 @@
 
 from typing import Any
 
-import pytest
-
 from helpers.cases import cases
-from helpers.facts import GIB, MIB, NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, pair, pci, pci_gpu
-from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
+from helpers.facts import NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, pci, pci_gpu
+from kdoctor.facts import Gpu, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor_checks._gpus import (
     absent,
-    answering,
-    field_label,
-    hanging,
-    inactive_links,
-    located,
     lost,
     lost_addresses,
-    nvlinks,
     only_lost,
     readings,
     reset,
-    silent,
-    size,
     smi,
-    span,
     too_new,
     unread,
     unsupported,
@@ -52,14 +41,6 @@ def test_lost_gpu_has_its_error(errors: dict[str, str], reason: str | None) -> N
     assert lost(Gpu(index=0, errors=errors)) == reason
 
 
-def test_gpus_that_answer_are_neither_lost_nor_hanging() -> None:
-    hung = gpu(2, errors={"temperature_c": HANGS})
-    found = gpus(3, gpu(0), lost_gpu(1), hung)
-    assert [item.index for item in answering(found)] == [0]
-    assert [item.index for item in silent(found)] == [1, 2]
-    assert (hanging(hung), hanging(gpu(0))) == ("temperature_c", None)
-
-
 @cases(
     (1, (0, 1), {bus_id(1)}),  # GPU 0 is at the first address
     (2, (0, 1), set()),  # two GPUs, and one address that is left
@@ -73,21 +54,6 @@ def test_addresses_of_lost_gpus_are_those_that_are_left(
     bus = PciDevices(devices=tuple(pci_gpu(index) for index in addresses))
     assert lost_addresses(found, bus) == expected
     assert lost_addresses(found, UNREAD) == set()
-
-
-def test_address_of_another_driver_is_not_that_of_a_lost_gpu() -> None:
-    bus = PciDevices(devices=(pci_gpu(0), pci_gpu(1, driver="vfio-pci")))
-    assert lost_addresses(gpus(2, gpu(0), lost_gpu(1)), bus) == set()
-
-
-def test_lost_gpus_get_the_addresses_in_their_order() -> None:
-    bus = pci(3)
-    two = gpus(3, gpu(0), lost_gpu(1), lost_gpu(2))
-    assert [item.bus_id for item in located(two, bus)] == [bus_id(0), bus_id(1), bus_id(2)]
-    odd = gpus(3, gpu(0, bus_id=bus_id(2)), lost_gpu(1), lost_gpu(2))  # it would come after both
-    assert [item.bus_id for item in located(odd, bus)] == [bus_id(2), None, None]
-    one = gpus(2, gpu(0, bus_id=bus_id(1)), lost_gpu(1))  # of one address there is no doubt
-    assert [item.bus_id for item in located(one, pci(2))] == [bus_id(1), bus_id(0)]
 
 
 @cases(
@@ -147,15 +113,6 @@ def test_gpu_with_one_unsupported_and_one_failed_reading_is_unknown() -> None:
     assert (judged, type(item)) == ([], Unjudged)
 
 
-def test_reading_without_a_reason_is_unknown() -> None:
-    assert outcome(lacking(0, None)) == ([], ["fan speed not read (no reason given)"])
-    assert outcome(lacking(0, "Unknown Error"), gpu(1, fan_speed_percent=3)) == (
-        [1],
-        ["fan speed not read (Unknown Error)"],
-    )
-    assert outcome(lost_gpu(0), lacking(1, NOT_SUPPORTED))[1][-1].startswith("fan speed not reported here")
-
-
 def test_reading_of_newer_drivers_is_not_applicable_where_none_has_it() -> None:
     old = lacking(0, "Function Not Found")
     (reason,) = outcome(old, newer=True)[1]
@@ -186,46 +143,11 @@ def test_unread_fields_are_all_named() -> None:
     assert (gone.reason, gone.explained_by) == ("name not read (GpuIsLost)", ("gpu.responding",))
 
 
-@cases(
-    ("temperature_c", "temperature"), ("clock_sm_max_mhz", "clock SM max"), ("ecc_mode", "ECC mode"),
-    ("bar1_total_bytes", "BAR1 total"), ("pcie_width", "PCIe width"), ("power_draw_w", "power draw"),
-    ("utilization_gpu_percent", "utilization GPU"), ("nvlinks", "NVLinks"),
-)  # fmt: skip
-def test_fields_have_labels(name: str, label: str) -> None:
-    assert field_label(name) == label
-
-
-def test_nvlinks_of_a_pair_are_none_where_not_read() -> None:
-    assert nvlinks(pair(nvlinks=2)) == 2
-    assert nvlinks(pair(nvlinks=None, errors={"nvlinks": NOT_SUPPORTED})) == 0
-    assert nvlinks(pair(nvlinks=None, errors={"nvlinks": "hung"})) is None
-    assert nvlinks(pair(nvlinks=None)) is None
-
-
-@pytest.mark.parametrize(("states", "expected"), [((), False), ((True, None), False), ((True, False), True)])
-def test_inactive_link(states: tuple[bool | None, ...], *, expected: bool) -> None:
-    links = tuple(NvLink(index=index, active=state) for index, state in enumerate(states))
-    assert inactive_links(gpu(0, nvlinks=links)) is expected
-    assert not inactive_links(gpu(0, nvlinks=None))
-
-
 def test_virtualization_is_named() -> None:
     assert virtual(gpus(2)) is None
     assert virtual(gpus(1, gpu(0, virtualization_mode=None))) is None
     modes = gpus(2, gpu(0, virtualization_mode="vgpu"), gpu(1, virtualization_mode="passthrough"))
     assert virtual(modes) == "passthrough, vgpu"
-
-
-@cases(
-    (0, "0 MiB"), (512 * MIB, "512 MiB"), (10 * GIB - MIB, "10239 MiB"), (10 * GIB, "10.0 GiB"), (24 * GIB, "24.0 GiB")
-)
-def test_size_is_in_gib_from_ten_on(value: int, text: str) -> None:
-    assert size(value) == text
-
-
-def test_range_of_values() -> None:
-    assert span([84, 90, 86], "MHz") == "84 to 90 MHz"
-    assert span([84.5, 84.5], "W") == "84.5 W"
 
 
 def test_commands_name_the_gpus_unless_all_are_meant() -> None:

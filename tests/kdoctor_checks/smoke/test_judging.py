@@ -1,6 +1,5 @@
 """What the checks of trainings share: who is judged, how trainings are compared, and what is said about them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +17,9 @@ from kdoctor_checks.smoke._judging import (
     evidence,
     fit_unsupported,
     judge_cases,
-    loss_falls,
     losses_match,
     not_replicated,
     requested_replicas,
-    starves,
     summarize,
     training,
     weights_problem,
@@ -48,15 +45,6 @@ def test_case_is_judged() -> None:
     assert training("no-batch") == "training no-batch"
 
 
-def test_every_outcome_of_a_judge_counts() -> None:
-    def several(case: SmokeCase) -> Iterator[Outcome]:
-        yield evidence(case, "one")
-        yield evidence("weights", "two")
-
-    found = list(judge_cases(smoke_run("smoke.test", 2), ["mirrored"], several))
-    assert [item.observed for item in found if isinstance(item, Evidence)] == ["one", "two"]
-
-
 def test_case_without_a_result_says_why() -> None:
     missing = judged(None)
     assert isinstance(missing, Unjudged)
@@ -73,12 +61,6 @@ def test_skipped_case_leaves_the_next_one() -> None:
     run = smoke_run("smoke.test", 2, skipped, smoke_case(replicas=2))
     first, second = judge_cases(run, ["skipped", "mirrored"], lambda case: evidence(case, "judged"))
     assert (type(first), type(second)) == (NotApplicable, Evidence)
-
-
-def test_skipped_case_is_not_applicable_with_its_reason() -> None:
-    skipped = judged(smoke_case(replicas=2, outcome="skipped", skip_reason="no port"))
-    assert isinstance(skipped, NotApplicable)
-    assert skipped.reason == "MirroredStrategy: no port"
 
 
 @cases(
@@ -187,22 +169,6 @@ def compared(
     return Comparison(**{"run": run, "target": UNREAD, "packages": UNREAD, **(options or {})}).judge(case)
 
 
-@cases(
-    ({}, Evidence),
-    (RAISED, Finding),
-    ({"weights": None}, Unjudged),
-    ({"losses": ()}, Unjudged),
-    ({"weight_deviation": None}, Unjudged),
-    ({"reference_losses": ()}, Unjudged),
-    ({"reference_losses": (1.0,)}, Unjudged),
-    ({"reference_losses": (1.0, 0.6)}, Finding),
-    ({"losses": (1.0, None)}, Finding),
-    ({"weight_deviation": 0.5}, Finding),
-)
-def test_training_is_compared_with_one_device(changes: dict[str, Any], expected: type[Outcome]) -> None:
-    assert isinstance(compared(**changes), expected)
-
-
 @pytest.mark.parametrize(("deviation", "expected"), [(0.001, Evidence), (0.0011, Finding)])
 def test_weights_may_differ_by_the_tolerance(deviation: float, expected: type[Outcome]) -> None:
     assert isinstance(compared(options={"tolerance": 0.001}, weight_deviation=deviation), expected)
@@ -262,32 +228,6 @@ def test_problems_of_the_weights(weights: dict[str, Any], *, mirrored: bool, par
     assert (found is None) if part is None else (found is not None and part in found.observed)
 
 
-MEASURES = {
-    **{f"{kind} {what}": 8.0 for kind in ("due", "done") for what in ("updates", "steps", "epochs")},
-    "metric": 0.5, "metric_reference": 0.5,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", ["updates", "steps", "epochs"])
-def test_counts_are_those_that_are_due(what: str) -> None:
-    def problem(**changes: float | None) -> Finding | Unjudged | None:
-        measures = {name: value for name, value in {**MEASURES, **changes}.items() if value is not None}
-        case = smoke_case(replicas=2, measures=measures)
-        return Comparison(run=smoke_run("smoke.test", 2, case), target=UNREAD, packages=UNREAD).count_problem(case)
-
-    assert problem() is None
-    wrong = problem(**{f"done {what}": 4.0})
-    assert isinstance(wrong, Finding)
-    assert wrong.observed.startswith(f"4 {what} were counted instead of 8")
-    for kind in ("due", "done"):
-        assert isinstance(problem(**{f"{kind} {what}": None}), Unjudged)
-    for name in ("metric", "metric_reference"):
-        assert isinstance(problem(**{name: None}), Unjudged)
-    metric = problem(metric=0.6)
-    assert isinstance(metric, Finding)
-    assert "0.6 instead of 0.5" in metric.observed
-
-
 @cases(
     ((1.0, 0.5), (1.0, 0.5), True), ((1.0,), (1.0, 0.5), False), ((1.0, None), (1.0, None), False),
     ((1.0, 0.5), (1.0, None), False), ((1.0,), (1.009,), True), ((1.0,), (1.02,), False),
@@ -298,22 +238,6 @@ def test_losses_match_within_the_tolerance(
 ) -> None:
     """1 %, and near zero a tenth of that."""
     assert losses_match(losses, others, 0.01) is equal
-
-
-@cases(
-    ((1.0, 0.5), True), ((1.0, 2.0, 0.9), True), ((1.0, 1.0), False), ((1.0,), False), ((), False),
-    ((1.0, None, 0.5), False), ((None, 0.5), False),
-)  # fmt: skip
-def test_loss_falls_if_the_last_is_below_the_first(losses: tuple[float | None, ...], *, falls: bool) -> None:
-    assert loss_falls(smoke_case(losses=losses)) is falls
-
-
-@cases(
-    (4, 4, False), (3, 4, True), (5, 4, True), (6, 4, True), (7, 4, False), (9, 4, True), (1, 1, False), (2, 2, False)
-)
-def test_batch_starves_a_replica(batch: int, replicas: int, *, empty: bool) -> None:
-    """5 examples on 4 replicas: chunks of 2, 2, 1 and 0."""
-    assert starves(batch, replicas) is empty
 
 
 def test_good_training_in_one_line() -> None:

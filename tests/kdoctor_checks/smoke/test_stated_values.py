@@ -39,15 +39,6 @@ def test_reason_of_unknown_gpus_is_stated(case: dict[str, Any], changes: dict[st
     assert reason in stated
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["by address", "by number"])
-def test_gpus_of_a_training_are_found(known: bool) -> None:  # noqa: FBT001 - a table
-    addresses = (bus_id(1),) if known else ()
-    case = smoke_case(replicas=1, devices=names("GPU:1"), bus_ids=addresses)
-    found = used(case)
-    assert set(found.uses) == {1}
-    assert (found.unknown_reasons, found.unsampled) == ((), ())
-
-
 def test_gpu_that_was_not_sampled_is_named() -> None:
     case = smoke_case(replicas=TWO, bus_ids=(bus_id(0), bus_id(1)))
     runs = SmokeRuns(runs={"smoke.baseline": smoke_run("smoke.baseline", TWO, case)})

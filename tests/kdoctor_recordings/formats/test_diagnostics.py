@@ -114,11 +114,6 @@ def test_result_of_a_test_in_each_form(
     assert diagnostics(tmp_path, {"DCGM Diagnostic": {"test_categories": [{"tests": tests}]}}) == expected
 
 
-def test_warning_before_the_document_is_skipped(tmp_path: Path) -> None:
-    text = json.dumps(DCGM_4)
-    assert results(tmp_path, f"{text}\nand a line after it\n") == [("pcie", "GPU 2", "warn")]
-
-
 def test_errors_of_the_fabric_manager_are_listed_once_and_in_order(tmp_path: Path) -> None:
     line = "[Feb 27 2025 15:10:{:02}] [{}] [tid 12727] {}\n"
     error = "detected NVSwitch non-fatal error {} on NVSwitch pci bus id 00000000:86:00.0 physical id 3"

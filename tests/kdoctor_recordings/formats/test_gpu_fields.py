@@ -114,19 +114,6 @@ def test_action_that_recovers_the_gpu(tmp_path: Path, lines: tuple[str, ...], ac
     assert (found.errors.get("recovery_action") is None) is (action is not None)
 
 
-@cases(
-    (("GPU Power Readings", "    Power Draw : N/A", "    Average Power Draw : 50.00 W"), 50.0),
-    (("GPU Power Readings", "    Average Power Draw : 50.00 W", "    Instantaneous Power Draw : 60.00 W"), 50.0),
-    (("GPU Power Readings", "    Instant Power Draw : 60 W", "Power Readings", "    Power Draw : 70.00 W"), 60.0),
-    (("Power Readings", "    Power Draw : 70.00 W"), 70.0),
-    (("GPU Power Readings", "    Power Draw : Unknown Error", "    Average Power Draw : N/A"), "Unknown Error"),
-    (("GPU Power Readings : N/A",), "N/A"),
-)
-def test_first_name_with_a_value_counts(tmp_path: Path, lines: tuple[str, ...], watts: float | str) -> None:
-    found = gpu(tmp_path, *lines)
-    assert (found.power_draw_w or found.errors["power_draw_w"]) == watts
-
-
 @pytest.mark.parametrize(
     "lines",
     [("PCI", "    GPU Link Info : N/A"), ("PCI : N/A",), ("PCI", "    GPU Link Info", "        PCIe Generation : N/A")],
@@ -138,10 +125,6 @@ def test_text_of_any_heading_above_an_entry_is_its_error(tmp_path: Path, lines: 
 def test_text_of_the_closest_heading_is_the_error(tmp_path: Path) -> None:
     found = gpu(tmp_path, "PCI : N/A", "PCI", "    GPU Link Info : Unknown Error")
     assert found.errors["pcie_generation"] == "Unknown Error"
-
-
-def test_first_of_equal_entries_counts(tmp_path: Path) -> None:
-    assert gpu(tmp_path, "Performance State : P2", "Performance State : P8").performance_state == 2
 
 
 def test_long_text_in_place_of_a_value_is_shortened(tmp_path: Path) -> None:

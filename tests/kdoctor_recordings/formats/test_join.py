@@ -17,7 +17,6 @@ from helpers.kdoctor_recordings.dumps import (
 )
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
-from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_SW_POWER_CAP
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
 TWO = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
@@ -33,18 +32,6 @@ def test_files_of_one_machine(tmp_path: Path) -> None:
     assert gpu.nvlinks is not None
     assert gpus.pairs[0].level == "SYS"
     assert gpus.pairs[0].errors["p2p_read"] == "not in nvidia-smi -q, nvidia-smi nvlink -s, nvidia-smi topo -m"
-
-
-def test_last_reading_wins_and_all_clock_reasons_are_kept(tmp_path: Path) -> None:
-    changes = {
-        "Idle                              : Not Active": "Idle                              : Active",
-        "SW Power Cap                      : Active": "SW Power Cap                      : Not Active",
-        "Performance State                     : P0": "Performance State                     : P8",
-    }
-    idle = query("3B", changes=changes)
-    gpu = imported_gpus(tmp_path, idle, query("3B")).devices[0]
-    assert gpu.performance_state == 0
-    assert gpu.clock_event_reasons == (EVENT_GPU_IDLE, EVENT_SW_POWER_CAP)
 
 
 @cases(
@@ -64,12 +51,6 @@ def test_files_of_two_machines_are_refused(tmp_path: Path, texts: tuple[str, ...
     assert why in str(error.value)
     assert "file-0" in str(error.value)
     assert "file-1" in str(error.value)
-
-
-def test_library_mismatch_is_accepted(tmp_path: Path) -> None:
-    found = imported(tmp_path, query("3B"), VERSION.replace("535.161.08", "535.183.06"))
-    driver = group(found.facts, KernelDriver)
-    assert driver.version == "535.183.06"
 
 
 def test_selected_gpu_cannot_be_matched_with_matrix(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from helpers.kdoctor_recordings.dumps import (
     query,
 )
 from kdoctor.errors import UsageError
-from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
+from kdoctor.facts import Gpus, KernelDriver, KernelLog
 from kdoctor_recordings.facts import Diagnostics
 from kdoctor_recordings.formats.part import CUT
 
@@ -74,16 +74,6 @@ def test_gpu_without_index_gets_a_free_one(tmp_path: Path) -> None:
     assert [note[-5:] for note in found.notes if "without index" in note] == ["GPU 1"]
 
 
-def test_reading_of_one_dump_is_kept_where_the_other_shows_an_error(tmp_path: Path) -> None:
-    table = TABLE_535.replace("| N/A   40C", "| 35%   40C")
-    for texts in ((query("3B", "AF"), table), (table, query("3B", "AF"))):
-        first, second = imported_gpus(tmp_path, *texts).devices
-        assert (first.fan_speed_percent, second.temperature_c) == (35, 61)
-        assert "fan_speed_percent" not in first.errors
-        assert "temperature_c" not in second.errors
-        assert second.errors["fan_speed_percent"] == "N/A"
-
-
 def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:
     whole = query("3B")
     cut = whole[: whole.index("    Remapped Rows")]
@@ -116,12 +106,6 @@ def test_pair_has_the_values_of_all_dumps(tmp_path: Path) -> None:
     assert (pair.level, pair.nvlinks, pair.p2p_write, pair.p2p_read) == (None, 12, "OK", None)
     assert pair.errors.keys() == {"p2p_read", "p2p_nvlink"}
     assert pair.error == "topo -m shows NV12 instead"
-
-
-def test_pair_that_no_dump_has_is_unknown(tmp_path: Path) -> None:
-    (pair,) = imported_gpus(tmp_path, query("3B", "AF")).pairs
-    assert (pair.first, pair.second, pair.level, pair.error) == (0, 1, None, "not in nvidia-smi -q")
-    assert set(pair.errors.values()) == {"not in nvidia-smi -q"}
 
 
 def test_version_of_the_module_is_that_of_all_dumps(tmp_path: Path) -> None:
@@ -157,19 +141,6 @@ def test_last_listing_of_lspci_counts(tmp_path: Path) -> None:
                 imported(tmp_path, *texts)
         else:
             assert imported_pci(tmp_path, *texts).gpus[0].numa_node == node
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        (query("3B", "AF"), LSPCI),  # a GPU that lspci does not list
-        (query("AF"), LSPCI[: LSPCI.index("3b:00.0")]),  # a listing without GPUs
-        (TOPOLOGY, LSPCI),  # GPUs without addresses
-    ],
-)
-def test_listing_that_may_be_of_the_same_machine(tmp_path: Path, texts: tuple[str, str]) -> None:
-    assert {Gpus, PciDevices} <= imported(tmp_path, *texts).facts.keys()
-    assert {Gpus, PciDevices} <= imported(tmp_path, *texts[::-1]).facts.keys()
 
 
 @cases(

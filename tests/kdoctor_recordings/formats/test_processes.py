@@ -32,19 +32,6 @@ def test_list_without_processes_is_unknown_unless_it_is_empty(heading: str, *, m
     assert read_processes(" None ", [], more=more) == ()
 
 
-def test_processes_without_an_id_are_unknown() -> None:
-    for process in ({"process id": "N/A"}, {"name": "python"}):
-        with pytest.raises(NotKnownError, match="a process has no id"):
-            read_processes("", [{"process id": "7"}, process], more=False)
-
-
-def test_values_that_a_process_lacks_are_unknown() -> None:
-    (one,) = read_processes("", [{"process id": "7", "name": "N/A", "used gpu memory": "N/A"}], more=False)
-    assert (one.pid, one.name, one.used_memory_bytes) == (7, None, None)
-    (one,) = read_processes("", [{"process id": "7"}], more=False)
-    assert (one.name, one.used_memory_bytes) == (None, None)
-
-
 def test_list_that_is_cut_off_shows_no_free_gpu() -> None:
     listed = [{"process id": "7", "type": "G", "used gpu memory": "1 MiB"}]
     with pytest.raises(NotKnownError, match="cut off"):

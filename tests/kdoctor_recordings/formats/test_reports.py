@@ -59,13 +59,6 @@ def part(section: str, *buses: str, driver: str = "535.161.08", count: int | Non
     return HEAD.format(driver=driver, count=len(buses) if count is None else count) + blocks
 
 
-MEMORY = """\
-    FB Memory Usage
-        Total                             : 40960 MiB
-        Reserved                          : 550 MiB
-        Used                              : 1200 MiB
-        Free                              : 39210 MiB
-"""
 ECC = """\
     ECC Mode
         Current                           : Enabled
@@ -98,15 +91,6 @@ def test_bug_report(tmp_path: Path, *, packed: bool, ends: str) -> None:
     assert [(event.kind, event.code, event.bus_id) for event in log.events] == [("xid", 79, "0000:3b:00.0")]
     assert "frob = failed" in [line.text for line in unread.lines]
     assert all(bug_report().split("\n")[line.line - 1].strip() == line.text for line in unread.lines)
-
-
-def test_parts_of_the_query_in_one_file(tmp_path: Path) -> None:
-    found = imported(tmp_path, "".join(part(section, "3B", "AF") for section in (MEMORY, ECC, STATE)))
-    gpus = group(found.facts, Gpus)
-    assert (gpus.count, len(gpus.devices), found.notes) == (2, 2, ())
-    for gpu in gpus.devices:
-        assert (gpu.memory_used_bytes, gpu.ecc_mode, gpu.performance_state) == (1200 * 1024**2, True, 2)
-        assert gpu.uuid is None
 
 
 def test_parts_of_the_query_in_several_files(tmp_path: Path) -> None:

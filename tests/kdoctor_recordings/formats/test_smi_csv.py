@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from helpers.kdoctor_recordings.dumps import TABLE, UUID, group, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import TABLE, UUID, imported, imported_gpus
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 from kdoctor_recordings.facts import ImportedLines
@@ -47,16 +47,6 @@ def test_reasons_in_columns_of_their_own_replace_a_mask_that_was_not_read(tmp_pa
 def test_rows_without_header_give_what_they_name(tmp_path: Path) -> None:
     (found,) = imported_gpus(tmp_path, f"0, NVIDIA Test 40GB, {UUID.format(0)}, 34\n").devices
     assert (found.index, found.uuid, found.name, found.temperature_c) == (0, UUID.format(0), "NVIDIA Test 40GB", None)
-
-
-def test_rows_without_identity_are_the_gpus_in_order(tmp_path: Path) -> None:
-    found = imported_gpus(tmp_path, "$ nvidia-smi --query-gpu=temperature.gpu --format=csv\ntemperature.gpu\n34\n35\n")
-    assert [(gpu.index, gpu.temperature_c) for gpu in found.devices] == [(0, 34), (1, 35)]
-
-
-def test_table_adds_to_other_output(tmp_path: Path) -> None:
-    text = query("3B", "AF") + f"\n{COMMAND} --format=csv\n{HEADER}\n{ROWS}"
-    assert [gpu.bus_id for gpu in imported_gpus(tmp_path, text).devices] == ["0000:3b:00.0", "0000:af:00.0"]
 
 
 def test_tables_of_processes_are_not_gpus(tmp_path: Path) -> None:
@@ -190,14 +180,6 @@ def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> 
     assert bool(is_header(line)) is expected
 
 
-def test_table_that_was_printed_twice_has_the_last_readings(tmp_path: Path) -> None:
-    table = "index, temperature.gpu\n0, 34\n1, 35\n"
-    found = imported(tmp_path, table + table.replace("34", "36"))
-    gpus = group(found.facts, Gpus)
-    assert [(gpu.index, gpu.temperature_c) for gpu in gpus.devices] == [(0, 36), (1, 35)]
-    assert found.notes == ()
-
-
 @cases(
     ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
     ("uuid", UUID.format(3), "uuid", UUID.format(3)),
@@ -208,14 +190,6 @@ def test_table_that_was_printed_twice_has_the_last_readings(tmp_path: Path) -> N
 def test_identity_in_each_column(tmp_path: Path, column: str, cell: str, field: str, value: str | None) -> None:
     (found,) = imported_gpus(tmp_path, f"{column}, temperature.gpu\n{cell}, 34\n").devices
     assert (getattr(found, field), found.temperature_c) == (value, 34)
-
-
-@pytest.mark.parametrize("column", ["uuid", "pci.bus_id"])
-def test_rows_that_name_their_gpus_are_not_in_order(tmp_path: Path, column: str) -> None:
-    """A table without indices may be of some of the GPUs, in any order."""
-    cells = (UUID.format(5), UUID.format(6)) if column == "uuid" else ("00000000:5E:00.0", "00000000:3B:00.0")
-    found = imported(tmp_path, f"{column}, temperature.gpu\n{cells[0]}, 34\n{cells[1]}, 35\n")
-    assert [note[-5:] for note in found.notes] == ["GPU 0", "GPU 1"]
 
 
 @pytest.mark.parametrize("name", ["NVIDIA A2", "Tesla T4", "GeForce GT 710", "Quadro P400"])

@@ -145,14 +145,6 @@ def test_gpus_with_page_retirement_only(tmp_path: Path) -> None:
     assert gpu.processes is None
 
 
-def test_windows_line_ends_and_utf_16(tmp_path: Path) -> None:
-    (tmp_path / "dump").write_bytes(b"\xff\xfe" + query("3B").replace("\n", "\r\n").encode("utf-16-le"))
-    (tmp_path / "plain").mkdir()
-    from kdoctor_recordings.importer import import_files
-
-    assert import_files([tmp_path / "dump"]).facts == imported(tmp_path / "plain", query("3B")).facts
-
-
 HEALTH = """\
         Health
             Summary                       : {summary}

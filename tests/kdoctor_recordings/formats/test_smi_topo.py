@@ -37,13 +37,6 @@ def test_truncated_matrix(tmp_path: Path) -> None:
     assert [note.rpartition(" after ")[2] for note in found.notes] == ["2 of 3 rows"]
 
 
-@cases(("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"}))
-def test_command_names_the_capability(tmp_path: Path, letters: str, fields: set[str]) -> None:
-    pair = imported_gpus(tmp_path, f"$ nvidia-smi topo -p2p {letters}\n{P2P}").pairs[0]
-    told = {name for name in ("p2p_read", "p2p_write", "p2p_nvlink") if getattr(pair, name) == "GNS"}
-    assert told == fields
-
-
 def test_matrix_without_command_assumes_rw(tmp_path: Path) -> None:
     found = imported(tmp_path, P2P)
     gpus = group(found.facts, Gpus)
@@ -59,29 +52,9 @@ def test_other_capability_is_ignored(tmp_path: Path) -> None:
     assert note.startswith("file-1: nvidia-smi topo -p2p a ")
 
 
-def test_row_that_is_cut_in_a_later_column_keeps_its_levels(tmp_path: Path) -> None:
-    cut = TOPOLOGY[: TOPOLOGY.index("\t0-3,8-11\t0-1") + len("\t0-3,8")]
-    gpus = imported_gpus(tmp_path, cut)
-    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs][2] == (1, 2, "PHB")
-    assert [gpu.cpu_affinity for gpu in gpus.devices][:2] == [(0, 1, 2, 3, 8, 9, 10, 11), None]
-
-
 def test_range_of_cpus_is_bounded(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TOPOLOGY.replace("4-7", "4-99999999"))
     assert gpus.devices[2].cpu_affinity == tuple(range(4, 4 + 4097))
-
-
-def test_rows_after_other_lines_are_read(tmp_path: Path) -> None:
-    head, first, second, third, adapter, *_ = TOPOLOGY.splitlines()
-    mixed = f"{head}\n{adapter}\n{first}\n\nanother line\n{second}\n{third}\n"
-    assert imported_gpus(tmp_path, mixed) == imported_gpus(tmp_path, TOPOLOGY)
-
-
-def test_matrix_of_selected_gpus_does_not_count_the_gpus(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, "\tGPU0\tGPU2\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU2\tSYS\t X \t14-27\n")
-    assert gpus.count is None
-    assert [gpu.index for gpu in gpus.devices] == [0, 2]
-    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs] == [(0, 2, "SYS")]
 
 
 def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:

@@ -226,12 +226,6 @@ def test_line_of_the_largest_length_is_kept(tmp_path: Path) -> None:
         assert section.lines[-1] == (line if kept else "")
 
 
-def test_marks_of_a_quotation_are_taken_from_a_kernel_log(tmp_path: Path) -> None:
-    (tmp_path / "mail").write_text("".join(f"> {line}\n" for line in LOG.splitlines()), encoding="utf-8")
-    (section,) = read_sections(tmp_path / "mail")
-    assert section.lines[0].startswith("[    0.000000] Linux")
-
-
 def test_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(UsageError, match="symbolic links"):
@@ -274,12 +268,6 @@ def test_numbers_of_lines_are_those_of_the_file(tmp_path: Path) -> None:
     assert log.lines[-1] == "last"
 
 
-def test_command_is_that_above_the_dump(tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    path.write_text(f"$ nvidia-smi topo -m\n{TOPOLOGY}$ sudo /usr/bin/lspci -vvv \n\n{LSPCI}", encoding="utf-8")
-    assert [section.command for section in read_sections(path)] == ["nvidia-smi topo -m", "sudo /usr/bin/lspci -vvv"]
-
-
 @cases(
     (TABLE, [(True, False)]),
     (f"{TABLE}\n", [(True, True)]),
@@ -318,14 +306,6 @@ def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
     for length, kinds in ((100_000, 2), (100_001, 1)):
         path.write_text(LOG + title.ljust(length) + "\n", encoding="utf-8")
         assert len(list(read_sections(path))) == kinds
-
-
-def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    for above in ("$ dmesg", RULE):
-        path.write_text(f"first\n{above}\nsecond\n{LOG}", encoding="utf-8")
-        (section,) = read_sections(path)
-        assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
 
 
 @pytest.mark.parametrize("zeros", [90, 91])

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.cases import cases
 from kdoctor_recordings.formats import values
-from kdoctor_recordings.formats.values import NotKnownError, read_all, read_or_none
+from kdoctor_recordings.formats.values import NotKnownError, read_or_none
 
 UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
 
@@ -72,18 +72,6 @@ def test_value_of_a_text(read: values.Read, text: str, value: Any) -> None:
         with pytest.raises(NotKnownError) as error:
             read(text)
         assert text.split()[-1:] == str(error.value).split()[-1:] or str(error.value) == "empty"
-
-
-def test_first_name_of_a_field_counts() -> None:
-    fields: values.Fields = {
-        "one": (values.count, ("first", "second")),
-        "two": (values.count, ("third",)),
-        "three": (values.count, ("fourth",)),
-        "four": (values.count, ("fifth", "sixth")),
-    }
-    texts = {"second": "2", "first": "1", "fourth": "N/A", "sixth": "6"}
-    assert read_all(fields, texts) == ({"one": 1, "four": 6}, {"three": "N/A"})
-    assert read_all(fields, {"first": "N/A", "second": "2"}) == ({}, {"one": "N/A"})
 
 
 @pytest.mark.parametrize(("text", "reason"), [(" a  b\tc ", "a b c"), ("", "empty"), ("x" * 81, "x" * 80)])

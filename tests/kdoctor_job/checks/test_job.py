@@ -167,13 +167,6 @@ def test_hanging_function_fails_with_its_phase(phase: str, subject: str) -> None
     assert f"phase {phase}" in result.findings[0].finding.observed
 
 
-def test_hanging_training_fails_as_a_training() -> None:
-    hung = run(job=JobRun(model=MODEL, data=DATA), outcome="timed-out", phase="train", seconds=600.0)
-    assert judge("job.trains", hung).status is Status.FAIL
-    assert judge("job.model-and-data", hung).status is Status.PASS
-    assert judge("job.equals-one-device", hung).status is Status.UNKNOWN
-
-
 def test_optimizer_built_in_the_first_step_is_to_be_built_in_the_scope() -> None:
     result = judge(
         "job.trains", run(training={"problem": "InvalidArgumentError: You must feed a value for placeholder"})
@@ -185,14 +178,6 @@ def test_hang_after_an_option_failed_is_a_training_that_hangs() -> None:
     training = JobTraining(steps=8, options=(JobOption(name="jit_compile", value="jit_compile=True", problem="no"),))
     hung = run(job=JobRun(model=MODEL, data=DATA, training=training), outcome="timed-out", phase="build", seconds=600.0)
     assert judge("job.trains", hung).status is Status.FAIL
-
-
-def test_comparison_that_did_not_end_is_unknown() -> None:
-    training = JobTraining(steps=3, own_losses=(1.0, 0.9, 0.8))
-    hung = run(job=JobRun(model=MODEL, data=DATA, training=training), outcome="timed-out", phase="reference", seconds=9)
-    assert judge("job.trains", hung).status is Status.PASS
-    for check_id in ("job.equals-one-device", "job.metrics", "job.evaluate", "job.reported-loss"):
-        assert judge(check_id, hung).status is Status.UNKNOWN
 
 
 def reference_trainings(deviation: float | None, noise: float | None) -> dict[str, Any]:
@@ -519,15 +504,6 @@ def test_fix_of_other_weights_depends_on_the_optimizer() -> None:
     assert "step that is not linear" in adam.remedy.summary
 
 
-def test_defect_of_one_of_several_features_counts() -> None:
-    """clipvalue is right on tf_keras, and clipnorm is wrong on Keras 3.15."""
-    model = {"clipping": ("clipvalue=1", "clipnorm=1"), "keras": "keras 3.15.1"}
-    result = judge("job.clipping", run(model=model, training={"own": None}))
-    assert result.status is Status.FAIL
-    right = judge("job.clipping", run(model={**model, "keras": "tf_keras 2.21.0"}, training={"own": None}))
-    assert right.status is Status.PASS
-
-
 @cases(
     ("job.batch-is-global", {}),
     ("job.evaluate", {}),
@@ -615,12 +591,3 @@ def test_random_layers_of_a_job_that_was_not_trained_are_judged_by_their_keras()
 def test_rate_for_the_global_batch_is_proposed() -> None:
     (found,) = judge("job.learning-rate", run(model={"learning_rate": 0.001})).findings
     assert found.finding.remedy.summary == "If 0.001 suits one device, try 0.004 with a warm-up."
-
-
-def test_short_line_gives_the_measured_difference() -> None:
-    training = JobTraining(steps=8, own_losses=(1.0,), losses=(1.0,), reference_losses=(1.0,), deviation=2e-6)
-    case = smoke_case(name="own-model", replicas=8, job=JobRun(training=training))
-    result = compute_check(CHECKS["job.equals-one-device"], smoke_run("smoke.own-model", 8, case))
-    assert [item.brief for item in result.evidence if item.brief] == [
-        "your model on 8 replicas equals one device (within 2e-06)"
-    ]

@@ -225,6 +225,7 @@ test_batch_is_global = table(
 test_final_batch = table(
     "job.final-batch",
     Severity.ERROR,
+    # A batch of n over R replicas is split into chunks of ceil(n / R), see docs/smoke.md.
     passes(run(data={"final_batch": None, "full_batches_only": True})),
     passes(
         run(model={"normalisations": ()}, data={"final_batch": 3}),
@@ -258,6 +259,7 @@ test_prefetch = table(
 test_learning_rate = table(
     "job.learning-rate",
     Severity.INFO,
+    # float32 cannot tell smaller differences from the default, and kdoctor allows ten parts in a million.
     passes(run(model={"learning_rate": 0.001 * (1 + 1.5e-05)})),
     passes(run(model={"learning_rate": 0.001}, replicas=1)),
     passes(run(), "learning rate: 0.004 on 4 replicas."),
@@ -313,6 +315,7 @@ test_options = table(
     Severity.ERROR,
     passes(run(model=AVERAGED, training=own(deviation=0.01))),
     passes(run(model=AVERAGED, training=own(rounded_share=0.5))),
+    # An option counts as right up to a tenth of what it changes, and of a tenth.
     passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.1 * 0.1))),
     passes(
         run(),
@@ -327,6 +330,7 @@ test_options = table(
         "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
     ),
     fails(run(training=option("optimizer built late", "late", problem="ValueError: no")), "ValueError: no"),
+    # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.0101))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.06))),

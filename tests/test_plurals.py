@@ -1,13 +1,10 @@
 """Counts in messages have nouns of the right number: ``1 GPU answers``, not ``1 GPUs answer``."""
 
-import pytest
-
+from helpers.cases import cases
 from kdoctor.text.lists import counted
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (None, "an unknown number of files")]
-)
+@cases((0, "0 files"), (1, "1 file"), (2, "2 files"), (None, "an unknown number of files"))
 def test_counted(number: int | None, text: str) -> None:
     assert counted(number, "file") == text
 

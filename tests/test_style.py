@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from style import File, faults, messages, over_budget, repeated, too_many_targets
 
 
@@ -9,43 +10,37 @@ def found(name: str, text: str) -> list[str]:
     return [line.removeprefix(f"{name}:").partition(":")[0] for line in faults(File(name, text))]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "lines"),
-    [
-        ("docs/x.md", "It is done correctly.\nIt is Rightly done.\n", ["2"]),
-        ("docs/x.py", '"""It is\n    Rightly done."""\n', ["1"]),
-        ("docs/x.py", 'X = "this lock " "is no lock"\n', ["1"]),
-        ("docs/x.py", 'X = "it is\\nno lock"\n', ["1"]),
-        ("docs/x.py", 'X = "there is no lock"  # rubbish\n', ["1"]),
-        ("tests/test_x.py", '"""Module."""\n\nTEXT = "rubbish"\n"""Constant: rubbish."""  # rubbish\n', ["4", "4"]),
-        ("tests/test_x.py", "def test_the_lock() -> None: ...\n", ["1"]),
-        ("tests/test_x.py", 'X = """\ndef test_the_lock() -> None: ...\n"""\n', []),
-        ("doctor/kdoctor/anew.py", "", ["1"]),
-        ("doctor/kdoctor/x.py", "\n" * 451, ["451"]),
-        ("doctor/kdoctor/x.py", "def f():\n" + "    x = 1\n" * 90, ["1"]),
-        ("doctor/kdoctor/x.py", "def f():\n" + "    x = 1\n" * 89, []),
-        ("doctor/kdoctor/x/__init__.py", "from __future__ import annotations\nfrom kdoctor.y import z\n", ["2"]),
-        ("doctor/kdoctor/cli/__init__.py", "from kdoctor.y import z\n", []),
-    ],
+@cases(
+    ("docs/x.md", "It is done correctly.\nIt is Rightly done.\n", ["2"]),
+    ("docs/x.py", '"""It is\n    Rightly done."""\n', ["1"]),
+    ("docs/x.py", 'X = "this lock " "is no lock"\n', ["1"]),
+    ("docs/x.py", 'X = "it is\\nno lock"\n', ["1"]),
+    ("docs/x.py", 'X = "there is no lock"  # rubbish\n', ["1"]),
+    ("tests/test_x.py", '"""Module."""\n\nTEXT = "rubbish"\n"""Constant: rubbish."""  # rubbish\n', ["4", "4"]),
+    ("tests/test_x.py", "def test_the_lock() -> None: ...\n", ["1"]),
+    ("tests/test_x.py", 'X = """\ndef test_the_lock() -> None: ...\n"""\n', []),
+    ("doctor/kdoctor/anew.py", "", ["1"]),
+    ("doctor/kdoctor/x.py", "\n" * 451, ["451"]),
+    ("doctor/kdoctor/x.py", "def f():\n" + "    x = 1\n" * 90, ["1"]),
+    ("doctor/kdoctor/x.py", "def f():\n" + "    x = 1\n" * 89, []),
+    ("doctor/kdoctor/x/__init__.py", "from __future__ import annotations\nfrom kdoctor.y import z\n", ["2"]),
+    ("doctor/kdoctor/cli/__init__.py", "from kdoctor.y import z\n", []),
 )
 def test_fault_is_found_at_its_line(name: str, text: str, lines: list[str]) -> None:
     assert found(name, text) == lines
 
 
-@pytest.mark.parametrize(
-    ("code", "is_fault"),
-    [
-        ("f'{len(gpus)} GPUs answer'", True),
-        ("f'{case.replicas} replicas train'", True),
-        ("f'none of {len(names)} shared libraries'", True),
-        ("f'{sum(found):d} errors'", True),
-        ("f'{counted(len(gpus), \"GPU\")} answer'", False),
-        ("f'{len(head)} bytes'", False),
-        ("f'{len(ids)} is less'", False),
-        ("f'run {number} has'", False),
-        ("f'{name} checks'", False),
-        ("f'{len(near)} of 8'", False),
-    ],
+@cases(
+    ("f'{len(gpus)} GPUs answer'", True),
+    ("f'{case.replicas} replicas train'", True),
+    ("f'none of {len(names)} shared libraries'", True),
+    ("f'{sum(found):d} errors'", True),
+    ("f'{counted(len(gpus), \"GPU\")} answer'", False),
+    ("f'{len(head)} bytes'", False),
+    ("f'{len(ids)} is less'", False),
+    ("f'run {number} has'", False),
+    ("f'{name} checks'", False),
+    ("f'{len(near)} of 8'", False),
 )
 def test_plural_after_a_count_is_found(code: str, *, is_fault: bool) -> None:
     assert bool(found("doctor/kdoctor/x.py", code)) is is_fault

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from helpers.cases import cases
 from helpers.command import environ
 from helpers.fuzzing import machines
 from helpers.fuzzing.readers import READERS
@@ -147,62 +148,55 @@ without: {baseline: r, edge-case: r, failure-path: r}
 LONG = b"9" * 5000
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        *(
-            ("checklist", CHECKLIST % (tag, b""))
-            for tag in (b'!!int ""', b"!!bool maybe", b"!!timestamp x", b"!!float x")
-        ),
-        *(
-            ("checklist", CHECKLIST % (number, b""))
-            for number in (LONG, b"0x" + b"f" * 5000, b".inf", b".nan", b"1.0e+400")
-        ),
-        *(
-            ("checklist", CHECKLIST % (b"1", b"least_share: " + number))
-            for number in (b".inf", b"-.inf", b"-1", b"1.0e+308", b".nan", LONG)
-        ),
-        ("lock", b"schema: kdoctor/lock/v1\nversion: !!int ''\ndigest: x\n"),
-        ("version matrix", b"schema: kdoctor/version-matrix/v1\nx: !!bool maybe\n"),
-        *(
-            ("snapshot", b'{"schema": "kdoctor/snapshot/v1", "kdoctor": %s}' % number)
-            for number in (LONG, b"1e400", b"NaN")
-        ),
-        ("snapshot", '{"schema": "kdoctor/snapshot/v1²"}'.encode()),
-        ("snapshot", b"[" * 100_000),
-        ("notebook", b'{"cells": [], "nbformat": %s}' % LONG),
+@cases(
+    *(("checklist", CHECKLIST % (tag, b"")) for tag in (b'!!int ""', b"!!bool maybe", b"!!timestamp x", b"!!float x")),
+    *(
+        ("checklist", CHECKLIST % (number, b""))
+        for number in (LONG, b"0x" + b"f" * 5000, b".inf", b".nan", b"1.0e+400")
+    ),
+    *(
+        ("checklist", CHECKLIST % (b"1", b"least_share: " + number))
+        for number in (b".inf", b"-.inf", b"-1", b"1.0e+308", b".nan", LONG)
+    ),
+    ("lock", b"schema: kdoctor/lock/v1\nversion: !!int ''\ndigest: x\n"),
+    ("version matrix", b"schema: kdoctor/version-matrix/v1\nx: !!bool maybe\n"),
+    *(
+        ("snapshot", b'{"schema": "kdoctor/snapshot/v1", "kdoctor": %s}' % number)
+        for number in (LONG, b"1e400", b"NaN")
+    ),
+    ("snapshot", '{"schema": "kdoctor/snapshot/v1²"}'.encode()),
+    ("snapshot", b"[" * 100_000),
+    ("notebook", b'{"cells": [], "nbformat": %s}' % LONG),
+    (
+        "script",
+        b"import tensorflow as tf\nx = 2.5 * %s\ny = [1, 2][1e999]\ntf.distribute.MirroredStrategy()\n" % LONG[:400],
+    ),
+    ("history", b"SQLite format 3\x00" + bytes(4096)),
+    ("nvidia-smi topo -m", b"\tGPU0\tCPU Affinity\nGPU%s\tX\t0-%s\n" % (LONG, LONG)),
+    ("kernel log", b"[    1.0] NVRM: Xid (PCI:0000:01:00): %s, x\n" % LONG),
+    ("version matrix", b"schema: kdoctor/version-matrix/v1\nknown_bad:\n  - {install: 'a b'}\n"),
+    *(
+        ("names of nodes", text)
+        for text in (b"a[-%s]" % LONG[:400], b"a[9999999990-99999999999]", b"a[%s]" % LONG, b"a[1-1_0000016]")
+    ),
+    ("pods", b'{"items": [{"metadata": {"creationTimestamp": ""}, "spec": {"nodeName": "a"}}]}'),
+    ("pods", b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""}, "status": "x"}]}'),
+    ("pods", b"[" * 100_000),
+    (
+        "pods",
         (
-            "script",
-            b"import tensorflow as tf\nx = 2.5 * %s\ny = [1, 2][1e999]\ntf.distribute.MirroredStrategy()\n"
-            % LONG[:400],
+            b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""},'
+            b' "spec": {"containers": [{"name": "a"}]},'
+            b' "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 1e999}}}]}}]}'
         ),
-        ("history", b"SQLite format 3\x00" + bytes(4096)),
-        ("nvidia-smi topo -m", b"\tGPU0\tCPU Affinity\nGPU%s\tX\t0-%s\n" % (LONG, LONG)),
-        ("kernel log", b"[    1.0] NVRM: Xid (PCI:0000:01:00): %s, x\n" % LONG),
-        ("version matrix", b"schema: kdoctor/version-matrix/v1\nknown_bad:\n  - {install: 'a b'}\n"),
-        *(
-            ("names of nodes", text)
-            for text in (b"a[-%s]" % LONG[:400], b"a[9999999990-99999999999]", b"a[%s]" % LONG, b"a[1-1_0000016]")
-        ),
-        ("pods", b'{"items": [{"metadata": {"creationTimestamp": ""}, "spec": {"nodeName": "a"}}]}'),
-        ("pods", b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""}, "status": "x"}]}'),
-        ("pods", b"[" * 100_000),
-        (
-            "pods",
-            (
-                b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""},'
-                b' "spec": {"containers": [{"name": "a"}]},'
-                b' "status": {"containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 1e999}}}]}}]}'
-            ),
-        ),
-        ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),
-        ("events of trainings", b'{"gpu": 0, "once": {"x": 1, "name": []}, "errors": {}}'),
-        ("InfiniBand in /sys", b'{"sys/class/infiniband/mlx5_0/ports": "x"}'),
-        ("kernel log", b"[%s.%s] NVRM: Xid (PCI:0000:01:00): 79, x\n" % (LONG, LONG)),
-    ],
+    ),
+    ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),
+    ("events of trainings", b'{"gpu": 0, "once": {"x": 1, "name": []}, "errors": {}}'),
+    ("InfiniBand in /sys", b'{"sys/class/infiniband/mlx5_0/ports": "x"}'),
+    ("kernel log", b"[%s.%s] NVRM: Xid (PCI:0000:01:00): 79, x\n" % (LONG, LONG)),
     ids=lambda item: item if isinstance(item, str) else "",
 )
-def test_input_that_once_crashed_is_refused_or_read(name: str, data: bytes, tmp_path: Path) -> None:
+def test_input_that_once_crashed_is_refused_or_read(tmp_path: Path, name: str, data: bytes) -> None:
     with contextlib.suppress(UsageError):
         READERS[name].run(data, tmp_path)
 

@@ -38,6 +38,30 @@ rollback:
 """
 )
 
+ONE_CHECK = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 3
+owner: me
+checks: [{id: host.memory}]
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+"""
+WITHOUT_TRAININGS = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 1
+owner: me
+assumptions:
+  packages: {keras: ">=3.0"}
+  gpus: {count: 0}
+checks:
+  - id: versions.tensorflow-installed
+  - id: versions.packages-expected
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+rollback: {decides: ada, within: an hour, at_once: [versions]}
+"""
+"""Recorded facts are enough for a passing run."""
+
 
 def read(tmp_path: Path, catalog: Catalog, text: str | bytes) -> Checklist:
     """The checklist in the text, read from job.yaml."""

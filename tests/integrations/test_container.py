@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.chroot_image import PROGRAMS, Stage, build, debian
 from helpers.command import kdoctor
 from helpers.integrations import ROOT, needs
@@ -75,10 +76,8 @@ def test_image_runs_as_a_user_without_a_login(image: Stage) -> None:
     assert image.run(["/opt/kdoctor/bin/python", "-c", "import tensorflow"]).returncode != 0
 
 
-@pytest.mark.parametrize(
-    "arguments", [["matrix", "--tensorflow", "2.19"], ["checklist", "show", "fleet"], ["explain", "gpu.free"]]
-)
-def test_commands_that_read_files_print_what_they_print_here(arguments: list[str], image: Stage) -> None:
+@cases(["matrix", "--tensorflow", "2.19"], ["checklist", "show", "fleet"], ["explain", "gpu.free"])
+def test_commands_that_read_files_print_what_they_print_here(image: Stage, arguments: list[str]) -> None:
     inside, here = image.run([*image.entrypoint, *arguments]), kdoctor(*arguments)
     assert (inside.returncode, inside.stdout) == (0, here.stdout), inside.stderr
 

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.cases import cases
 from helpers.command import environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
 from helpers.reports import GPU_WORK, TRAININGS, cpu_report, gpu_report, with_text
@@ -68,9 +69,7 @@ def get(address: str) -> str:
 class TestPrometheus:
     pytestmark = needs("promtool")
 
-    @pytest.mark.parametrize(
-        "report", [cpu_report(), gpu_report(), with_text(gpu_report(), 'a"b\\c\nd')], ids=["cpu", "gpu", "strange"]
-    )
+    @cases(cpu_report(), gpu_report(), with_text(gpu_report(), 'a"b\\c\nd'), ids=["cpu", "gpu", "strange"])
     def test_promtool_accepts_the_metrics(self, report: Any) -> None:
         done = subprocess.run(
             ["promtool", "check", "metrics"],
@@ -87,14 +86,11 @@ class TestPrometheus:
         for rule in read(RULES)["groups"][0]["rules"]:
             assert f"\n    {rule['expr']}\n" in page
 
-    @pytest.mark.parametrize(
-        ("passed", "run_at", "passed_at", "expected"),
-        [
-            (1, 5 * DAY, 5 * DAY, set()),
-            (0, 5 * DAY, 4 * DAY, {"KdoctorNotPassed"}),
-            (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorLastPassTooOld"}),
-            (1, 2 * DAY, 2 * DAY, {"KdoctorNotRunning", "KdoctorLastPassTooOld"}),
-        ],
+    @cases(
+        (1, 5 * DAY, 5 * DAY, set()),
+        (0, 5 * DAY, 4 * DAY, {"KdoctorNotPassed"}),
+        (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorLastPassTooOld"}),
+        (1, 2 * DAY, 2 * DAY, {"KdoctorNotRunning", "KdoctorLastPassTooOld"}),
         ids=["passed", "failed", "failing for days", "no run"],
     )
     def test_alerts_fire_for_failed_old_and_missing_runs(

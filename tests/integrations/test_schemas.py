@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.integrations import FOLDER, ROOT, tool
 
 pytestmark = pytest.mark.services
@@ -12,23 +13,20 @@ pytestmark = pytest.mark.services
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        *((("actionlint",), workflow) for workflow in WORKFLOWS),
-        *((("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), workflow) for workflow in WORKFLOWS),
-        (("hadolint",), ROOT / "Containerfile"),
-        (("check-jsonschema", "--builtin-schema", "vendor.github-actions"), ROOT / "action.yml"),
-        (("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"), FOLDER / "gitlab.yml"),
-        (("pre-commit", "validate-manifest"), ROOT / ".pre-commit-hooks.yaml"),
-        (("kubernetes-validate", "--strict"), FOLDER / "kubernetes-pod.yaml"),
-        (("kubeconform", "-strict"), FOLDER / "kubernetes-pod.yaml"),
-        (("shellcheck",), FOLDER / "slurm-prolog.sh"),
-        (("shellcheck",), FOLDER / "slurm-health.sh"),
-        (("shellcheck",), FOLDER / "slurm-job.sh"),
-        (("shellcheck",), FOLDER / "npd-kdoctor.sh"),
-        (("promtool", "check", "rules"), FOLDER / "prometheus-alerts.yml"),
-    ],
+@cases(
+    *((("actionlint",), workflow) for workflow in WORKFLOWS),
+    *((("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), workflow) for workflow in WORKFLOWS),
+    (("hadolint",), ROOT / "Containerfile"),
+    (("check-jsonschema", "--builtin-schema", "vendor.github-actions"), ROOT / "action.yml"),
+    (("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"), FOLDER / "gitlab.yml"),
+    (("pre-commit", "validate-manifest"), ROOT / ".pre-commit-hooks.yaml"),
+    (("kubernetes-validate", "--strict"), FOLDER / "kubernetes-pod.yaml"),
+    (("kubeconform", "-strict"), FOLDER / "kubernetes-pod.yaml"),
+    (("shellcheck",), FOLDER / "slurm-prolog.sh"),
+    (("shellcheck",), FOLDER / "slurm-health.sh"),
+    (("shellcheck",), FOLDER / "slurm-job.sh"),
+    (("shellcheck",), FOLDER / "npd-kdoctor.sh"),
+    (("promtool", "check", "rules"), FOLDER / "prometheus-alerts.yml"),
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_linter_accepts_the_file(command: tuple[str, ...], file: Path) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.check import Check, CheckDefinitionError, check
 from kdoctor.facts import Gpus, Host, SmokeRun, Unavailable
 from kdoctor.matrix.model import VersionMatrix
@@ -55,27 +56,22 @@ def test_check_takes_docstring_and_signature() -> None:
     assert [(item.name, item.annotation, item.default) for item in value.parameters.values()] == [("least", int, 3)]
 
 
-@pytest.mark.parametrize(
-    "check_id", ["sound", "host", "host.", ".sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b"]
-)
+@cases("sound", "host", "host.", ".sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b")
 def test_invalid_id_is_refused(check_id: str) -> None:
     with pytest.raises(CheckDefinitionError, match=r"family\.slug"):
         made(sound, check_id)
 
 
-@pytest.mark.parametrize(
-    "docstring",
-    [
-        None,
-        "",
-        "A title alone.",
-        "A title.\n\nWhy: because.",
-        "A title.\n\nSource: https://example.org",
-        "A title\nof two lines.\n\nWhy: because.\nRemedy: fix it.\nSource: https://example.org",
-        "Why: because.\nRemedy: fix it.\nSource: https://example.org",
-        "A title.\n\nWhy:\nRemedy: fix it.\nSource: https://example.org",
-        "A title.\n\nWhy: because.\nSource: https://example.org",
-    ],
+@cases(
+    None,
+    "",
+    "A title alone.",
+    "A title.\n\nWhy: because.",
+    "A title.\n\nSource: https://example.org",
+    "A title\nof two lines.\n\nWhy: because.\nRemedy: fix it.\nSource: https://example.org",
+    "Why: because.\nRemedy: fix it.\nSource: https://example.org",
+    "A title.\n\nWhy:\nRemedy: fix it.\nSource: https://example.org",
+    "A title.\n\nWhy: because.\nSource: https://example.org",
 )
 def test_incomplete_docstring_is_refused(docstring: str | None) -> None:
     def function(host: Host) -> Iterator[Outcome]:

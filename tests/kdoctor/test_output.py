@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.output import OutputError, OutputFile, Outputs, check_writable, parse_outputs, write_atomically
 from kdoctor.report.formats import FORMATS
 
@@ -31,16 +32,13 @@ def test_dash_is_stdout() -> None:
     assert parse_outputs(["json=-"], FORMATS) == Outputs(stdout="json")
 
 
-@pytest.mark.parametrize(
-    ("values", "stdout", "message"),
-    [
-        (["report.json"], None, "--output report.json: expected FORMAT=FILE"),
-        (["json="], None, "--output json=: expected FORMAT=FILE"),
-        (["jsn=x"], None, "'jsn'; did you mean 'json'?"),
-        ([], "jason", "'jason'; did you mean 'json'?"),
-        (["json=-"], "terminal", "stdout, not terminal and json"),
-        (["json=-", "junit=-"], None, "stdout, not json and junit"),
-    ],
+@cases(
+    (["report.json"], None, "--output report.json: expected FORMAT=FILE"),
+    (["json="], None, "--output json=: expected FORMAT=FILE"),
+    (["jsn=x"], None, "'jsn'; did you mean 'json'?"),
+    ([], "jason", "'jason'; did you mean 'json'?"),
+    (["json=-"], "terminal", "stdout, not terminal and json"),
+    (["json=-", "junit=-"], None, "stdout, not json and junit"),
 )
 def test_invalid_values_are_refused(values: list[str], stdout: str | None, message: str) -> None:
     with pytest.raises(OutputError) as caught:

@@ -7,6 +7,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from helpers.cases import cases
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix, loads, shipped_text
 from kdoctor.matrix.model import VersionMatrix
@@ -154,24 +155,21 @@ def test_known_bad_row_has_a_fix_and_its_pins_exclude_it(row: object) -> None:
             assert not overlap(pin.specifier, specifier(bad.when[name])), "the pin allows the combination"
 
 
-@pytest.mark.parametrize(
-    ("versions", "failures"),
-    [
-        ({"tensorflow": "2.16.1"}, {"tf2161_runpath"}),
-        ({"tensorflow": "2.16.2"}, set()),
-        ({"tensorflow": "2.20.0", "capability": "12.0"}, {"blackwell_invalid_ptx"}),
-        ({"tensorflow": "2.21.0", "capability": "12.0"}, {"tf2161_runpath", "blackwell_xla_ptx85"}),
-        ({"tensorflow": "2.21.0", "capability": "9.0"}, {"tf2161_runpath"}),
-        ({"cudnn": "9.11.0", "capability": "7.0"}, {"cudnn_too_new_pre_turing"}),
-        ({"cudnn": "9.10.2", "capability": "7.0"}, set()),
-        ({"cudnn": "9.11.0", "capability": "7.5"}, set()),
-        ({"tensorflow": "2.21.0", "cudnn": "9.5.1"}, {"tf2161_runpath", "cudnn_too_old_tf221"}),
-        ({"tensorflow": "2.21.0", "cudnn": "9.24.0.43"}, {"tf2161_runpath"}),
-        ({"tensorflow": "2.19.1", "cudnn": "9.5.1"}, set()),
-        ({"tensorflow": "2.17.1", "numpy": "2.0.2"}, {"numpy2_abi"}),
-        ({"tensorflow": "2.17.1", "numpy": "1.26.4"}, set()),
-        ({"tensorflow": "2.18.0", "numpy": "2.0.2"}, set()),
-    ],
+@cases(
+    ({"tensorflow": "2.16.1"}, {"tf2161_runpath"}),
+    ({"tensorflow": "2.16.2"}, set()),
+    ({"tensorflow": "2.20.0", "capability": "12.0"}, {"blackwell_invalid_ptx"}),
+    ({"tensorflow": "2.21.0", "capability": "12.0"}, {"tf2161_runpath", "blackwell_xla_ptx85"}),
+    ({"tensorflow": "2.21.0", "capability": "9.0"}, {"tf2161_runpath"}),
+    ({"cudnn": "9.11.0", "capability": "7.0"}, {"cudnn_too_new_pre_turing"}),
+    ({"cudnn": "9.10.2", "capability": "7.0"}, set()),
+    ({"cudnn": "9.11.0", "capability": "7.5"}, set()),
+    ({"tensorflow": "2.21.0", "cudnn": "9.5.1"}, {"tf2161_runpath", "cudnn_too_old_tf221"}),
+    ({"tensorflow": "2.21.0", "cudnn": "9.24.0.43"}, {"tf2161_runpath"}),
+    ({"tensorflow": "2.19.1", "cudnn": "9.5.1"}, set()),
+    ({"tensorflow": "2.17.1", "numpy": "2.0.2"}, {"numpy2_abi"}),
+    ({"tensorflow": "2.17.1", "numpy": "1.26.4"}, set()),
+    ({"tensorflow": "2.18.0", "numpy": "2.0.2"}, set()),
 )
 def test_versions_match_the_reported_combinations(versions: dict[str, str], failures: set[str]) -> None:
     assert {row.id for row in MATRIX.known_bad_for(versions)} == failures

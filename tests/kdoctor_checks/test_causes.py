@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeCase, SmokeRun
@@ -45,18 +46,15 @@ def run(scenario: str = "smoke.baseline", **changes: Any) -> SmokeRun:
     return smoke_run(scenario, 2, **changes)
 
 
-@pytest.mark.parametrize(
-    ("keras", "weights", "losses"),
-    [
-        ("keras 3.4.1", True, True),
-        ("keras 3.7.0", True, True),
-        ("keras 3.8.0", False, True),  # its weights are correct: another reason must make them wrong
-        ("keras 3.10.0", False, False),
-        ("keras 2.15.0", False, False),
-        ("tf_keras 2.18.0", False, False),
-        ("keras unknown", False, False),
-        (None, False, False),
-    ],
+@cases(
+    ("keras 3.4.1", True, True),
+    ("keras 3.7.0", True, True),
+    ("keras 3.8.0", False, True),  # its weights are correct: another reason must make them wrong
+    ("keras 3.10.0", False, False),
+    ("keras 2.15.0", False, False),
+    ("tf_keras 2.18.0", False, False),
+    ("keras unknown", False, False),
+    (None, False, False),
 )
 def test_keras_explains_only_what_its_release_gets_wrong(keras: str | None, *, weights: bool, losses: bool) -> None:
     assert ("versions.keras-compatible" in _causes.of_weights(run(keras=keras))) is weights
@@ -78,14 +76,11 @@ def test_baseline_comes_before_other_trainings() -> None:
         assert "smoke.baseline" not in explain(run())
 
 
-@pytest.mark.parametrize(
-    ("failure", "backend"),
-    [
-        ("ModuleNotFoundError: No module named 'google.protobuf.internal'", False),
-        ("ImportError: Keras cannot be imported. Check that it is installed.", True),
-        ("ModuleNotFoundError: No module named 'jax'", True),
-        ("WrongBackendError: keras 3.15.1 uses the torch backend", True),
-    ],
+@cases(
+    ("ModuleNotFoundError: No module named 'google.protobuf.internal'", False),
+    ("ImportError: Keras cannot be imported. Check that it is installed.", True),
+    ("ModuleNotFoundError: No module named 'jax'", True),
+    ("WrongBackendError: keras 3.15.1 uses the torch backend", True),
 )
 def test_failed_import_is_explained_by_what_is_installed(failure: str, *, backend: bool) -> None:
     found = _causes.of_import(run("smoke.custom-loop", failure=failure, tensorflow=None, cases=()))
@@ -98,29 +93,26 @@ def test_failure_after_the_import_is_not_explained_by_it() -> None:
     assert _causes.of_import(run()) == ()
 
 
-@pytest.mark.parametrize(
-    ("case", "kind", "expected"),
-    [
-        (smoke_case(outcome="died", signal="SIGKILL"), "cpu", {"host.memory"}),
-        (smoke_case(outcome="raised", error_type="ModuleNotFoundError"), "cpu", {"versions.package-conflicts"}),
-        (
-            smoke_case(outcome="raised", error_message="'cuModuleLoadData' failed with 'CUDA_ERROR_INVALID_PTX'"),
-            "gpu",
-            {"versions.gpu-code", "versions.driver-for-ptx"},
-        ),
-        (
-            smoke_case(outcome="died", signal="SIGABRT", log_lines=("Loaded runtime CuDNN library: 9.1.0",)),
-            "gpu",
-            {"versions.cudnn-for-build"},
-        ),
-        (smoke_case(outcome="raised", error_type="ResourceExhaustedError"), "gpu", {"gpu.free"}),
-        (
-            smoke_case(outcome="raised", log_lines=("NCCL WARN Error while creating shared memory",)),
-            "gpu",
-            {"host.shared-memory"},
-        ),
-        (smoke_case(outcome="timed-out"), "gpu", {"topology.acs", "gpu.responding"}),
-    ],
+@cases(
+    (smoke_case(outcome="died", signal="SIGKILL"), "cpu", {"host.memory"}),
+    (smoke_case(outcome="raised", error_type="ModuleNotFoundError"), "cpu", {"versions.package-conflicts"}),
+    (
+        smoke_case(outcome="raised", error_message="'cuModuleLoadData' failed with 'CUDA_ERROR_INVALID_PTX'"),
+        "gpu",
+        {"versions.gpu-code", "versions.driver-for-ptx"},
+    ),
+    (
+        smoke_case(outcome="died", signal="SIGABRT", log_lines=("Loaded runtime CuDNN library: 9.1.0",)),
+        "gpu",
+        {"versions.cudnn-for-build"},
+    ),
+    (smoke_case(outcome="raised", error_type="ResourceExhaustedError"), "gpu", {"gpu.free"}),
+    (
+        smoke_case(outcome="raised", log_lines=("NCCL WARN Error while creating shared memory",)),
+        "gpu",
+        {"host.shared-memory"},
+    ),
+    (smoke_case(outcome="timed-out"), "gpu", {"topology.acs", "gpu.responding"}),
 )
 def test_end_of_a_training_is_explained_by_its_messages(case: SmokeCase, kind: str, expected: set[str]) -> None:
     assert expected <= set(_causes.of_end(run(devices_kind=kind), case))

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.catalog.collect import collect
 from kdoctor.check import CheckDefinitionError
 from kdoctor.model import family_order
@@ -83,9 +84,7 @@ def test_checks_and_helpers_are_collected(package: Path) -> None:
     assert [check.id for check in collect(imported())] == ["host.large-enough"]
 
 
-@pytest.mark.parametrize(
-    ("check_id", "message"), [("host.other", "belongs in host/other.py"), ("gpu.sound", "belongs in gpu/sound.py")]
-)
+@cases(("host.other", "belongs in host/other.py"), ("gpu.sound", "belongs in gpu/sound.py"))
 def test_check_in_the_wrong_file_is_an_error(package: Path, check_id: str, message: str) -> None:
     (package / "host" / "sound.py").write_text(CHECK.format(id=check_id))
     with pytest.raises(CheckDefinitionError, match=message):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.facts import (
     DRIVER,
@@ -326,7 +327,8 @@ def judged(row: Row, facts: Facts) -> Result:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_failure_is_found_with_a_remedy_and_a_rollback(row: Row) -> None:
+def test_failure_is_found_and_a_similar_machine_passes(row: Row) -> None:
+    assert row.mode in CHECKS[row.check].failure_modes
     result = judged(row, row.bad)
     assert result.status is Status.FAIL, result.reason
     for item in result.findings:
@@ -334,17 +336,8 @@ def test_failure_is_found_with_a_remedy_and_a_rollback(row: Row) -> None:
         assert item.finding.expected
         assert item.finding.remedy.summary
         assert item.finding.rollback.why
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_similar_machine_passes(row: Row) -> None:
-    result = judged(row, row.good)
-    assert result.status is Status.PASS, (result.reason, result.findings)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_check_documents_the_failure(row: Row) -> None:
-    assert row.mode in CHECKS[row.check].failure_modes
+    passed = judged(row, row.good)
+    assert passed.status is Status.PASS, (passed.reason, passed.findings)
 
 
 def test_every_failure_is_tested_here_or_elsewhere() -> None:
@@ -373,11 +366,7 @@ def test_named_lint_rules_exist() -> None:
     assert {rule for mode in modes() for rule in mode.get("lint", ())} <= set(RULES)
 
 
-@pytest.mark.parametrize(
-    ("facts", "assumed"),
-    [(h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0)))],
-    ids=["and-cuda", "cpu"],
-)
+@cases((h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0))), ids=["and-cuda", "cpu"])
 def test_healthy_environment_has_no_findings_about_versions(facts: Facts, assumed: Assumptions) -> None:
     for check in CHECKS.values():
         if check.family == "versions" and check.id != "versions.keras-features":  # every Keras 3 has some defects

@@ -2,28 +2,18 @@
 
 from typing import Any
 
-import pytest
-
-from helpers.facts import GIB, MIB, NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, pair, pci, pci_gpu
-from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
+from helpers.cases import cases
+from helpers.facts import NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, pci, pci_gpu
+from kdoctor.facts import Gpu, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor_checks._gpus import (
     absent,
-    answering,
-    field_label,
-    hanging,
-    inactive_links,
-    located,
     lost,
     lost_addresses,
-    nvlinks,
     only_lost,
     readings,
     reset,
-    silent,
-    size,
     smi,
-    span,
     too_new,
     unread,
     unsupported,
@@ -34,42 +24,28 @@ UNREAD = Unavailable(unavailable="not read")
 HANGS = "no answer within 5 s"
 
 
-@pytest.mark.parametrize(
-    ("errors", "reason"),
-    [
-        ({}, None),
-        ({"name": "GpuIsLost"}, "GpuIsLost"),
-        ({"name": "NVML_ERROR_GPU_IS_LOST"}, "NVML_ERROR_GPU_IS_LOST"),
-        ({"name": "GPU requires reset"}, "GPU requires reset"),
-        ({"name": "Unknown Error"}, None),
-        ({"performance_state": "Unknown Error"}, "Unknown Error"),
-        ({"performance_state": "ERR!"}, "ERR!"),
-        ({"handle": "Unknown Error"}, "Unknown Error"),
-        ({"handle": HANGS}, None),
-        ({"handle": "NVML_ERROR_NO_PERMISSION"}, None),
-        ({"name": NOT_SUPPORTED}, None),
-    ],
+@cases(
+    ({}, None),
+    ({"name": "GpuIsLost"}, "GpuIsLost"),
+    ({"name": "NVML_ERROR_GPU_IS_LOST"}, "NVML_ERROR_GPU_IS_LOST"),
+    ({"name": "GPU requires reset"}, "GPU requires reset"),
+    ({"name": "Unknown Error"}, None),
+    ({"performance_state": "Unknown Error"}, "Unknown Error"),
+    ({"performance_state": "ERR!"}, "ERR!"),
+    ({"handle": "Unknown Error"}, "Unknown Error"),
+    ({"handle": HANGS}, None),
+    ({"handle": "NVML_ERROR_NO_PERMISSION"}, None),
+    ({"name": NOT_SUPPORTED}, None),
 )
 def test_lost_gpu_has_its_error(errors: dict[str, str], reason: str | None) -> None:
     assert lost(Gpu(index=0, errors=errors)) == reason
 
 
-def test_gpus_that_answer_are_neither_lost_nor_hanging() -> None:
-    hung = gpu(2, errors={"temperature_c": HANGS})
-    found = gpus(3, gpu(0), lost_gpu(1), hung)
-    assert [item.index for item in answering(found)] == [0]
-    assert [item.index for item in silent(found)] == [1, 2]
-    assert (hanging(hung), hanging(gpu(0))) == ("temperature_c", None)
-
-
-@pytest.mark.parametrize(
-    ("lost_number", "addresses", "expected"),
-    [
-        (1, (0, 1), {bus_id(1)}),  # GPU 0 is at the first address
-        (2, (0, 1), set()),  # two GPUs, and one address that is left
-        (2, (0, 1, 2), {bus_id(1), bus_id(2)}),
-        (1, (0, 1, 2), set()),  # one of two addresses
-    ],
+@cases(
+    (1, (0, 1), {bus_id(1)}),  # GPU 0 is at the first address
+    (2, (0, 1), set()),  # two GPUs, and one address that is left
+    (2, (0, 1, 2), {bus_id(1), bus_id(2)}),
+    (1, (0, 1, 2), set()),  # one of two addresses
 )
 def test_addresses_of_lost_gpus_are_those_that_are_left(
     lost_number: int, addresses: tuple[int, ...], expected: set[str]
@@ -80,46 +56,25 @@ def test_addresses_of_lost_gpus_are_those_that_are_left(
     assert lost_addresses(found, UNREAD) == set()
 
 
-def test_address_of_another_driver_is_not_that_of_a_lost_gpu() -> None:
-    bus = PciDevices(devices=(pci_gpu(0), pci_gpu(1, driver="vfio-pci")))
-    assert lost_addresses(gpus(2, gpu(0), lost_gpu(1)), bus) == set()
-
-
-def test_lost_gpus_get_the_addresses_in_their_order() -> None:
-    bus = pci(3)
-    two = gpus(3, gpu(0), lost_gpu(1), lost_gpu(2))
-    assert [item.bus_id for item in located(two, bus)] == [bus_id(0), bus_id(1), bus_id(2)]
-    odd = gpus(3, gpu(0, bus_id=bus_id(2)), lost_gpu(1), lost_gpu(2))  # it would come after both
-    assert [item.bus_id for item in located(odd, bus)] == [bus_id(2), None, None]
-    one = gpus(2, gpu(0, bus_id=bus_id(1)), lost_gpu(1))  # of one address there is no doubt
-    assert [item.bus_id for item in located(one, pci(2))] == [bus_id(1), bus_id(0)]
-
-
-@pytest.mark.parametrize(
-    ("found", "bus", "reason"),
-    [
-        (gpus(1), UNREAD, None),
-        (gpus(0, count=1), UNREAD, None),
-        (gpus(0, count=0), UNREAD, "the driver lists no GPU"),
-        (gpus(0, count=0), pci(1), "the driver lists no GPU"),
-        (gpus(0, count=0), PciDevices(devices=()), "no NVIDIA GPU on the PCI bus and none listed by the driver"),
-        (UNREAD, UNREAD, None),
-        (UNREAD, pci(1), None),
-        (UNREAD, PciDevices(devices=()), "no NVIDIA GPU on the PCI bus"),
-    ],
+@cases(
+    (gpus(1), UNREAD, None),
+    (gpus(0, count=1), UNREAD, None),
+    (gpus(0, count=0), UNREAD, "the driver lists no GPU"),
+    (gpus(0, count=0), pci(1), "the driver lists no GPU"),
+    (gpus(0, count=0), PciDevices(devices=()), "no NVIDIA GPU on the PCI bus and none listed by the driver"),
+    (UNREAD, UNREAD, None),
+    (UNREAD, pci(1), None),
+    (UNREAD, PciDevices(devices=()), "no NVIDIA GPU on the PCI bus"),
 )
 def test_machine_without_gpus_is_not_applicable(found: Any, bus: Any, reason: str | None) -> None:
     outcome = absent(found, bus)
     assert (outcome.reason if outcome else None) == reason
 
 
-@pytest.mark.parametrize(
-    ("error", "lacks", "needs_driver"),
-    [
-        (None, False, False), (NOT_SUPPORTED, True, False), ("Not Supported", True, False), ("N/A", True, False),
-        ("not available", False, False), ("Function Not Found", False, True), ("Unknown Error", False, False),
-        ("NVMLError_InvalidArgument", False, True),
-    ],
+@cases(
+    (None, False, False), (NOT_SUPPORTED, True, False), ("Not Supported", True, False), ("N/A", True, False),
+    ("not available", False, False), ("Function Not Found", False, True), ("Unknown Error", False, False),
+    ("NVMLError_InvalidArgument", False, True),
 )  # fmt: skip
 def test_errors_of_missing_readings(error: str | None, *, lacks: bool, needs_driver: bool) -> None:
     assert (unsupported(error), too_new(error)) == (lacks, needs_driver)
@@ -158,15 +113,6 @@ def test_gpu_with_one_unsupported_and_one_failed_reading_is_unknown() -> None:
     assert (judged, type(item)) == ([], Unjudged)
 
 
-def test_reading_without_a_reason_is_unknown() -> None:
-    assert outcome(lacking(0, None)) == ([], ["fan speed not read (no reason given)"])
-    assert outcome(lacking(0, "Unknown Error"), gpu(1, fan_speed_percent=3)) == (
-        [1],
-        ["fan speed not read (Unknown Error)"],
-    )
-    assert outcome(lost_gpu(0), lacking(1, NOT_SUPPORTED))[1][-1].startswith("fan speed not reported here")
-
-
 def test_reading_of_newer_drivers_is_not_applicable_where_none_has_it() -> None:
     old = lacking(0, "Function Not Found")
     (reason,) = outcome(old, newer=True)[1]
@@ -197,56 +143,11 @@ def test_unread_fields_are_all_named() -> None:
     assert (gone.reason, gone.explained_by) == ("name not read (GpuIsLost)", ("gpu.responding",))
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("temperature_c", "temperature"), ("clock_sm_max_mhz", "clock SM max"), ("ecc_mode", "ECC mode"),
-        ("bar1_total_bytes", "BAR1 total"), ("pcie_width", "PCIe width"), ("power_draw_w", "power draw"),
-        ("utilization_gpu_percent", "utilization GPU"), ("nvlinks", "NVLinks"),
-    ],
-)  # fmt: skip
-def test_fields_have_labels(name: str, label: str) -> None:
-    assert field_label(name) == label
-
-
-def test_nvlinks_of_a_pair_are_none_where_not_read() -> None:
-    assert nvlinks(pair(nvlinks=2)) == 2
-    assert nvlinks(pair(nvlinks=None, errors={"nvlinks": NOT_SUPPORTED})) == 0
-    assert nvlinks(pair(nvlinks=None, errors={"nvlinks": "hung"})) is None
-    assert nvlinks(pair(nvlinks=None)) is None
-
-
-@pytest.mark.parametrize(("states", "expected"), [((), False), ((True, None), False), ((True, False), True)])
-def test_inactive_link(states: tuple[bool | None, ...], *, expected: bool) -> None:
-    links = tuple(NvLink(index=index, active=state) for index, state in enumerate(states))
-    assert inactive_links(gpu(0, nvlinks=links)) is expected
-    assert not inactive_links(gpu(0, nvlinks=None))
-
-
 def test_virtualization_is_named() -> None:
     assert virtual(gpus(2)) is None
     assert virtual(gpus(1, gpu(0, virtualization_mode=None))) is None
     modes = gpus(2, gpu(0, virtualization_mode="vgpu"), gpu(1, virtualization_mode="passthrough"))
     assert virtual(modes) == "passthrough, vgpu"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0 MiB"),
-        (512 * MIB, "512 MiB"),
-        (10 * GIB - MIB, "10239 MiB"),
-        (10 * GIB, "10.0 GiB"),
-        (24 * GIB, "24.0 GiB"),
-    ],
-)
-def test_size_is_in_gib_from_ten_on(value: int, text: str) -> None:
-    assert size(value) == text
-
-
-def test_range_of_values() -> None:
-    assert span([84, 90, 86], "MHz") == "84 to 90 MHz"
-    assert span([84.5, 84.5], "W") == "84.5 W"
 
 
 def test_commands_name_the_gpus_unless_all_are_meant() -> None:

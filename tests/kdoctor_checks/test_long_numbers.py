@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.cases import cases
 from helpers.evidence.comparing import evaluate
 from helpers.evidence.machines import STATED
 from helpers.facts import environment, gpus, h100_node, keras, kernel, package, packages, target, tensorflow
@@ -17,23 +18,20 @@ LONG = "9" * 5000
 
 
 @pytest.mark.parametrize("number", [LONG, f"2.{LONG}"])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda long: tensorflow(version=long),
-        lambda long: tensorflow(cuda_version=long),
-        lambda long: tensorflow(cudnn_version=long),
-        lambda long: keras(version=long),
-        lambda long: packages(package("tensorflow", "2.21.0"), package("keras", long), package("numpy", long)),
-        lambda long: gpus(driver_version=long),
-        lambda long: gpus(cuda_driver_version=long),
-        lambda long: replace(kernel(), version=long),
-        lambda long: libraries(library("cudnn", version=long), driver_version=long),
-        lambda long: target(version=long),
-        lambda long: environment(CUDA_VISIBLE_DEVICES=long, TF_GPU_ALLOCATOR=long),
-    ],
+@cases(
+    lambda long: tensorflow(version=long),
+    lambda long: tensorflow(cuda_version=long),
+    lambda long: tensorflow(cudnn_version=long),
+    lambda long: keras(version=long),
+    lambda long: packages(package("tensorflow", "2.21.0"), package("keras", long), package("numpy", long)),
+    lambda long: gpus(driver_version=long),
+    lambda long: gpus(cuda_driver_version=long),
+    lambda long: replace(kernel(), version=long),
+    lambda long: libraries(library("cudnn", version=long), driver_version=long),
+    lambda long: target(version=long),
+    lambda long: environment(CUDA_VISIBLE_DEVICES=long, TF_GPU_ALLOCATOR=long),
 )
-def test_no_check_raises_on_a_long_number(make: Callable[[str], FactGroup], number: str) -> None:
+def test_no_check_raises_on_a_long_number(number: str, make: Callable[[str], FactGroup]) -> None:
     changed = make(number)
     table = {**fact_table(*h100_node(1), scenario="smoke.baseline"), type(changed): changed}
     for name, result in evaluate(table, STATED, {Gpus}).items():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers import machines
+from helpers.cases import cases
 from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
@@ -181,19 +182,16 @@ def values(name: str, family: str) -> set[str]:
     return {item.brief for result in passed for item in result.evidence if item.brief}
 
 
-@pytest.mark.parametrize(
-    ("name", "driver", "gpu", "topology"),
-    [
-        (
-            "h100-nvswitch",
-            {"570.158.01", "kernel log clean since boot"},
-            {"8 x NVIDIA H100 80GB HBM3", "all free", "no memory errors"},
-            {"NVLink (NV18) between every pair", "fabric ready"},
-        ),
-        ("rtx5090", {"580.105.08", "kernel log clean since boot"}, {"2 x NVIDIA GeForce RTX 5090", "all free"}, None),
-        ("one-gpu-lost", {"570.158.01"}, {"3 x NVIDIA A100-SXM4-80GB"}, set()),
-        ("driver-not-loaded", {"kernel log clean since boot"}, set(), set()),
-    ],
+@cases(
+    (
+        "h100-nvswitch",
+        {"570.158.01", "kernel log clean since boot"},
+        {"8 x NVIDIA H100 80GB HBM3", "all free", "no memory errors"},
+        {"NVLink (NV18) between every pair", "fabric ready"},
+    ),
+    ("rtx5090", {"580.105.08", "kernel log clean since boot"}, {"2 x NVIDIA GeForce RTX 5090", "all free"}, None),
+    ("one-gpu-lost", {"570.158.01"}, {"3 x NVIDIA A100-SXM4-80GB"}, set()),
+    ("driver-not-loaded", {"kernel log clean since boot"}, set(), set()),
 )
 def test_values_of_the_short_report(name: str, driver: set[str], gpu: set[str], topology: set[str] | None) -> None:
     assert values(name, "driver") == driver

@@ -3,6 +3,7 @@
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from helpers.cases import cases
 from helpers.facts import bus_id, logged
 from kdoctor.commands.packages import narrowest
 from kdoctor.model import NotApplicable, Unjudged
@@ -12,15 +13,12 @@ from kdoctor_checks._kernel_log import codes
 from kdoctor_checks._versions import first_short
 
 
-@pytest.mark.parametrize(
-    ("text", "narrow"),
-    [
-        ("<8,>=3,>=6.31", ">=6.31,<8"),
-        (">=6.31,<8,>=10,<9.5", ">=10,<8"),
-        ("!=2.5,<3", "!=2.5,<3"),
-        ("~=2.1", "~=2.1"),
-        ("", ""),
-    ],
+@cases(
+    ("<8,>=3,>=6.31", ">=6.31,<8"),
+    (">=6.31,<8,>=10,<9.5", ">=10,<8"),
+    ("!=2.5,<3", "!=2.5,<3"),
+    ("~=2.1", "~=2.1"),
+    ("", ""),
 )
 def test_narrowest_bounds_are_kept(text: str, narrow: str) -> None:
     assert narrowest(SpecifierSet(text)) == narrow

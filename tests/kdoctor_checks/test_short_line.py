@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import (
     GIB,
     MIB,
@@ -39,27 +38,24 @@ def software(**build: Any) -> tuple[FactGroup, ...]:
     return tensorflow(**build), packages(), target(), keras(), pci()
 
 
-@pytest.mark.parametrize(
-    ("check_id", "facts", "expected"),
-    [
-        ("versions.tensorflow-installed", software(), ["TensorFlow 2.21.0"]),
-        ("versions.tensorflow-installed", software(distribution="tensorflow-cpu"), ["tensorflow-cpu 2.21.0"]),
-        ("versions.keras-compatible", software(), ["Keras 3.15.1"]),
-        ("versions.cuda-build", software(), ["CUDA 12.5.1"]),
-        ("versions.cuda-build", software(cuda_version=None), []),
-        ("host.cpus", (host(), gpus(8)), ["224 CPUs"]),
-        ("host.memory", (host(),), ["2.0 TiB memory"]),
-        ("host.memory", (host(memory_total_bytes=24 * GIB, memory_available_bytes=20 * GIB),), ["24 GiB memory"]),
-        ("host.shared-memory", (host(shm_total_bytes=252 * GIB), pci()), ["/dev/shm 252 GiB"]),  # noqa: S108 - the mount point
-        ("host.disk", (host(),), ["500 GiB disk free"]),
-        ("environment.visible-devices", (environment(), gpus(8), host(), pci()), ["all 8 GPUs visible"]),
-        ("environment.visible-devices", (environment(), gpus(1), host(), pci(1)), ["1 GPU visible"]),
-        (
-            "environment.visible-devices",
-            (environment(CUDA_VISIBLE_DEVICES="0,1"), gpus(8), host(), pci()),
-            ["2 of 8 GPUs visible"],
-        ),
-    ],
+@cases(
+    ("versions.tensorflow-installed", software(), ["TensorFlow 2.21.0"]),
+    ("versions.tensorflow-installed", software(distribution="tensorflow-cpu"), ["tensorflow-cpu 2.21.0"]),
+    ("versions.keras-compatible", software(), ["Keras 3.15.1"]),
+    ("versions.cuda-build", software(), ["CUDA 12.5.1"]),
+    ("versions.cuda-build", software(cuda_version=None), []),
+    ("host.cpus", (host(), gpus(8)), ["224 CPUs"]),
+    ("host.memory", (host(),), ["2.0 TiB memory"]),
+    ("host.memory", (host(memory_total_bytes=24 * GIB, memory_available_bytes=20 * GIB),), ["24 GiB memory"]),
+    ("host.shared-memory", (host(shm_total_bytes=252 * GIB), pci()), ["/dev/shm 252 GiB"]),  # noqa: S108 - the mount point
+    ("host.disk", (host(),), ["500 GiB disk free"]),
+    ("environment.visible-devices", (environment(), gpus(8), host(), pci()), ["all 8 GPUs visible"]),
+    ("environment.visible-devices", (environment(), gpus(1), host(), pci(1)), ["1 GPU visible"]),
+    (
+        "environment.visible-devices",
+        (environment(CUDA_VISIBLE_DEVICES="0,1"), gpus(8), host(), pci()),
+        ["2 of 8 GPUs visible"],
+    ),
 )
 def test_passing_check_gives_its_value(check_id: str, facts: tuple[FactGroup, ...], expected: list[str]) -> None:
     assert values(check_id, *facts) == expected
@@ -86,32 +82,23 @@ def test_baseline_gives_the_measured_difference() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("check_id", "facts"),
-    [
-        ("host.locked-memory", (host(limits=(ResourceLimit(name="memlock", soft=65536, hard=65536),)),)),
-        ("host.shared-memory", (host(shm_total_bytes=64 * MIB, shm_free_bytes=60 * MIB),)),
-        ("versions.cuda-build", (tensorflow(cuda_build=False), packages(), target())),
-        ("versions.cuda-libraries", (without_wheels(), tensorflow(), packages(), target(), environment())),
-        (
-            "versions.libraries-searched",
-            (
-                libraries(missing("cusolver", other_copies=(OUTSIDE,))),
-                tensorflow(),
-                packages(),
-                target(),
-                environment(),
-            ),
-        ),
-        (
-            "versions.cudnn-for-build",
-            (libraries(library("cudnn", version="9.1.0")), tensorflow(), packages(), target(), environment()),
-        ),
-        (
-            "versions.xla-files",
-            (libraries(xla_files=(XlaFile(name="ptxas", status="missing"),)), tensorflow(), packages(), target()),
-        ),
-    ],
+@cases(
+    ("host.locked-memory", (host(limits=(ResourceLimit(name="memlock", soft=65536, hard=65536),)),)),
+    ("host.shared-memory", (host(shm_total_bytes=64 * MIB, shm_free_bytes=60 * MIB),)),
+    ("versions.cuda-build", (tensorflow(cuda_build=False), packages(), target())),
+    ("versions.cuda-libraries", (without_wheels(), tensorflow(), packages(), target(), environment())),
+    (
+        "versions.libraries-searched",
+        (libraries(missing("cusolver", other_copies=(OUTSIDE,))), tensorflow(), packages(), target(), environment()),
+    ),
+    (
+        "versions.cudnn-for-build",
+        (libraries(library("cudnn", version="9.1.0")), tensorflow(), packages(), target(), environment()),
+    ),
+    (
+        "versions.xla-files",
+        (libraries(xla_files=(XlaFile(name="ptxas", status="missing"),)), tensorflow(), packages(), target()),
+    ),
 )
 def test_finding_about_gpus_comes_later_without_any_gpu(check_id: str, facts: tuple[FactGroup, ...]) -> None:
     def after(*more: FactGroup) -> set[tuple[str, ...]]:

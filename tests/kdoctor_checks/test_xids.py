@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import bus_id, gpu, gpus, logged, pci
 from helpers.judging import TODAY
 from kdoctor.catalog.load import load_catalog
@@ -98,9 +99,7 @@ def test_unexplained_code_is_unknown(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(NVLINK_5))
-@pytest.mark.parametrize(
-    ("text", "status"), [("SAW_MVB Fatal XC0", Status.FAIL), ("RLW_REMAP Nonfatal XC0", Status.PASS)]
-)
+@cases(("SAW_MVB Fatal XC0", Status.FAIL), ("RLW_REMAP Nonfatal XC0", Status.PASS))
 def test_line_of_nvlink_5_says_whether_it_is_fatal(code: int, text: str, status: Status) -> None:
     assert judged(code, f"{text} i0 Link 00 (0x00000001 0x00000002)").failures.status is status
 
@@ -121,16 +120,13 @@ def test_decoded_error_of_nvlink_5(row: _catalog.NvLinkError) -> None:
         assert status is (Status.FAIL if row.now == "RESET_GPU" else Status.PASS)
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "command"),
-    [
-        ("None", Status.PASS, None),
-        ("GPU Reset Required", Status.FAIL, RESET),
-        ("Drain and Reset", Status.FAIL, RESET),
-        ("Drain P2P", Status.FAIL, RESET),
-        ("Node Reboot Required", Status.FAIL, "sudo reboot"),
-        ("something new", Status.FAIL, "sudo reboot"),
-    ],
+@cases(
+    ("None", Status.PASS, None),
+    ("GPU Reset Required", Status.FAIL, RESET),
+    ("Drain and Reset", Status.FAIL, RESET),
+    ("Drain P2P", Status.FAIL, RESET),
+    ("Node Reboot Required", Status.FAIL, "sudo reboot"),
+    ("something new", Status.FAIL, "sudo reboot"),
 )
 def test_recovery_action_of_xid_154(words: str, status: Status, command: str | None) -> None:
     found = judged(XID_RECOVERY, f"GPU recovery action changed from 0x0 (None) to 0x1 ({words})").failures
@@ -174,9 +170,7 @@ def test_sxid_is_judged_by_its_section_of_the_guide(row: _catalog.SXid) -> None:
     assert (errors.severity, warnings.severity) == (Severity.ERROR, Severity.INFO)
 
 
-@pytest.mark.parametrize(
-    ("text", "status"), [("Fatal, Link 32", Status.FAIL), ("Non-fatal, Link 32", Status.UNKNOWN), ("", Status.UNKNOWN)]
-)
+@cases(("Fatal, Link 32", Status.FAIL), ("Non-fatal, Link 32", Status.UNKNOWN), ("", Status.UNKNOWN))
 def test_sxid_that_the_guide_does_not_list(text: str, status: Status) -> None:
     errors, warnings = sxid(99999, text)
     assert errors.status is status
@@ -268,9 +262,7 @@ def test_recovery_that_is_over_leaves_the_fix_to_the_other_xids() -> None:
     assert found.finding.remedy.commands == (RESET,)
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "names_it"), [(NVLINK_CODE, "NETIR_LINK_EVT", True), (79, "NETIR_LINK_EVT", False)]
-)
+@cases((NVLINK_CODE, "NETIR_LINK_EVT", True), (79, "NETIR_LINK_EVT", False))
 def test_only_errors_of_nvlink_5_have_a_second_name(code: int, text: str, *, names_it: bool) -> None:
     event = KernelLogEvent(kind="xid", code=code, text=f"NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, {text} Fatal")
     assert (text in meaning(event)) is names_it

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor_diagnose.diagnose import diagnose, diagnose_text
 from kdoctor_diagnose.inputs import Log, logs_of
@@ -34,21 +35,18 @@ def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
     return cause.id, cause.first.line, cause.first.rank
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"a\n{ERROR}\n".encode(),
-        f"a\r\n{ERROR}\r\n".encode(),
-        f"\ufeffa\n{ERROR}".encode(),
-        f"a\n{ERROR}\n".encode("utf-16"),
-        gzip.compress(f"a\n{ERROR}\n".encode()),
-        f"a\n\x1b[31m{ERROR[:20]}\x1b[1m{ERROR[20:]}\x1b[0m\n".encode(),
-        f"a\n1/2 ━━\r2/2 ━━\r{ERROR}\r\n".encode(),
-        f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
-        b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
-        f"a\n{ERROR}\n".encode("utf-16-be"),
-        b"\0" * (3 << 20) + f"a\n{ERROR}\0\n".encode(),  # truncated while its program wrote on
-    ],
+@cases(
+    f"a\n{ERROR}\n".encode(),
+    f"a\r\n{ERROR}\r\n".encode(),
+    f"\ufeffa\n{ERROR}".encode(),
+    f"a\n{ERROR}\n".encode("utf-16"),
+    gzip.compress(f"a\n{ERROR}\n".encode()),
+    f"a\n\x1b[31m{ERROR[:20]}\x1b[1m{ERROR[20:]}\x1b[0m\n".encode(),
+    f"a\n1/2 ━━\r2/2 ━━\r{ERROR}\r\n".encode(),
+    f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
+    b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
+    f"a\n{ERROR}\n".encode("utf-16-be"),
+    b"\0" * (3 << 20) + f"a\n{ERROR}\0\n".encode(),  # truncated while its program wrote on
     ids=[
         "plain",
         "crlf",
@@ -80,16 +78,13 @@ BARS = (
 
 
 @pytest.mark.parametrize("bar", BARS)
-@pytest.mark.parametrize(
-    ("written", "cause"),
-    [
-        ("Killed", "killed_by_signal_9"),
-        ("Terminated", "terminated"),
-        ("Segmentation fault (core dumped)", "segmentation_fault"),
-        (ERROR, ID),
-        (f"2026-11-20 03:12:44.102931: {ERROR}", ID),
-        (f"[rank1]: {ERROR}", ID),
-    ],
+@cases(
+    ("Killed", "killed_by_signal_9"),
+    ("Terminated", "terminated"),
+    ("Segmentation fault (core dumped)", "segmentation_fault"),
+    (ERROR, ID),
+    (f"2026-11-20 03:12:44.102931: {ERROR}", ID),
+    (f"[rank1]: {ERROR}", ID),
 )
 def test_message_behind_a_progress_bar_is_read(bar: str, written: str, cause: str) -> None:
     diagnosis = text(f"Epoch 1/2\n{bar}{written}\n")
@@ -137,14 +132,11 @@ def test_what_a_collector_of_logs_writes_before_a_line_does_not_matter(prefix: s
         assert (diagnosis.conclusion, [shown.text for shown in diagnosis.lines]) == ("not-recognised", [line])
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"severity": "ERROR", "jsonPayload": {"message": ERROR}},
-        {"log": f"{ERROR}\n", "stream": "stderr", "time": "2026-11-20T03:12:44.102931123Z"},
-        {"textPayload": ERROR, "timestamp": "2026-11-20T03:12:44.102Z"},
-        {"msg": f"[rank1]: {ERROR}"},
-    ],
+@cases(
+    {"severity": "ERROR", "jsonPayload": {"message": ERROR}},
+    {"log": f"{ERROR}\n", "stream": "stderr", "time": "2026-11-20T03:12:44.102931123Z"},
+    {"textPayload": ERROR, "timestamp": "2026-11-20T03:12:44.102Z"},
+    {"msg": f"[rank1]: {ERROR}"},
 )
 def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
     diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
@@ -202,18 +194,15 @@ def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path
     assert diagnosis.causes[1].against
 
 
-@pytest.mark.parametrize(
-    ("raw", "rank"),
-    [
-        ("[rank3]: x", "3"),
-        ("[1,2]<stderr>:x", "2"),
-        ("7: x", "7"),
-        ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
-        ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
-        ("worker-2: x", "2"),
-        ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
-        ("x: y", None),
-    ],
+@cases(
+    ("[rank3]: x", "3"),
+    ("[1,2]<stderr>:x", "2"),
+    ("7: x", "7"),
+    ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
+    ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
+    ("worker-2: x", "2"),
+    ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
+    ("x: y", None),
 )
 def test_rank_is_read_from_the_prefix(raw: str, rank: str | None) -> None:
     assert split(raw).rank == rank
@@ -288,19 +277,16 @@ def test_time_limit_of_a_job_that_made_progress_is_the_cause() -> None:
     assert (diagnosis.conclusion, [cause.id for cause in diagnosis.causes]) == ("cause", ["time_limit"])
 
 
-@pytest.mark.parametrize(
-    ("crash", "cause"),
-    [
-        ("NCCL WARN Cuda failure 1\nRuntimeError: NCCL Error 1: unhandled cuda error", "nccl_cuda_error"),
-        ("ncclRemoteError: A call failed possibly due to a network error", "nccl_remote_error"),
-        ("BrokenPipeError: [Errno 32] Broken pipe", "process_pipe_closed"),
-        ("The following tasks are unhealthy (stopped sending heartbeats):", "worker_crashed"),
-        ("[rank1]: gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1", "worker_lost"),
-        ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "native_runtime_failed"),
-        ("UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.", "two_strategies"),
-        ("Segmentation fault (core dumped)", "segmentation_fault"),
-        (ERROR, ID),
-    ],
+@cases(
+    ("NCCL WARN Cuda failure 1\nRuntimeError: NCCL Error 1: unhandled cuda error", "nccl_cuda_error"),
+    ("ncclRemoteError: A call failed possibly due to a network error", "nccl_remote_error"),
+    ("BrokenPipeError: [Errno 32] Broken pipe", "process_pipe_closed"),
+    ("The following tasks are unhealthy (stopped sending heartbeats):", "worker_crashed"),
+    ("[rank1]: gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1", "worker_lost"),
+    ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "native_runtime_failed"),
+    ("UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.", "two_strategies"),
+    ("Segmentation fault (core dumped)", "segmentation_fault"),
+    (ERROR, ID),
 )
 @pytest.mark.parametrize(
     "waits", ["Epoch 1/2", "n1:1:2 [0] NCCL INFO comm 0x1 Init COMPLETE", "Waiting for the cluster, timeout = inf"]
@@ -337,17 +323,14 @@ def test_hang_is_likelier_with_several_gpus() -> None:
     assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        "concurrent.futures.process.BrokenProcessPool: x",
-        "subprocess.TimeoutExpired: x",
-        "Exception: x",
-        "socket.gaierror: [Errno -2] Name or service not known",
-        "google.api_core.exceptions.NotFound: 404 GET x",
-        "_queue.Empty",
-        "mine.Late",
-    ],
+@cases(
+    "concurrent.futures.process.BrokenProcessPool: x",
+    "subprocess.TimeoutExpired: x",
+    "Exception: x",
+    "socket.gaierror: [Errno -2] Name or service not known",
+    "google.api_core.exceptions.NotFound: 404 GET x",
+    "_queue.Empty",
+    "mine.Late",
 )
 def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
     diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
@@ -439,14 +422,11 @@ def test_stall_before_a_crash_is_kept() -> None:
     assert diagnosis.conclusion == "not-recognised"
 
 
-@pytest.mark.parametrize(
-    ("written", "seconds"),
-    [
-        ("2026-03-02T09:00:00+09:00", 0.0),
-        ("2026-03-02 00:00:00.250Z", 0.25),
-        ("2026-03-01T19:00:00.123456789-0500", 0.123456789),
-        ("2026-03-02 00:00:00,5 INFO", 0.5),
-    ],
+@cases(
+    ("2026-03-02T09:00:00+09:00", 0.0),
+    ("2026-03-02 00:00:00.250Z", 0.25),
+    ("2026-03-01T19:00:00.123456789-0500", 0.123456789),
+    ("2026-03-02 00:00:00,5 INFO", 0.5),
 )
 def test_time_zone_of_a_line_counts(written: str, seconds: float) -> None:
     start = split("2026-03-02 00:00:00").time
@@ -462,9 +442,7 @@ def test_errors_that_wrap_others_are_shown_alone() -> None:
     assert [line.text for line in both.lines] == ["(0) INVALID_ARGUMENT: shapes differ"]
 
 
-@pytest.mark.parametrize(
-    "line", ["12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}']
-)
+@cases("12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}')
 def test_error_at_the_end_is_shown(line: str) -> None:
     assert text(f"start\n{line}\n").conclusion == "not-recognised"
     assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"

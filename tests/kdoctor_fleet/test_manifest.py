@@ -7,6 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from helpers.cases import cases
 from helpers.command import KDOCTOR, environ
 from helpers.kdoctor_fleet.fleets import names_of
 from kdoctor.errors import UsageError
@@ -104,18 +105,15 @@ def test_text_of_the_command_line_stays_within_its_value() -> None:
     assert document["spec"]["schedule"] == "x\nkind: Secret"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--kind", "pod"],
-        ["--name", "A"],
-        ["--name", "x" * 60],
-        ["--namespace", "a\nb"],
-        ["--selector", "pool"],
-        ["--selector", "a b=c"],
-        ["--image", "a\nb"],
-        ["--kdoctor", ""],
-    ],
+@cases(
+    ["--kind", "pod"],
+    ["--name", "A"],
+    ["--name", "x" * 60],
+    ["--namespace", "a\nb"],
+    ["--selector", "pool"],
+    ["--selector", "a b=c"],
+    ["--image", "a\nb"],
+    ["--kdoctor", ""],
 )
 def test_wrong_options_are_usage_errors(arguments: list[str]) -> None:
     with pytest.raises(UsageError):

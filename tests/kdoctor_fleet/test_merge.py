@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
 from helpers.kdoctor_fleet.rdma import two_hosts
 from kdoctor.engine.report import Conclusion
@@ -157,9 +158,7 @@ def test_unexpected_node_is_not_used() -> None:
     assert shown.verdict.exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("min_healthy", "exit_code"), [(None, 1), ("4", 1), ("3", 0), ("75%", 0), ("76%", 1), ("1", 0)]
-)
+@cases((None, 1), ("4", 1), ("3", 0), ("75%", 0), ("76%", 1), ("1", 0))
 def test_threshold_of_healthy_nodes(min_healthy: str | None, exit_code: int) -> None:
     shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}), min_healthy=min_healthy)
     assert shown.verdict.exit_code == exit_code

@@ -2,18 +2,16 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor_fleet.names import expand, fold, is_valid, read_names
 
 
-@pytest.mark.parametrize(
-    ("names", "folded"),
-    [
-        (["node03", "node17", "node18", "node19"], "node[03,17-19]"),
-        (["ip-10-0-3-4", "ip-10-0-4-4"], "ip-10-0-[3-4]-4"),
-        (["login"], "login"),
-        ([], ""),
-    ],
+@cases(
+    (["node03", "node17", "node18", "node19"], "node[03,17-19]"),
+    (["ip-10-0-3-4", "ip-10-0-4-4"], "ip-10-0-[3-4]-4"),
+    (["login"], "login"),
+    ([], ""),
 )
 def test_names_are_folded(names: list[str], folded: str) -> None:
     assert fold(names) == folded
@@ -29,9 +27,7 @@ def test_names_of_hosts_are_valid(name: str) -> None:
     assert is_valid(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../x", "a/b", "a b", "a;b", "$(x)", "a\n", "-a", "a-", "<b>", "a" * 254, "node[1-2]", "é"]
-)
+@cases("", ".", "..", "../x", "a/b", "a b", "a;b", "$(x)", "a\n", "-a", "a-", "<b>", "a" * 254, "node[1-2]", "é")
 def test_other_text_is_not_a_name(name: str) -> None:
     assert not is_valid(name)
 

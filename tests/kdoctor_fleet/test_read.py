@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet_of, healthy, write
 from kdoctor.errors import UsageError
 from kdoctor_fleet.read import Gathered, gather
@@ -70,10 +71,8 @@ def test_files_that_are_no_reports_are_named_and_the_rest_is_read(tmp_path: Path
         assert len(reasons[name]) <= 200
 
 
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "a b", "<script>alert(1)</script>", "\x1b[31mred", "", "x" * 400, "node[1-9999999]"]
-)
-def test_name_of_a_node_is_not_trusted(name: str, tmp_path: Path) -> None:
+@cases("../../etc/passwd", "a b", "<script>alert(1)</script>", "\x1b[31mred", "", "x" * 400, "node[1-9999999]")
+def test_name_of_a_node_is_not_trusted(tmp_path: Path, name: str) -> None:
     bad = healthy("bad")
     folder = write([healthy("good"), bad], tmp_path / "reports")
     bad["node"]["name"] = name
@@ -89,18 +88,15 @@ CAUSE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"verdict_reason": "x" * 40_001},
-        {"causes": [CAUSE | {"checks": []}]},
-        {"results": [{"id": "gpu.free", "title": "t", "status": "pass", "severity": "error"}] * 2_001},
-        {"results": [{"id": "../x", "title": "t", "status": "pass", "severity": "error"}]},
-        {"facts": {"packages": {f"p{index}": "1" for index in range(5_001)}}},
-        {"facts": {f"s{index}": {} for index in range(51)}},
-    ],
+@cases(
+    {"verdict_reason": "x" * 40_001},
+    {"causes": [CAUSE | {"checks": []}]},
+    {"results": [{"id": "gpu.free", "title": "t", "status": "pass", "severity": "error"}] * 2_001},
+    {"results": [{"id": "../x", "title": "t", "status": "pass", "severity": "error"}]},
+    {"facts": {"packages": {f"p{index}": "1" for index in range(5_001)}}},
+    {"facts": {f"s{index}": {} for index in range(51)}},
 )
-def test_sizes_are_bounded(change: dict[str, Any], tmp_path: Path) -> None:
+def test_sizes_are_bounded(tmp_path: Path, change: dict[str, Any]) -> None:
     folder = write([healthy("good"), healthy("bad")], tmp_path / "reports")
     (folder / "bad.json").write_text(json.dumps(healthy("bad") | change))
     assert list(unusable(read(folder))) == ["bad.json"]

@@ -1,21 +1,13 @@
 import pytest
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor_fleet.report import NodeNote, NodeState
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 
-@pytest.mark.parametrize(
-    ("threshold", "total", "needed"),
-    [
-        (None, 64, 64),
-        ("60", 64, 60),
-        ("95%", 64, 61),
-        ("100%", 64, 64),
-        ("50%", 3, 2),
-        ("0.1%", 1000, 1),
-        ("7%", 100, 7),
-    ],
+@cases(
+    (None, 64, 64), ("60", 64, 60), ("95%", 64, 61), ("100%", 64, 64), ("50%", 3, 2), ("0.1%", 1000, 1), ("7%", 100, 7)
 )
 def test_threshold_is_a_number_or_a_share(threshold: str | None, total: int, needed: int) -> None:
     assert needed_nodes(threshold, total) == needed
@@ -36,18 +28,15 @@ def nodes(states: str) -> list[NodeNote]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("states", "needed", "exit_code"),
-    [
-        ("pppp", 4, 0),
-        ("pppf", 4, 1),
-        ("pppf", 3, 0),
-        ("pppu", 4, 3),
-        ("ppps", 4, 3),
-        ("ppfs", 4, 1),
-        ("pppFUS", 3, 0),
-        ("ppP", 3, 1),
-    ],
+@cases(
+    ("pppp", 4, 0),
+    ("pppf", 4, 1),
+    ("pppf", 3, 0),
+    ("pppu", 4, 3),
+    ("ppps", 4, 3),
+    ("ppfs", 4, 1),
+    ("pppFUS", 3, 0),
+    ("ppP", 3, 1),
 )
 def test_verdict_of_states(states: str, needed: int, exit_code: int) -> None:
     assert conclude_fleet(nodes(states), needed, causes=(), unread=0, undecided=()).exit_code == exit_code

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 
 JOB = """
@@ -145,13 +146,10 @@ def test_clipping_steps_per_execution_and_dropout_each_have_their_finding_until_
 
 
 @pytest.mark.smoke_full
-@pytest.mark.parametrize(
-    ("wrong", "check", "corrected"),
-    [
-        ("clips", "job.clipping", "clips_in_train_step"),
-        ("eight_steps", "job.steps-per-execution", "one_step"),
-        ("drops", "job.random-layers", "drops_per_replica"),
-    ],
+@cases(
+    ("clips", "job.clipping", "clips_in_train_step"),
+    ("eight_steps", "job.steps-per-execution", "one_step"),
+    ("drops", "job.random-layers", "drops_per_replica"),
 )
 def test_job_with_one_feature_has_its_finding_until_corrected(
     folder: Path, wrong: str, check: str, corrected: str
@@ -167,14 +165,11 @@ def test_job_with_one_feature_has_its_finding_until_corrected(
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize(
-    ("model", "data", "named"),
-    [
-        ("jobs.train:bild", "jobs.train:data", "bild"),
-        pytest.param("jobs.train:build", "jobs.read:data", "jobs.read", marks=pytest.mark.smoke_full),
-        ("jobs.train:hangs", "jobs.train:data", "hung in phase model"),
-        pytest.param("jobs.train:build", "jobs.train:dies", "status 7 in phase data", marks=pytest.mark.smoke_full),
-    ],
+@cases(
+    ("jobs.train:bild", "jobs.train:data", "bild"),
+    pytest.param("jobs.train:build", "jobs.read:data", "jobs.read", marks=pytest.mark.smoke_full),
+    ("jobs.train:hangs", "jobs.train:data", "hung in phase model"),
+    pytest.param("jobs.train:build", "jobs.train:dies", "status 7 in phase data", marks=pytest.mark.smoke_full),
 )
 def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: str) -> None:
     report = report_of(folder, "--model", model, "--data", data, "--model-timeout", "4")
@@ -185,14 +180,11 @@ def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: 
     assert named in finding["observed"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--model", "jobs.train", "--data", "jobs.train:data"), "--model jobs.train:"),
-        (("--model", "a:b", "--data", "a/b.py:c"), "--data a/b.py:c:"),
-        (("--model", "a:b"), "--model and --data"),
-        (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "--model cannot be used with --snapshot"),
-    ],
+@cases(
+    (("--model", "jobs.train", "--data", "jobs.train:data"), "--model jobs.train:"),
+    (("--model", "a:b", "--data", "a/b.py:c"), "--data a/b.py:c:"),
+    (("--model", "a:b"), "--model and --data"),
+    (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "--model cannot be used with --snapshot"),
 )
 def test_malformed_job_options_are_usage_errors(arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("check", "--checklist", "cpu-smoke", *arguments)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.corpus import corpus_snapshot, recorded
 from helpers.kdoctor_recordings.dumps import group
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
@@ -294,12 +295,9 @@ def test_gpu_off_the_bus_without_xid() -> None:
     assert ("iommu-fault", "0000:02:00.0", None) in told
 
 
-@pytest.mark.parametrize(
-    ("file", "version", "flavour"),
-    [
-        ("proc/nvidia-version-proprietary-580.173.02.txt", "580.173.02", "proprietary"),
-        ("proc/nvidia-version-open-570.158.01.txt", "570.158.01", "open"),
-    ],
+@cases(
+    ("proc/nvidia-version-proprietary-580.173.02.txt", "580.173.02", "proprietary"),
+    ("proc/nvidia-version-open-570.158.01.txt", "570.158.01", "open"),
 )
 def test_both_kernel_modules(file: str, version: str, flavour: str) -> None:
     driver = group(corpus_snapshot(file), KernelDriver)

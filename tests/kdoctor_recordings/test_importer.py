@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import LOG, LSPCI, TOPOLOGY, group, query
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, TOPOLOGY, query
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
-from kdoctor_recordings.facts import ImportedLines
 from kdoctor_recordings.importer import import_files
 
 CUT_OFF = TOPOLOGY.partition("GPU2\tSYS")[0]
@@ -50,9 +49,3 @@ def test_notes_of_the_first_file_are_kept(tmp_path: Path) -> None:
 def test_folder_with_other_files_only_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file in it"):
         import_files([folder_of(tmp_path, nvidia="hello\n", hosts=LOG)])
-
-
-def test_unread_lines_of_each_file_are_kept(tmp_path: Path) -> None:
-    root = folder_of(tmp_path, lspci=f"{LSPCI}one\n", nvidia=f"{TOPOLOGY}two\n")
-    unread = group(import_files([root]).facts, ImportedLines)
-    assert [(line.file, line.text) for line in unread.lines] == [("lspci", "one"), ("nvidia", "two")]

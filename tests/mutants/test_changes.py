@@ -4,8 +4,7 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.mutants.changes import lines_of, mutants, mutate
 
 ROOT = Path(__file__).parents[2]
@@ -16,47 +15,41 @@ def changed(source: str) -> list[str]:
     return [ast.unparse(mutate(source, mutant.number)) for mutant in mutants(source, "x.py")]
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("a < b", ["a <= b"]),
-        ("a is b", ["a is not b"]),
-        ("a == b != c", ["a != b != c", "a == b == c"]),
-        ("a and b", ["a or b"]),
-        ("a + b", ["a - b"]),
-        ("x += 1", ["x -= 1", "x += 2"]),
-        ("if a:\n    b", ["if not a:\n    b"]),
-        ("[x for x in y if x]", ["[x for x in y if not x]"]),
-        ("any(x)", ["all(x)"]),
-        ("x = True", ["x = False"]),
-        ("def f():\n    return 1", ["def f():\n    return None", "def f():\n    return 2"]),
-        ("def f():\n    yield a", ["def f():\n    yield from ()"]),
-        ("def f():\n    g()", ["def f():\n    pass"]),
-        (
-            "def f():\n    try:\n        g()\n    except E:\n        raise",
-            [
-                "def f():\n    try:\n        pass\n    except E:\n        raise",
-                "def f():\n    try:\n        g()\n    except E:\n        pass",
-            ],
-        ),
-        ("for x in y:\n    continue", ["for x in y:\n    break"]),
-    ],
+@cases(
+    ("a < b", ["a <= b"]),
+    ("a is b", ["a is not b"]),
+    ("a == b != c", ["a != b != c", "a == b == c"]),
+    ("a and b", ["a or b"]),
+    ("a + b", ["a - b"]),
+    ("x += 1", ["x -= 1", "x += 2"]),
+    ("if a:\n    b", ["if not a:\n    b"]),
+    ("[x for x in y if x]", ["[x for x in y if not x]"]),
+    ("any(x)", ["all(x)"]),
+    ("x = True", ["x = False"]),
+    ("def f():\n    return 1", ["def f():\n    return None", "def f():\n    return 2"]),
+    ("def f():\n    yield a", ["def f():\n    yield from ()"]),
+    ("def f():\n    g()", ["def f():\n    pass"]),
+    (
+        "def f():\n    try:\n        g()\n    except E:\n        raise",
+        [
+            "def f():\n    try:\n        pass\n    except E:\n        raise",
+            "def f():\n    try:\n        g()\n    except E:\n        pass",
+        ],
+    ),
+    ("for x in y:\n    continue", ["for x in y:\n    break"]),
 )
 def test_each_change_is_one_mutant(source: str, expected: Sequence[str]) -> None:
     assert changed(source) == expected
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        '"""text"""',
-        "x: Literal[1] = y",
-        "TABLE = {'a': 1, 'b': [2, 3]}",
-        "f(x, strict=True)",
-        "import a",
-        "assert x == 1",
-        "x = 'a'",
-    ],
+@cases(
+    '"""text"""',
+    "x: Literal[1] = y",
+    "TABLE = {'a': 1, 'b': [2, 3]}",
+    "f(x, strict=True)",
+    "import a",
+    "assert x == 1",
+    "x = 'a'",
 )
 def test_what_states_no_behaviour_is_not_changed(source: str) -> None:
     assert changed(source) == []

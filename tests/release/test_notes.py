@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.release import load
 
 ROOT = Path(__file__).parents[2]
@@ -37,10 +38,7 @@ def test_section_is_the_text() -> None:
     assert notes.section(CHANGELOG, "1.0.0") == "- One.\n"
 
 
-@pytest.mark.parametrize(
-    ("version", "problem"),
-    [("2.0.0", "no section"), ("0.9.0", "no date"), ("0.8.0", "is empty"), ("1.1", "no section")],
-)
+@cases(("2.0.0", "no section"), ("0.9.0", "no date"), ("0.8.0", "is empty"), ("1.1", "no section"))
 def test_release_without_text_fails(version: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         notes.section(CHANGELOG, version)

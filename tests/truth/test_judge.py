@@ -11,6 +11,7 @@ from benchmarks.truth.judge import Cell, judge_run, rows, runs_of
 from benchmarks.truth.measure import feature_scenarios, features, without_late
 from benchmarks.truth.table import Measured, combine, read_table, title, write_table
 
+from helpers.cases import cases
 from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns, Weights
 from kdoctor.matrix.keras import FeatureResult
@@ -51,26 +52,23 @@ def judged(**changes: Any) -> dict[str, Cell]:
     return judge_run(CATALOG, facts, run)
 
 
-@pytest.mark.parametrize(
-    ("changes", "result", "observed"),
-    [
-        ({}, "right", "equal to one device within 6e-08"),
-        ({"weight_deviation": 0.18}, "wrong", "weights differ by up to 0.18"),
-        ({"losses": (0.9, 0.4)}, "wrong", "reported losses are 0.9, 0.4 instead of 0.8, 0.4"),
-        (
-            {"outcome": "raised", "phase": "first step", "error_type": "ValueError", "error_message": "no such thing"},
-            "raises",
-            "ValueError in the first step: no such thing",
-        ),
-        (
-            {"outcome": "raised", "phase": "train", "error_type": "ValueError", "error_message": "in /home/me/x.py"},
-            "raises",
-            "ValueError in phase train",
-        ),
-        ({"outcome": "timed-out", "phase": "step 3"}, "hangs", "in step 3"),
-        ({"outcome": "died", "phase": "trace", "signal": "SIGSEGV"}, "crashes", "SIGSEGV in phase trace"),
-        ({"outcome": "skipped", "skip_reason": "needs NCCL"}, "unsupported", "needs NCCL"),
-    ],
+@cases(
+    ({}, "right", "equal to one device within 6e-08"),
+    ({"weight_deviation": 0.18}, "wrong", "weights differ by up to 0.18"),
+    ({"losses": (0.9, 0.4)}, "wrong", "reported losses are 0.9, 0.4 instead of 0.8, 0.4"),
+    (
+        {"outcome": "raised", "phase": "first step", "error_type": "ValueError", "error_message": "no such thing"},
+        "raises",
+        "ValueError in the first step: no such thing",
+    ),
+    (
+        {"outcome": "raised", "phase": "train", "error_type": "ValueError", "error_message": "in /home/me/x.py"},
+        "raises",
+        "ValueError in phase train",
+    ),
+    ({"outcome": "timed-out", "phase": "step 3"}, "hangs", "in step 3"),
+    ({"outcome": "died", "phase": "trace", "signal": "SIGSEGV"}, "crashes", "SIGSEGV in phase trace"),
+    ({"outcome": "skipped", "skip_reason": "needs NCCL"}, "unsupported", "needs NCCL"),
 )
 def test_result_of_a_case(changes: dict[str, Any], result: str, observed: str) -> None:
     cell = judged(**changes)["baseline/mirrored"]
@@ -97,9 +95,7 @@ def test_neighbouring_releases_with_the_same_result_share_a_row() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("result", "again"), [("hangs", True), ("wrong", True), ("right", False), ("unsupported", False)]
-)
+@cases(("hangs", True), ("wrong", True), ("right", False), ("unsupported", False))
 def test_defect_is_measured_again(result: FeatureResult, *, again: bool) -> None:
     assert Measurement("2026-11-22", Cell(result, "")).is_defect is again
     assert not Measurement("2026-11-22", None).is_defect
@@ -152,14 +148,11 @@ WRONG = Cell("wrong", "weights differ by up to 0.2", ("smoke.state",))
 RIGHT = Cell("right", "equal to one device within 9e-08", ("smoke.state",))
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later", "times"),
-    [
-        ({"state/adam": WRONG}, {"state/adam": WRONG}, 2),
-        ({"state/adam": WRONG}, {"baseline/mirrored": WRONG}, 1),
-        ({"state/adam": RIGHT}, {"baseline/mirrored": WRONG}, 2),
-        ({"state/adam": WRONG}, {"state/adam": RIGHT}, 1),
-    ],
+@cases(
+    ({"state/adam": WRONG}, {"state/adam": WRONG}, 2),
+    ({"state/adam": WRONG}, {"baseline/mirrored": WRONG}, 1),
+    ({"state/adam": RIGHT}, {"baseline/mirrored": WRONG}, 2),
+    ({"state/adam": WRONG}, {"state/adam": RIGHT}, 1),
 )
 def test_defects_count_as_measured_as_often_as_the_one_that_was_measured_least(
     earlier: dict[str, Cell], later: dict[str, Cell], times: int
@@ -167,17 +160,14 @@ def test_defects_count_as_measured_as_often_as_the_one_that_was_measured_least(
     assert combine(one(cells=earlier, times=1), one(cells=later, times=2)).times == times
 
 
-@pytest.mark.parametrize(
-    ("arguments", "chosen"),
-    [
-        ((), {"wrong", "right", "new"}),
-        (("--missing",), {"new"}),
-        (("--defects",), {"wrong"}),
-        (("--defects", "--scenario", "smoke.other"), set()),
-    ],
+@cases(
+    ((), {"wrong", "right", "new"}),
+    (("--missing",), {"new"}),
+    (("--defects",), {"wrong"}),
+    (("--defects", "--scenario", "smoke.other"), set()),
 )
 def test_what_is_measured_depends_on_the_table(
-    arguments: tuple[str, ...], chosen: set[str], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], chosen: set[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["truth", *arguments])
     known = {"wrong": WRONG, "right": RIGHT, "new": None}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.job_environment import JobEnvironment
 from kdoctor.facts import Libraries, Library
 from kdoctor.probes import libraries as probe
@@ -182,9 +183,7 @@ def hidden(path: Path) -> Iterator[None]:
         moved.rename(path)
 
 
-@pytest.mark.parametrize(
-    "name", ["cuda_runtime/lib/libcudart.so.12", "cufft/lib/libcufft.so.11", "cudnn/lib/libcudnn.so.9"]
-)
+@cases("cuda_runtime/lib/libcudart.so.12", "cufft/lib/libcufft.so.11", "cudnn/lib/libcudnn.so.9")
 def test_deleted_library_is_missing(job: JobEnvironment, name: str) -> None:
     with hidden(job.site / "nvidia" / name):
         facts = agree(job)

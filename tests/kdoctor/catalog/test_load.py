@@ -1,9 +1,11 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
@@ -55,54 +57,39 @@ def test_callable_and_iterable_are_unpacked() -> None:
     assert list(catalog.checks) == ["host.one", "host.two"]
 
 
-def test_duplicate_check_names_both_origins() -> None:
-    (problem,) = problems_of(
-        *contribute(probe()), *contribute(host_check(), origin="one (a)"), *contribute(host_check(), origin="two (b)")
-    )
-    assert problem == "host.memory is defined by both one (a) and two (b)"
+def broken() -> None:
+    raise RuntimeError("no\nluck")
 
 
-def test_unknown_prerequisite_is_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe(), host_check(requires=["host.nowhere"])))
-    assert problem.startswith("host.memory requires host.nowhere")
+def offered(value: object, kind: Any = "checks") -> list[Contribution]:
+    return [Contribution(kind=kind, origin="here", value=value)]
 
 
-def test_cycle_is_reported_once() -> None:
-    problems = problems_of(
-        *contribute(
-            probe(),
-            host_check("host.a", requires=["host.b"]),
-            host_check("host.b", requires=["host.c"]),
-            host_check("host.c", requires=["host.a"]),
-        )
-    )
-    (problem,) = problems
-    assert problem.endswith("host.a -> host.b -> host.c -> host.a")
+RING = {"host.a": "host.b", "host.b": "host.c", "host.c": "host.a"}
+TWICE = [*contribute(host_check(), origin="one (a)"), *contribute(host_check(), origin="two (b)")]
 
 
-def test_unknown_scenario_is_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe(), smoke_check(scenario="smoke.gone")))
-    assert problem.startswith("smoke.baseline judges scenario smoke.gone")
-
-
-def test_unjudged_scenario_is_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe(), scenario("smoke.unseen")))
-    assert "smoke.unseen" in problem
-
-
-def test_facts_without_probe_are_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe("host", Host), gpu_check()))
-    assert problem.startswith("gpu.free asks for Gpus")
-
-
-def test_facts_of_two_probes_are_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe("one", Host), probe("two", Host)))
-    assert problem == "facts host are provided by both probe one and probe two"
-
-
-def test_unknown_assumption_is_a_problem() -> None:
-    (problem,) = problems_of(*contribute(probe(), host_check(judges=["gpu.count"])))
-    assert "assumption 'gpu.count'" in problem
+@cases(
+    ([*contribute(probe()), *TWICE], "host.memory is defined by both one (a) and two (b)"),
+    (contribute(probe(), host_check(requires=["host.nowhere"])), "host.memory requires host.nowhere"),
+    (
+        contribute(probe(), *(host_check(name, requires=[other]) for name, other in RING.items())),
+        "host.a -> host.b -> host.c -> host.a",
+    ),
+    (contribute(probe(), smoke_check(scenario="smoke.gone")), "smoke.baseline judges scenario smoke.gone"),
+    (contribute(probe(), scenario("smoke.unseen")), "smoke.unseen"),
+    (contribute(probe("host", Host), gpu_check()), "gpu.free asks for Gpus"),
+    (contribute(probe("one", Host), probe("two", Host)), "facts host are provided by both probe one and probe two"),
+    (contribute(probe(), host_check(judges=["gpu.count"])), "assumption 'gpu.count'"),
+    *((offered(value), "is not a Check") for value in (3, [3], lambda: 3, None)),
+    (offered([]), "here provides nothing"),
+    (offered(broken), "here failed: RuntimeError: no luck"),
+    (offered("kdoctor.facts", "checklists"), "*.yaml"),
+    (offered(3, "checklists"), "here is not a package"),
+)
+def test_problem_of_a_catalog(contributions: list[Contribution], text: str) -> None:
+    (problem,) = problems_of(*contributions)
+    assert text in problem
 
 
 def test_every_assumption_can_be_judged() -> None:
@@ -112,30 +99,6 @@ def test_every_assumption_can_be_judged() -> None:
     } == ASSUMPTIONS  # fmt: skip
     judged = {name for found in load_catalog().checks.values() for name in found.judges}
     assert judged == ASSUMPTIONS
-
-
-@pytest.mark.parametrize("value", [3, [3], lambda: 3, None])
-def test_other_object_than_check_is_a_problem(value: object) -> None:
-    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=value))
-    assert problem.endswith("is not a Check")
-
-
-def test_empty_plugin_is_a_problem() -> None:
-    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=[]))
-    assert problem == "here provides nothing"
-
-
-def test_failing_plugin_function_is_a_problem() -> None:
-    def broken() -> None:
-        raise RuntimeError("no\nluck")
-
-    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=broken))
-    assert problem == "here failed: RuntimeError: no luck"
-
-
-def test_package_without_checklists_is_a_problem() -> None:
-    (problem,) = problems_of(Contribution(kind="checklists", origin="here", value="kdoctor.facts"))
-    assert "*.yaml" in problem
 
 
 def test_all_problems_are_reported_together() -> None:
@@ -228,15 +191,12 @@ def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "host.added" in load_catalog(["added_plugin:checks"]).checks
 
 
-@pytest.mark.parametrize(
-    ("plugin", "message"),
-    [
-        ("json", "expected module:attribute"),
-        ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
-        ("json:nothing", "has no attribute 'nothing'"),
-        ("json:loads", "failed: TypeError"),
-        ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
-    ],
+@cases(
+    ("json", "expected module:attribute"),
+    ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
+    ("json:nothing", "has no attribute 'nothing'"),
+    ("json:loads", "failed: TypeError"),
+    ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
 )
 def test_wrong_plugin_option_is_reported(plugin: str, message: str) -> None:
     with pytest.raises(CatalogError) as caught:
@@ -250,11 +210,6 @@ def test_duplicate_checklist_names_both_origins() -> None:
         Contribution(kind="checklists", origin=origin, value="kdoctor_checklists") for origin in ("one (a)", "two (b)")
     ]
     assert problems_of(*twice)[0] == "checklist cpu-smoke is defined by both one (a) and two (b)"
-
-
-def test_checklists_entry_point_must_be_a_package() -> None:
-    (problem,) = problems_of(Contribution(kind="checklists", origin="here", value=3))
-    assert problem.startswith("here is not a package")
 
 
 def test_probes_equal_those_of_the_catalog() -> None:

@@ -5,6 +5,7 @@ import jsonschema
 import pytest
 import yaml
 
+from helpers.cases import cases
 from helpers.catalogs import host_check, small_catalog
 from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
@@ -84,39 +85,33 @@ def test_overlay_replaces_single_assumptions(tmp_path: Path, catalog: Catalog) -
     }
 
 
-@pytest.mark.parametrize(
-    ("stated", "named"),
-    [
-        ("  framework: {}", "tensorflow, keras, flavour or backend"),
-        ("  sdk: {}", "cuda or cudnn"),
-        ("  framework: {flavor: keras}", "'flavour'"),
-        ("  framework: {flavour: keras2}", "keras, tf-keras"),
-        ("  framework: {tensorflow: 2.21}", '"2.21"'),
-        ('  sdk: {cuda: "12.5"}', '"==12.5" or "~=12.5"'),
-        ("  driver: 570", '"570"'),
-        ('  libraries: {cudnnn: ">=9"}', "'cudnn'"),
-        ('  libraries: {cuda: ">=9"}', "'cuda' is not a library"),
-        ("  libraries: {nccl: newest}", "'newest'"),
-        ("  flags: {floatx: float32}", "'keras.floatx'"),
-        ('  flags: {TF_DETERMINISTIC_OPS: "1"}', "'environment'"),
-        ("  flags: {xla_gpu_autotune_level: 4}", '"4"'),
-        ('  image: ""', "'image' is empty"),
-    ],
+@cases(
+    ("  framework: {}", "tensorflow, keras, flavour or backend"),
+    ("  sdk: {}", "cuda or cudnn"),
+    ("  framework: {flavor: keras}", "'flavour'"),
+    ("  framework: {flavour: keras2}", "keras, tf-keras"),
+    ("  framework: {tensorflow: 2.21}", '"2.21"'),
+    ('  sdk: {cuda: "12.5"}', '"==12.5" or "~=12.5"'),
+    ("  driver: 570", '"570"'),
+    ('  libraries: {cudnnn: ">=9"}', "'cudnn'"),
+    ('  libraries: {cuda: ">=9"}', "'cuda' is not a library"),
+    ("  libraries: {nccl: newest}", "'newest'"),
+    ("  flags: {floatx: float32}", "'keras.floatx'"),
+    ('  flags: {TF_DETERMINISTIC_OPS: "1"}', "'environment'"),
+    ("  flags: {xla_gpu_autotune_level: 4}", '"4"'),
+    ('  image: ""', "'image' is empty"),
 )
 def test_mistake_is_reported(tmp_path: Path, catalog: Catalog, stated: str, named: str) -> None:
     assert named in problem(tmp_path, catalog, stated)
 
 
-@pytest.mark.parametrize(
-    ("stated", "judge"),
-    [
-        ('  driver: ">=570"', "versions.runtime-expected"),
-        ('  libraries: {nccl: ">=2"}', "versions.runtime-expected"),
-        ("  framework: {backend: jax}", "versions.runtime-expected"),
-        ('  sdk: {cuda: ">=12"}', "versions.runtime-expected"),
-        ("  image: x", "versions.runtime-expected"),
-        ("  flags: {keras.floatx: float32}", "environment.variables-expected"),
-    ],
+@cases(
+    ('  driver: ">=570"', "versions.runtime-expected"),
+    ('  libraries: {nccl: ">=2"}', "versions.runtime-expected"),
+    ("  framework: {backend: jax}", "versions.runtime-expected"),
+    ('  sdk: {cuda: ">=12"}', "versions.runtime-expected"),
+    ("  image: x", "versions.runtime-expected"),
+    ("  flags: {keras.floatx: float32}", "environment.variables-expected"),
 )
 def test_assumption_adds_the_check_that_judges_it(tmp_path: Path, catalog: Catalog, stated: str, judge: str) -> None:
     checklist = read(tmp_path, catalog, stated, "checks: [{id: host.memory}]\n")

@@ -1,5 +1,4 @@
-import pytest
-
+from helpers.cases import cases
 from helpers.reports import failure, result
 from kdoctor.checklist.policy import decisions
 from kdoctor.checklist.resolve import Checklist, RollbackPolicy
@@ -31,16 +30,13 @@ def test_failures_are_grouped_by_course_most_severe_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("policy", "action", "criterion"),
-    [
-        ({"at_once": ("gpu",), "fix_forward": ("gpu.free",)}, "fix forward", "fix_forward: gpu.free"),
-        ({"at_once": ("gpu",), "fix_forward": ("gpu.*",)}, "fix forward", "fix_forward: gpu.*"),
-        ({"at_once": ("severity:error",), "investigate": ("gpu",)}, "investigate", "investigate: gpu"),
-        ({"at_once": ("severity:error",)}, "roll back at once", "at_once: severity:error"),
-        ({"at_once": ("severity:warning",)}, "investigate", "no rule covers it"),
-        ({"at_once": ("gpu.f*",), "fix_forward": ("gpu.*",)}, "roll back at once", "at_once: gpu.f*"),
-    ],
+@cases(
+    ({"at_once": ("gpu",), "fix_forward": ("gpu.free",)}, "fix forward", "fix_forward: gpu.free"),
+    ({"at_once": ("gpu",), "fix_forward": ("gpu.*",)}, "fix forward", "fix_forward: gpu.*"),
+    ({"at_once": ("severity:error",), "investigate": ("gpu",)}, "investigate", "investigate: gpu"),
+    ({"at_once": ("severity:error",)}, "roll back at once", "at_once: severity:error"),
+    ({"at_once": ("severity:warning",)}, "investigate", "no rule covers it"),
+    ({"at_once": ("gpu.f*",), "fix_forward": ("gpu.*",)}, "roll back at once", "at_once: gpu.f*"),
 )
 def test_most_specific_rule_wins_and_ties_go_to_the_most_severe(
     policy: dict[str, tuple[str, ...]], action: str, criterion: str

@@ -5,6 +5,7 @@ import jsonschema
 import pytest
 import yaml
 
+from helpers.cases import cases
 from helpers.catalogs import gpu_check, host_check, small_catalog
 from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
@@ -164,18 +165,15 @@ def test_shipped_checklist_is_extended_by_name(tmp_path: Path, catalog: Catalog)
     assert checklist.overrides[0].inherited_from == "shipped (shipped)"
 
 
-@pytest.mark.parametrize(
-    ("over", "place", "named"),
-    [
-        (OVER + "checks: [{id: gpu.fre}]", "5:15", ["'gpu.fre'", "'gpu.free'"]),
-        (OVER.replace("version: 1\n", ""), "1:1", ["missing", "'version'"]),
-        (OVER + "without: {gpu.fre: x}", "5:11", ["'gpu.fre'", "'gpu.free'"]),
-        (OVER + "checks: [{id: gpu.free}]\nwithout: {gpu.free: x}", "6:11", ["gpu.free", "both"]),
-        (OVER.replace("./team", "./teem"), "4:10", ["'./teem.yaml'", "'team.yaml'"]),
-        (OVER.replace("./team.yaml", "cpu-smok"), "4:10", ["'cpu-smok'", "Available: none"]),
-        (OVER.replace("./team.yaml", "[a, b]"), "4:10", ["'extends'"]),
-        (OVER.replace("./team.yaml", "./cluster.yaml"), "4:10", ["cluster.yaml -> cluster.yaml"]),
-    ],
+@cases(
+    (OVER + "checks: [{id: gpu.fre}]", "5:15", ["'gpu.fre'", "'gpu.free'"]),
+    (OVER.replace("version: 1\n", ""), "1:1", ["missing", "'version'"]),
+    (OVER + "without: {gpu.fre: x}", "5:11", ["'gpu.fre'", "'gpu.free'"]),
+    (OVER + "checks: [{id: gpu.free}]\nwithout: {gpu.free: x}", "6:11", ["gpu.free", "both"]),
+    (OVER.replace("./team", "./teem"), "4:10", ["'./teem.yaml'", "'team.yaml'"]),
+    (OVER.replace("./team.yaml", "cpu-smok"), "4:10", ["'cpu-smok'", "Available: none"]),
+    (OVER.replace("./team.yaml", "[a, b]"), "4:10", ["'extends'"]),
+    (OVER.replace("./team.yaml", "./cluster.yaml"), "4:10", ["cluster.yaml -> cluster.yaml"]),
 )
 def test_mistake_is_reported_at_its_place(
     tmp_path: Path, catalog: Catalog, over: str, place: str, named: list[str]

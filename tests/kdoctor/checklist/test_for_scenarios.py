@@ -1,5 +1,6 @@
 import pytest
 
+from helpers.cases import cases
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.plan import plan, scenarios_to_run
@@ -34,15 +35,12 @@ def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:
     assert ids(catalog, strategy="multi-worker") == (*standard, "smoke.lost-worker")
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "pattern"),
-    [
-        (("basline",), {}, "'basline'.*'smoke.baseline'"),
-        (("batchs",), {}, "'batchs'.*'smoke.odd-batches'"),
-        ((), {"strategy": "miror"}, "--strategy miror.* mirrored, one-device"),
-        ((), {"tier": "fast"}, "--tier fast.* quick, standard, full"),
-        (("baseline",), {"strategy": "tpu"}, "--tier and --strategy"),
-    ],
+@cases(
+    (("basline",), {}, "'basline'.*'smoke.baseline'"),
+    (("batchs",), {}, "'batchs'.*'smoke.odd-batches'"),
+    ((), {"strategy": "miror"}, "--strategy miror.* mirrored, one-device"),
+    ((), {"tier": "fast"}, "--tier fast.* quick, standard, full"),
+    (("baseline",), {"strategy": "tpu"}, "--tier and --strategy"),
 )
 def test_unknown_names_are_usage_errors(
     catalog: Catalog, names: tuple[str, ...], options: dict[str, str], pattern: str

@@ -1,5 +1,6 @@
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import gpu_check, host_check, small_catalog
 from kdoctor.checklist.plan import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
@@ -80,15 +81,12 @@ def test_no_smoke_excludes_trainings() -> None:
     assert scenarios_to_run(checklist(), planned) == ()
 
 
-@pytest.mark.parametrize(
-    ("option", "pattern", "named"),
-    [
-        ("select", "gpu.fre", "'gpu.free'"),
-        ("skip", "smok", "'smoke'"),
-        ("select", "", "no check"),
-        ("select", "host.unlisted", "checklist job"),
-        ("skip", "versions", "versions.python-supported"),
-    ],
+@cases(
+    ("select", "gpu.fre", "'gpu.free'"),
+    ("skip", "smok", "'smoke'"),
+    ("select", "", "no check"),
+    ("select", "host.unlisted", "checklist job"),
+    ("skip", "versions", "versions.python-supported"),
 )
 def test_pattern_without_a_match_is_refused(option: str, pattern: str, named: str) -> None:
     select, skip = ([pattern], []) if option == "select" else ([], [pattern])

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.cases import cases
 from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
 from helpers.checklist_texts import CHECKS, FULL, HEAD, NO_SCENARIOS, ONLY_BASELINE, REASON, problems_of, read
 from kdoctor.catalog.load import Catalog
@@ -26,19 +27,12 @@ def assert_reported(found: list[str], place: str, named: list[str]) -> None:
     assert [name for name in named if name not in problem] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "named"),
-    [
-        (FULL.replace("without: {", "without: {baseline: too slow, "), "16:11", ["baseline"]),
-        (FULL.replace("without: {edge-case", "without: {edge-cases"), "16:11", ["edge-cases", "edge-case"]),
-        (FULL.replace("without: {", "without: {gpu.free: busy, "), "16:11", ["gpu.free", "extends"]),
-        (FULL.replace("edge-case: none was written yet", "edge-case: ' '"), "16:22", ["edge-case"]),
-        (
-            FULL.replace("fix_forward: [host]", "investigate: [severity:eror]"),
-            "22:17",
-            ["severity:eror", "severity:error"],
-        ),
-    ],
+@cases(
+    (FULL.replace("without: {", "without: {baseline: too slow, "), "16:11", ["baseline"]),
+    (FULL.replace("without: {edge-case", "without: {edge-cases"), "16:11", ["edge-cases", "edge-case"]),
+    (FULL.replace("without: {", "without: {gpu.free: busy, "), "16:11", ["gpu.free", "extends"]),
+    (FULL.replace("edge-case: none was written yet", "edge-case: ' '"), "16:22", ["edge-case"]),
+    (FULL.replace("fix_forward: [host]", "investigate: [severity:eror]"), "22:17", ["severity:eror", "severity:error"]),
 )
 def test_mistake_in_without_or_rollback_is_reported(
     tmp_path: Path, catalog: Catalog, text: str, place: str, named: list[str]
@@ -65,33 +59,26 @@ def test_scenario_of_a_prerequisite_is_needed_too(tmp_path: Path) -> None:
 SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "
 
 
-@pytest.mark.parametrize(
-    ("entry", "place", "named"),
-    [
-        ("{id: smoke.base, kind: baseline, replicas: 2, expect: x}", "7:10", ["smoke.base", "smoke.baseline"]),
-        (
-            "{id: smoke.baseline, kind: edge-case, replicas: 2, expect: x}",
-            "7:32",
-            ["smoke.baseline", "baseline", "edge-case"],
-        ),
-        (
-            "{id: smoke.baseline, kind: baseline, replicas: gpu, expect: x}",
-            "7:52",
-            ["replicas", "gpus", "gpu", "1", "64"],
-        ),
-        ("{id: smoke.baseline, kind: baseline, replicas: true, expect: x}", "7:52", ["replicas", "gpus", "1", "64"]),
-        (
-            "{id: smoke.baseline, kind: baseline, strategy: miror, replicas: 2, expect: x}",
-            "7:52",
-            ["strategy", "miror", "mirrored"],
-        ),
-        (
-            "{id: smoke.baseline, kind: baseline, strategy: tpu, replicas: 2, expect: x}",
-            "7:52",
-            ["smoke.baseline", "mirrored", "tpu"],
-        ),
-        ("{id: smoke.baseline, kind: baseline, replicas: 2}", "7:5", ["expect"]),
-    ],
+@cases(
+    ("{id: smoke.base, kind: baseline, replicas: 2, expect: x}", "7:10", ["smoke.base", "smoke.baseline"]),
+    (
+        "{id: smoke.baseline, kind: edge-case, replicas: 2, expect: x}",
+        "7:32",
+        ["smoke.baseline", "baseline", "edge-case"],
+    ),
+    ("{id: smoke.baseline, kind: baseline, replicas: gpu, expect: x}", "7:52", ["replicas", "gpus", "gpu", "1", "64"]),
+    ("{id: smoke.baseline, kind: baseline, replicas: true, expect: x}", "7:52", ["replicas", "gpus", "1", "64"]),
+    (
+        "{id: smoke.baseline, kind: baseline, strategy: miror, replicas: 2, expect: x}",
+        "7:52",
+        ["strategy", "miror", "mirrored"],
+    ),
+    (
+        "{id: smoke.baseline, kind: baseline, strategy: tpu, replicas: 2, expect: x}",
+        "7:52",
+        ["smoke.baseline", "mirrored", "tpu"],
+    ),
+    ("{id: smoke.baseline, kind: baseline, replicas: 2}", "7:5", ["expect"]),
 )
 def test_mistake_in_a_scenario_is_reported(
     tmp_path: Path, catalog: Catalog, entry: str, place: str, named: list[str]

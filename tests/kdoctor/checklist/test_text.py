@@ -79,29 +79,9 @@ def test_plain_text_ignores_order_and_comments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "yes",
-        "3.10",
-        "2030-01-01",
-        "1:30",
-        "",
-        " a",
-        "a: b",
-        "# a",
-        "é",
-        'a "b"',
-        "~",
-        "null",
-        "a",
-        "x/y",
-        "-",
-        "*a",
-        1,
-        1.5,
-        True,
-        None,
-        ["a", "no"],
-        {"a b": {"c": ["on"]}},
+        "yes", "3.10", "2030-01-01", "1:30", "", " a", "a: b", "# a", "é", 'a "b"', "~", "null", "a", "x/y", "-", "*a",
+        1, 1.5, True, None, ["a", "no"], {"a b": {"c": ["on"]}},
     ],
-)
+)  # fmt: skip
 def test_scalar_is_read_back_unchanged(value: object) -> None:
     assert yaml.safe_load(scalar(value)) == value

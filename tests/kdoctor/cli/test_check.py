@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor, make_target
 
 SEGFAULT = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
@@ -37,14 +38,11 @@ def test_missing_tensorflow_fails_and_skips_training(tmp_path: Path) -> None:
     assert baseline["blocked_by"] == "versions.tensorflow-installed"
 
 
-@pytest.mark.parametrize(
-    ("source", "error"),
-    [
-        ("raise ImportError('libcudart.so.12: cannot open shared object file')", "libcudart.so.12"),
-        (SEGFAULT, "SIGSEGV"),
-        ("import os; os._exit(7)", "status 7"),
-        ("x = 1", "AttributeError"),
-    ],
+@cases(
+    ("raise ImportError('libcudart.so.12: cannot open shared object file')", "libcudart.so.12"),
+    (SEGFAULT, "SIGSEGV"),
+    ("import os; os._exit(7)", "status 7"),
+    ("x = 1", "AttributeError"),
     ids=["raises", "segfaults", "exits", "is empty"],
 )
 def test_broken_tensorflow_fails_with_its_error(tmp_path: Path, source: str, error: str) -> None:
@@ -115,24 +113,21 @@ def test_report_without_terminal_is_plain_and_80_columns_wide(tmp_path: Path) ->
     assert max(map(len, prose)) <= 80
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["--python", "/nowhere/python"], "/nowhere/python"),
-        (["--python", "/bin/sh"], "/bin/sh"),
-        (["--snapshot", "/nowhere.json"], "/nowhere.json"),
-        (["--checklist", "cpu-smok"], "did you mean 'cpu-smoke'"),
-        (["--checklist", "/"], "/: "),
-        (["--output", "json=/nowhere/report.json"], "mkdir -p '/nowhere'"),
-        (["--output", "jsn=report.json"], "did you mean 'json'"),
-        (["--save-snapshot", "/nowhere/facts.json"], "mkdir -p '/nowhere'"),
-        (["--format", "yaml"], "--format yaml"),
-        (["--select", "gpu.fre"], "did you mean 'gpu.free'"),
-        (["--skip", "*"], "--skip *"),
-        (["--plugin", "no.such.module:checks"], "--plugin no.such.module:checks"),
-        (["--fail-on", "fatal"], "'fatal'"),
-        (["--replicas", "0"], "--replicas"),
-    ],
+@cases(
+    (["--python", "/nowhere/python"], "/nowhere/python"),
+    (["--python", "/bin/sh"], "/bin/sh"),
+    (["--snapshot", "/nowhere.json"], "/nowhere.json"),
+    (["--checklist", "cpu-smok"], "did you mean 'cpu-smoke'"),
+    (["--checklist", "/"], "/: "),
+    (["--output", "json=/nowhere/report.json"], "mkdir -p '/nowhere'"),
+    (["--output", "jsn=report.json"], "did you mean 'json'"),
+    (["--save-snapshot", "/nowhere/facts.json"], "mkdir -p '/nowhere'"),
+    (["--format", "yaml"], "--format yaml"),
+    (["--select", "gpu.fre"], "did you mean 'gpu.free'"),
+    (["--skip", "*"], "--skip *"),
+    (["--plugin", "no.such.module:checks"], "--plugin no.such.module:checks"),
+    (["--fail-on", "fatal"], "'fatal'"),
+    (["--replicas", "0"], "--replicas"),
 )
 def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
     done = kdoctor("check", *arguments)

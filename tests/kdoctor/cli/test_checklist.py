@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
+from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, keras, package, packages
 from kdoctor.catalog.load import load_catalog
@@ -15,22 +17,7 @@ from kdoctor.testing import fact_table
 
 NO_REDACTION = Redaction(home="", user="")
 
-# Without trainings, so that recorded facts are enough for a passing run.
-LIST = """\
-# Written by hand: every comment stays.
-schema: kdoctor/checklist/v1
-name: job
-version: 1
-owner: me
-assumptions:
-  packages: {keras: ">=3.0"}
-  gpus: {count: 0}
-checks:
-  - id: versions.tensorflow-installed
-  - id: versions.packages-expected
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-rollback: {decides: ada, within: an hour, at_once: [versions]}
-"""
+LIST = f"# Written by hand: every comment stays.\n{WITHOUT_TRAININGS}"
 
 
 def record_snapshot(path: Path, *changed: FactGroup) -> Path:
@@ -107,14 +94,11 @@ def test_accepted_failure_is_recorded_with_reason(job: Path) -> None:
     assert (accepted.check, accepted.reason) == ("versions.packages-expected", "keras comes tomorrow")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--accept", "gpu.free"), "--accept requires --reason"),
-        (("--reason", "x"), "--reason requires --accept"),
-        (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
-        (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
-    ],
+@cases(
+    (("--accept", "gpu.free"), "--accept requires --reason"),
+    (("--reason", "x"), "--reason requires --accept"),
+    (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
+    (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
 )
 def test_record_usage_error_precedes_the_run(job: Path, arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("checklist", "record", job, *arguments)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import environ
 from kdoctor.catalog.load import load_catalog
 
@@ -32,20 +33,17 @@ def completed(*words: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("ch",), ["check", "checklist"]),
-        (("checklist", "di"), ["diff"]),
-        (("check", "--gp"), ["--gpus"]),
-        (("check", "--checklist", "s"), ["single-gpu-keras"]),
-        (("check", "--fail-on", ""), ["error", "warning", "info"]),
-        (("check", "--format", "n"), ["nagios"]),
-        (("check", "--select", "topology.p2"), ["topology.p2p", "topology.p2p-geforce", "topology.p2p-trusted"]),
-        (("smoke", "smoke.per"), ["smoke.persistence"]),
-        (("explain", "cudart"), ["cudart_not_found"]),
-        (("schema", "to"), ["topology"]),
-    ],
+@cases(
+    (("ch",), ["check", "checklist"]),
+    (("checklist", "di"), ["diff"]),
+    (("check", "--gp"), ["--gpus"]),
+    (("check", "--checklist", "s"), ["single-gpu-keras"]),
+    (("check", "--fail-on", ""), ["error", "warning", "info"]),
+    (("check", "--format", "n"), ["nagios"]),
+    (("check", "--select", "topology.p2"), ["topology.p2p", "topology.p2p-geforce", "topology.p2p-trusted"]),
+    (("smoke", "smoke.per"), ["smoke.persistence"]),
+    (("explain", "cudart"), ["cudart_not_found"]),
+    (("schema", "to"), ["topology"]),
     ids=" ".join,
 )
 def test_bash_offers(words: tuple[str, ...], offered: list[str]) -> None:

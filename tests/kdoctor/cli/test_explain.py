@@ -3,6 +3,7 @@ import subprocess
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor
 from kdoctor.catalog.load import load_catalog
 from kdoctor.failures.known import load_failures
@@ -44,14 +45,11 @@ def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
     assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "meaning"),
-    [
-        ("Xid 62", "xid", "Internal micro-controller halt"),  # NVIDIA's catalog of Xids
-        ("NVRM: Xid (PCI:0000:3b:00): 62, pid=1", "xid", "Internal micro-controller halt"),
-        ("xid_79 on GPU 3", "gpu_lost", "no longer answers"),
-        ("SXid: 12028", "sxid", "egress nonposted PRIV error"),
-    ],
+@cases(
+    ("Xid 62", "xid", "Internal micro-controller halt"),  # NVIDIA's catalog of Xids
+    ("NVRM: Xid (PCI:0000:3b:00): 62, pid=1", "xid", "Internal micro-controller halt"),
+    ("xid_79 on GPU 3", "gpu_lost", "no longer answers"),
+    ("SXid: 12028", "sxid", "egress nonposted PRIV error"),
 )
 def test_code_of_the_driver_is_explained_with_its_meaning(text: str, name: str, meaning: str) -> None:
     done = kdoctor("explain", text)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 from kdoctor.cli import _ChecklistCommands, _Commands
 from kdoctor.cli.history import app as history_app
@@ -45,9 +46,7 @@ def test_help_imports_nothing_beyond_typer() -> None:
     assert commands & ours == {"kdoctor.cli"}
 
 
-@pytest.mark.parametrize(
-    ("name", "command"), [*_Commands.lazy_commands.items(), *_ChecklistCommands.lazy_commands.items(), *ADDED.items()]
-)
+@cases(*_Commands.lazy_commands.items(), *_ChecklistCommands.lazy_commands.items(), *ADDED.items())
 def test_list_of_commands_repeats_the_help_of_each(name: str, command: LazyCommand) -> None:
     loaded = command.load(name)
     assert loaded.help.splitlines()[0] == command.help
@@ -70,10 +69,7 @@ def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None
     assert any(line.strip().startswith(("Example:", "Set up:")) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "suggestion"),
-    [(("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist")],
-)
+@cases((("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist"))
 def test_misspelt_command_is_an_error_with_a_suggestion(arguments: tuple[str, ...], suggestion: str) -> None:
     done = kdoctor(*arguments)
     assert done.returncode == 2

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers import machines
+from helpers.cases import cases
 from helpers.command import kdoctor
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
@@ -48,17 +49,14 @@ def test_healthy_machine_passes(machine: str, tmp_path: Path) -> None:
 LOST = "GPU 2 (0000:81:00.0)"
 
 
-@pytest.mark.parametrize(
-    ("machine", "errors"),
-    [
-        ("one-gpu-lost", {"gpu.responding": [LOST], "gpu.kernel-log": [LOST]}),
-        ("driver-not-loaded", {"driver.loaded": ["NVIDIA driver"]}),
-        ("library-mismatch", {"driver.library-matches-module": ["NVIDIA driver"]}),
-        ("permission-denied", {"driver.loaded": ["NVIDIA driver"]}),
-    ],
+@cases(
+    ("one-gpu-lost", {"gpu.responding": [LOST], "gpu.kernel-log": [LOST]}),
+    ("driver-not-loaded", {"driver.loaded": ["NVIDIA driver"]}),
+    ("library-mismatch", {"driver.library-matches-module": ["NVIDIA driver"]}),
+    ("permission-denied", {"driver.loaded": ["NVIDIA driver"]}),
 )
 def test_faulty_machine_has_errors_with_their_subject(
-    machine: str, errors: dict[str, list[str]], tmp_path: Path
+    tmp_path: Path, machine: str, errors: dict[str, list[str]]
 ) -> None:
     report = report_on(machine, tmp_path, "--no-smoke", *MACHINE)
     assert failed(report, "error") == errors

@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 from markdown_it import MarkdownIt
 
+from helpers.cases import cases
 from helpers.matrices import with_driver
 from kdoctor.cli import main
 from kdoctor.matrix.load import load_matrix
@@ -166,33 +167,30 @@ def test_unknown_gpus_are_not_assumed_absent(tmp_path: Path) -> None:
     assert not found.machine.for_cpu
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--driver", "new"), "--driver new"),
-        (("--driver", "53"), "--driver 53"),
-        (("--driver", "12.4"), "--driver 12.4"),
-        (("--driver", ""), "--driver"),
-        (("--gpu", "RTX 6000"), "RTX 6000"),
-        (("--gpu", "H1000"), "did you mean 'H100'?"),
-        (("--python", "three"), "--python three"),
-        (("--python", "2.7"), "--python 2.7"),
-        (("--python", "311"), "--python 311"),
-        (("--python", "/no/such/python"), "/no/such/python"),
-        (("--tensorflow", "2.99"), "2.99"),
-        (("--tensorflow", "new"), "new"),
-        (("--matrix", "/no/such.yaml"), "/no/such.yaml"),
-        (("--format", "xml"), "--format xml"),
-        (("extra",), "No such command"),
-        (("--gpux", "A100"), "No such option"),
-        (("--gpu",), "requires an argument"),
-        (("--platform", "windoze"), "did you mean 'windows'?"),
-        (("--cuda", "new"), "--cuda new"),
-        (("--framework", "torch"), "--framework torch"),
-        (("--framework", "jax", "--tensorflow", "2.21"), "--framework jax"),
-        (("add",), "--wheel"),
-        (("add", "--wheel", "/no/such.whl"), "/no/such.whl"),
-    ],
+@cases(
+    (("--driver", "new"), "--driver new"),
+    (("--driver", "53"), "--driver 53"),
+    (("--driver", "12.4"), "--driver 12.4"),
+    (("--driver", ""), "--driver"),
+    (("--gpu", "RTX 6000"), "RTX 6000"),
+    (("--gpu", "H1000"), "did you mean 'H100'?"),
+    (("--python", "three"), "--python three"),
+    (("--python", "2.7"), "--python 2.7"),
+    (("--python", "311"), "--python 311"),
+    (("--python", "/no/such/python"), "/no/such/python"),
+    (("--tensorflow", "2.99"), "2.99"),
+    (("--tensorflow", "new"), "new"),
+    (("--matrix", "/no/such.yaml"), "/no/such.yaml"),
+    (("--format", "xml"), "--format xml"),
+    (("extra",), "No such command"),
+    (("--gpux", "A100"), "No such option"),
+    (("--gpu",), "requires an argument"),
+    (("--platform", "windoze"), "did you mean 'windows'?"),
+    (("--cuda", "new"), "--cuda new"),
+    (("--framework", "torch"), "--framework torch"),
+    (("--framework", "jax", "--tensorflow", "2.21"), "--framework jax"),
+    (("add",), "--wheel"),
+    (("add", "--wheel", "/no/such.whl"), "/no/such.whl"),
 )
 def test_usage_error_exits_with_2(arguments: tuple[str, ...], named: str) -> None:
     done = run(*arguments)

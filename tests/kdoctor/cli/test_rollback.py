@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.wheels import wheel
@@ -164,14 +165,11 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
     assert json.loads(back("--format", "json").stdout)["steps"] == []
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--script", "--format", "json"), "--script and --format json"),
-        (("--verify", "--script"), "--script and --verify"),
-        (("--verify", "--format", "json"), "--format json and --verify"),
-        (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
-    ],
+@cases(
+    (("--script", "--format", "json"), "--script and --format json"),
+    (("--verify", "--script"), "--script and --verify"),
+    (("--verify", "--format", "json"), "--format json and --verify"),
+    (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
 )
 def test_exclusive_options_are_refused(job: Path, options: tuple[str, ...], named: str) -> None:
     done = kdoctor("rollback", "-c", "job.yaml", *options, cwd=job)

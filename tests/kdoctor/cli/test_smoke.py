@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor, make_target
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import choose_scenarios
@@ -14,15 +15,12 @@ from kdoctor.checklist.for_scenarios import choose_scenarios
 BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["basline"], "'smoke.baseline'"),
-        (["--tier", "fast"], "'fast'"),
-        (["--strategy", "miror"], "'mirrored'"),
-        (["--replicas", "0"], "--replicas"),
-        (["--keep-artifacts", "/dev/null/here"], "--keep-artifacts /dev/null/here"),
-    ],
+@cases(
+    (["basline"], "'smoke.baseline'"),
+    (["--tier", "fast"], "'fast'"),
+    (["--strategy", "miror"], "'mirrored'"),
+    (["--replicas", "0"], "--replicas"),
+    (["--keep-artifacts", "/dev/null/here"], "--keep-artifacts /dev/null/here"),
 )
 def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
     done = kdoctor("smoke", *arguments)

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import PYTHON, package, packages, target
 from kdoctor.commands.packages import Installer, install, installer_of, restore, uninstall
 
@@ -36,16 +35,13 @@ def test_distribution_without_a_version_cannot_be_restored() -> None:
     assert "numpy" in rollback.why
 
 
-@pytest.mark.parametrize(
-    ("requirement", "spec"),
-    [  # conda-forge: CUDA builds of TensorFlow have a build string, and cuDNN has three numbers
-        ("tensorflow[and-cuda]==2.19.1", "'tensorflow=2.19.1=cuda*'"),
-        ("tensorflow[and-cuda]", "'tensorflow=*=cuda*'"),
-        ("nvidia-cudnn-cu12==9.10.2.21", "cudnn==9.10.2"),
-        ("nvidia-cuda-nvcc-cu12", "cuda-nvcc"),
-        ("numpy<2", "'numpy<2'"),
-        ("tf-keras~=2.19.0", "'tf-keras~=2.19.0'"),
-    ],
+@cases(  # conda-forge: CUDA builds of TensorFlow have a build string, and cuDNN has three numbers
+    ("tensorflow[and-cuda]==2.19.1", "'tensorflow=2.19.1=cuda*'"),
+    ("tensorflow[and-cuda]", "'tensorflow=*=cuda*'"),
+    ("nvidia-cudnn-cu12==9.10.2.21", "cudnn==9.10.2"),
+    ("nvidia-cuda-nvcc-cu12", "cuda-nvcc"),
+    ("numpy<2", "'numpy<2'"),
+    ("tf-keras~=2.19.0", "'tf-keras~=2.19.0'"),
 )
 def test_conda_installs_what_it_owns(requirement: str, spec: str) -> None:
     names = ("tensorflow", "numpy", "tf-keras")
@@ -74,23 +70,20 @@ def test_conda_restores_its_own_revision() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("installers", "has_pip", "expected"),
-    [
-        ({"keras": "pip"}, True, "pip"),
-        ({"keras": "uv"}, True, "uv"),
-        ({"keras": "uv"}, False, "uv"),
-        ({"keras": "pip"}, False, "uv"),  # pip was removed later, so only uv can change it
-        ({"keras": "UV"}, True, "uv"),
-        ({"keras": None}, True, "pip"),
-        ({"keras": None}, None, "pip"),
-        ({"keras": None, "numpy": "uv"}, True, "uv"),
-        ({"numpy": "uv"}, True, "uv"),
-        ({"numpy": "uv", "h5py": "pip"}, True, "pip"),
-        ({"keras": "pip", "numpy": "uv", "h5py": "uv"}, True, "pip"),
-        ({"keras": "conda"}, True, "pip"),  # only a copied environment has this outside conda
-        ({"keras": "conda"}, False, "uv"),
-    ],
+@cases(
+    ({"keras": "pip"}, True, "pip"),
+    ({"keras": "uv"}, True, "uv"),
+    ({"keras": "uv"}, False, "uv"),
+    ({"keras": "pip"}, False, "uv"),  # pip was removed later, so only uv can change it
+    ({"keras": "UV"}, True, "uv"),
+    ({"keras": None}, True, "pip"),
+    ({"keras": None}, None, "pip"),
+    ({"keras": None, "numpy": "uv"}, True, "uv"),
+    ({"numpy": "uv"}, True, "uv"),
+    ({"numpy": "uv", "h5py": "pip"}, True, "pip"),
+    ({"keras": "pip", "numpy": "uv", "h5py": "uv"}, True, "pip"),
+    ({"keras": "conda"}, True, "pip"),  # only a copied environment has this outside conda
+    ({"keras": "conda"}, False, "uv"),
 )
 def test_installer_in_a_virtual_environment(
     installers: dict[str, str | None],
@@ -101,10 +94,7 @@ def test_installer_in_a_virtual_environment(
     assert installer_of(target(), found, "keras") == expected
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [(("numpy",), "conda"), (("keras",), "pip"), (("numpy", "keras"), "conda"), (("absent",), "pip"), ((), "pip")],
-)
+@cases((("numpy",), "conda"), (("keras",), "pip"), (("numpy", "keras"), "conda"), (("absent",), "pip"), ((), "pip"))
 def test_installer_in_a_conda_environment(names: tuple[str, ...], expected: Installer) -> None:
     owners = {"numpy": "conda", "keras": "pip"}
     found = packages(*(replace(package(name, "1.0"), installer=by) for name, by in owners.items()))

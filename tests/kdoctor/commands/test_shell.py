@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import environment
 from helpers.rollbacks import shell
 from kdoctor.commands.keras_json import put_settings, verify_settings
@@ -41,10 +42,7 @@ def test_keras_settings_are_added_to_a_new_file(tmp_path: Path) -> None:
     assert shell(home + verify_settings({"floatx": "float16"})).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("release", "manager"),
-    [("Ubuntu 24.04.2 LTS", "apt"), ("Rocky Linux 9.5 (Blue Onyx)", "dnf"), ("Arch Linux", None), (None, None)],
-)
+@cases(("Ubuntu 24.04.2 LTS", "apt"), ("Rocky Linux 9.5 (Blue Onyx)", "dnf"), ("Arch Linux", None), (None, None))
 def test_package_manager_of_a_distribution(release: str | None, manager: str | None) -> None:
     assert manager_of(release) == manager
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import described
 from helpers.facts import package, packages
 from helpers.facts import target as target_facts
@@ -32,20 +33,17 @@ OWN = target_facts(stand_in=True)
 NAMED = target_facts()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pip_command("pip", "/opt/own/bin/python", "install", "keras"),
-        pip_command("pip", "/opt/own/bin/python3.11", "uninstall", "keras"),
-        pip_command("uv", "/opt/own/bin/python", "install", "keras"),
-        conda_command("install", "/opt/own", "keras"),
-        conda_command("remove", "/opt/own", "keras"),
-        "pip install keras",
-        "sudo pip3 install keras",
-        "uv sync",
-        "'/opt/a b/bin/python' -m pip install 'keras>=3'",
-        "pip install 'unbalanced",
-    ],
+@cases(
+    pip_command("pip", "/opt/own/bin/python", "install", "keras"),
+    pip_command("pip", "/opt/own/bin/python3.11", "uninstall", "keras"),
+    pip_command("uv", "/opt/own/bin/python", "install", "keras"),
+    conda_command("install", "/opt/own", "keras"),
+    conda_command("remove", "/opt/own", "keras"),
+    "pip install keras",
+    "sudo pip3 install keras",
+    "uv sync",
+    "'/opt/a b/bin/python' -m pip install 'keras>=3'",
+    "pip install 'unbalanced",
 )
 def test_commands_that_change_packages_are_known(command: str) -> None:
     assert changes_packages(command)

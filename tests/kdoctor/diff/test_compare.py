@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import Specifier
 
+from helpers.cases import cases
 from helpers.catalogs import described, gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
 from kdoctor.catalog.load import Catalog
@@ -259,29 +260,17 @@ def edited(old: str, new: str) -> str:
     return text
 
 
-def test_table_of_edits_is_complete() -> None:
-    assert len(EDITS) >= 60
+MIRRORED: dict[Kind, Kind] = {"loosened": "tightened", "tightened": "loosened"}
+"""What a change of a kind is the other way, if it is another kind."""
 
 
 @pytest.mark.parametrize(("old", "new", "kind", "where"), EDITS, ids=[f"{n}-{edit[3]}" for n, edit in enumerate(EDITS)])
-def test_edit_has_its_kind(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
-    found = compared(tmp_path, BASE, edited(old, new))
-    assert [(change.kind) for change in found.changes if change.where == where] == [kind]
-
-
-MIRRORED: dict[Kind, Kind] = {
-    "loosened": "tightened",
-    "tightened": "loosened",
-    "moved": "moved",
-    "cosmetic": "cosmetic",
-}
-
-
-@pytest.mark.parametrize(("old", "new", "kind", "where"), EDITS, ids=[f"{n}-{edit[3]}" for n, edit in enumerate(EDITS)])
-def test_loosened_one_way_is_tightened_the_other(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
+def test_edit_has_its_kind_and_its_opposite_the_other(
+    tmp_path: Path, old: str, new: str, kind: Kind, where: str
+) -> None:
     there, back = compared(tmp_path, BASE, edited(old, new)), compared(tmp_path, edited(old, new), BASE)
-    assert there.changes
-    assert {(item.where, MIRRORED[item.kind], item.new, item.old) for item in there.changes} == {
+    assert [change.kind for change in there.changes if change.where == where] == [kind]
+    assert {(item.where, MIRRORED.get(item.kind, item.kind), item.new, item.old) for item in there.changes} == {
         (item.where, item.kind, item.old, item.new) for item in back.changes
     }
 
@@ -324,7 +313,7 @@ def test_several_edits_are_mirrored(tmp_path: Path, chosen: list[int]) -> None:
     except Exception as error:  # noqa: BLE001 - two edits together may make a checklist that is refused
         assert "job.yaml" in str(error)  # noqa: PT017 - the message names the file
         return
-    assert {(item.where, MIRRORED[item.kind]) for item in there.changes} == {
+    assert {(item.where, MIRRORED.get(item.kind, item.kind)) for item in there.changes} == {
         (item.where, item.kind) for item in back.changes
     }
 
@@ -390,45 +379,42 @@ POST_RELEASES = Specifier(">2.0.dev1").contains("2.0.post1", prereleases=True)
 """Whether ``>2.0.dev1`` allows 2.0.post1, as the specification says. Older releases of packaging do not."""
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kind"),
-    [
-        (">2.0.dev1", ">=2.0", "tightened"),  # 2.0a1
-        ("<2.0.post5", "<=2.0", "tightened"),  # 2.0.post1
-        (">1!1.0,<1!1.1", ">1!1.0.5,<1!1.1", "tightened"),
-        (">1!2", ">1!1", "loosened"),
-        (">=2.0.0", ">=2", "cosmetic"),
-        ("==2.*", ">=2,<3", "tightened"),  # the wildcard allows 2.0.dev1
-        (">=1.0", ">1.0", "tightened"),
-        ("<=1.0", "<1.0", "tightened"),
-        (">=1.0", ">=1.0a0", "loosened"),
-        (">=1.0.dev0", ">=1.0a0", "tightened"),
-        ("==1.0", "==1.0.*", "loosened"),
-        ("~=1.4", ">=1.4,<2", "cosmetic"),
-        ("~=1.4.5", ">=1.4.5,<1.5", "cosmetic"),
-        ("!=1.5", "", "loosened"),
-        ("", "!=1.5.*", "tightened"),
-        (">=0.5", "", "loosened"),
-        (">=1", "!=0.5,>=1", "cosmetic"),
-        (">=1.2,!=2.5.7", ">=1.2,!=2.5.8", "moved"),
-        (">=1!1.0", ">=1!2.0", "tightened"),
-        (">=1!1.0", ">=1.0", "loosened"),
-        ("==1!1.*", ">=1!1.dev0,<=1!1.post1", "tightened"),  # 1!1.1
-        ("==1.4.*", ">=1.4.dev0,<=1.4.post1", "tightened"),  # 1.4.1
-        ("==1.4.*", ">=1.4.dev0,<1.6.dev0", "loosened"),  # 1.5
-        ("==1.4.*", "==1.4.0.*", "tightened"),  # 1.4.1
-        (">=0.dev0", ">=0", "tightened"),  # 0.dev0, although nothing older is named
-        ("<0.1", "<0", "tightened"),
-        (">1.3rc0", ">=1.3", "tightened"),  # 1.3rc1
-        (">1.3rc0", ">=1.3rc2", "tightened"),
-        (">1.3rc4", ">=1.3", "tightened"),  # 1.3rc5
-        (">1.3.dev4", ">=1.3.dev6", "tightened"),  # 1.3.dev5
-        (">1.3.post1", ">=1.3.post3", "tightened"),  # 1.3.post2
-        (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
-        ("<2", ">2.1,<2.1.1", "moved"),  # 2.1.0.999
-        ("<1!2", ">1!2", "moved"),  # 1!3
-        (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
-    ],
+@cases(
+    (">2.0.dev1", ">=2.0", "tightened"),  # 2.0a1
+    ("<2.0.post5", "<=2.0", "tightened"),  # 2.0.post1
+    (">1!1.0,<1!1.1", ">1!1.0.5,<1!1.1", "tightened"),
+    (">1!2", ">1!1", "loosened"),
+    (">=2.0.0", ">=2", "cosmetic"),
+    ("==2.*", ">=2,<3", "tightened"),  # the wildcard allows 2.0.dev1
+    (">=1.0", ">1.0", "tightened"),
+    ("<=1.0", "<1.0", "tightened"),
+    (">=1.0", ">=1.0a0", "loosened"),
+    (">=1.0.dev0", ">=1.0a0", "tightened"),
+    ("==1.0", "==1.0.*", "loosened"),
+    ("~=1.4", ">=1.4,<2", "cosmetic"),
+    ("~=1.4.5", ">=1.4.5,<1.5", "cosmetic"),
+    ("!=1.5", "", "loosened"),
+    ("", "!=1.5.*", "tightened"),
+    (">=0.5", "", "loosened"),
+    (">=1", "!=0.5,>=1", "cosmetic"),
+    (">=1.2,!=2.5.7", ">=1.2,!=2.5.8", "moved"),
+    (">=1!1.0", ">=1!2.0", "tightened"),
+    (">=1!1.0", ">=1.0", "loosened"),
+    ("==1!1.*", ">=1!1.dev0,<=1!1.post1", "tightened"),  # 1!1.1
+    ("==1.4.*", ">=1.4.dev0,<=1.4.post1", "tightened"),  # 1.4.1
+    ("==1.4.*", ">=1.4.dev0,<1.6.dev0", "loosened"),  # 1.5
+    ("==1.4.*", "==1.4.0.*", "tightened"),  # 1.4.1
+    (">=0.dev0", ">=0", "tightened"),  # 0.dev0, although nothing older is named
+    ("<0.1", "<0", "tightened"),
+    (">1.3rc0", ">=1.3", "tightened"),  # 1.3rc1
+    (">1.3rc0", ">=1.3rc2", "tightened"),
+    (">1.3rc4", ">=1.3", "tightened"),  # 1.3rc5
+    (">1.3.dev4", ">=1.3.dev6", "tightened"),  # 1.3.dev5
+    (">1.3.post1", ">=1.3.post3", "tightened"),  # 1.3.post2
+    (">1.3.dev4", ">=1.3a0", "tightened"),  # 1.3.dev5
+    ("<2", ">2.1,<2.1.1", "moved"),  # 2.1.0.999
+    ("<1!2", ">1!2", "moved"),  # 1!3
+    (">1.3.post1", ">1.3.post1,>1.3", "tightened"),  # 1.3.post2, which >1.3 does not allow
 )
 def test_specifiers_are_compared_by_the_versions_that_they_allow(old: str, new: str, kind: Kind) -> None:
     if not POST_RELEASES and re.search(r"[<>][0-9.]+(\.dev|rc|\.post5)", old) and kind == "tightened":
@@ -436,27 +422,24 @@ def test_specifiers_are_compared_by_the_versions_that_they_allow(old: str, new: 
     assert compare_specifiers(old, new) == kind
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "looser", "kind"),
-    [
-        ("NODE", 1, "farther", "moved"),
-        (1, "NODE", "farther", "moved"),
-        ("A", ["A"], "more", "moved"),
-        (["A"], "A", "more", "moved"),
-        (1, "2", "more", "moved"),
-        ("1", 2, "more", "moved"),
-        (1, 2, "smaller", "tightened"),
-        (2, 1, "smaller", "loosened"),
-        (1, 2, "greater", "loosened"),
-        (2, 1, "greater", "tightened"),
-        (["A"], ["A"], "greater", "moved"),
-        (["A"], ["A", "B"], "more", "loosened"),
-        (["A", "B"], ("B",), "more", "tightened"),
-        (["A", "B"], {"B", "A"}, "more", "cosmetic"),
-        (["A"], ["B"], "more", "moved"),
-        ("PIX", "SYS", "farther", "loosened"),
-        ("SYS", "internal", "farther", "tightened"),
-    ],
+@cases(
+    ("NODE", 1, "farther", "moved"),
+    (1, "NODE", "farther", "moved"),
+    ("A", ["A"], "more", "moved"),
+    (["A"], "A", "more", "moved"),
+    (1, "2", "more", "moved"),
+    ("1", 2, "more", "moved"),
+    (1, 2, "smaller", "tightened"),
+    (2, 1, "smaller", "loosened"),
+    (1, 2, "greater", "loosened"),
+    (2, 1, "greater", "tightened"),
+    (["A"], ["A"], "greater", "moved"),
+    (["A"], ["A", "B"], "more", "loosened"),
+    (["A", "B"], ("B",), "more", "tightened"),
+    (["A", "B"], {"B", "A"}, "more", "cosmetic"),
+    (["A"], ["B"], "more", "moved"),
+    ("PIX", "SYS", "farther", "loosened"),
+    ("SYS", "internal", "farther", "tightened"),
 )
 def test_values_of_different_types_are_moved(old: object, new: object, looser: Looser, kind: Kind) -> None:
     assert compare_numbers(old, new, looser) == kind
@@ -533,9 +516,7 @@ def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> 
     assert (found.where, found.old, found.new) == (f"lock.{name}", scalar(measured[name].value), None)
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "reason"), [("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known")]
-)
+@cases(("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known"))
 def test_waiver_that_expires_last_counts(tmp_path: Path, first: str, then: str, reason: str) -> None:
     """The judge uses the one that expires last, in whatever order they are written."""
     line = "  - {check: host.memory, subject: host, reason: known, owner: ada, expires: 2030-06-30}\n"
@@ -552,27 +533,24 @@ def test_most_severe_course_of_a_pattern_counts(tmp_path: Path, fix_forward: str
     assert (found.kind, found.where, found.old, found.new) == ("tightened", "rollback.host", "fix_forward", "at_once")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("severity: warning", "severity: info", "lowered"),
-        ("severity: warning", "severity: error", "raised"),
-        ("max_used_mib: 20", "max_used_mib: 30", "widened"),
-        ("max_used_mib: 20", "max_used_mib: 15", "narrowed"),
-        ("max_used_mib: 20", "max_used_mib: 20, idle_from: 5", "unknown direction"),
-        ("replicas: gpus", "replicas: 8", "on the CPU instead of"),
-        ("replicas: 4", "replicas: gpus", "instead of on the CPU"),
-        ("replicas: 4", "replicas: 2", "fewer"),
-        ("replicas: 4", "replicas: 8", "more replicas"),
-        ("expires: 2030-06-30", "expires: 2030-07-01", "extended"),
-        ("expires: 2030-06-30", "expires: 2030-06-29", "shortened"),
-        ("fix_forward: [host]", "fix_forward: []", "less severe"),
-        ("fix_forward: [host]", "fix_forward: [host, gpu.free]", "more severe"),
-        ("investigate: [gpu]", "investigate: []", "investigated anyway"),
-        (", accept_unknown: a container", "", "no longer"),
-        ("count: 8", "at_least: 4", "fewer GPUs"),
-        ("count: 8", "at_least: 9", "different number"),
-    ],
+@cases(
+    ("severity: warning", "severity: info", "lowered"),
+    ("severity: warning", "severity: error", "raised"),
+    ("max_used_mib: 20", "max_used_mib: 30", "widened"),
+    ("max_used_mib: 20", "max_used_mib: 15", "narrowed"),
+    ("max_used_mib: 20", "max_used_mib: 20, idle_from: 5", "unknown direction"),
+    ("replicas: gpus", "replicas: 8", "on the CPU instead of"),
+    ("replicas: 4", "replicas: gpus", "instead of on the CPU"),
+    ("replicas: 4", "replicas: 2", "fewer"),
+    ("replicas: 4", "replicas: 8", "more replicas"),
+    ("expires: 2030-06-30", "expires: 2030-07-01", "extended"),
+    ("expires: 2030-06-30", "expires: 2030-06-29", "shortened"),
+    ("fix_forward: [host]", "fix_forward: []", "less severe"),
+    ("fix_forward: [host]", "fix_forward: [host, gpu.free]", "more severe"),
+    ("investigate: [gpu]", "investigate: []", "investigated anyway"),
+    (", accept_unknown: a container", "", "no longer"),
+    ("count: 8", "at_least: 4", "fewer GPUs"),
+    ("count: 8", "at_least: 9", "different number"),
 )
 def test_reason_says_what_the_change_means(tmp_path: Path, old: str, new: str, expected: str) -> None:
     (found,) = compared(tmp_path, BASE, edited(old, new)).changes

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor
 from kdoctor.catalog.load import load_catalog
 
@@ -69,15 +70,12 @@ def test_base_works_from_another_folder(repository: Path) -> None:
     assert "1 loosened" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("ci/node.yaml", "--base", "nowhere"), "--base "),
-        (("ci/node.yaml", "--base", "--help-me"), "--base "),
-        (("ci/node.yaml",), "--base"),
-        (("a", "b", "--base", "main"), "--base"),
-        (("ci/none.yaml", "--base", "main"), "ci/none.yaml: "),
-    ],
+@cases(
+    (("ci/node.yaml", "--base", "nowhere"), "--base "),
+    (("ci/node.yaml", "--base", "--help-me"), "--base "),
+    (("ci/node.yaml",), "--base"),
+    (("a", "b", "--base", "main"), "--base"),
+    (("ci/none.yaml", "--base", "main"), "ci/none.yaml: "),
 )
 def test_invalid_arguments_exit_with_2(repository: Path, arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("checklist", "diff", *arguments, cwd=repository)

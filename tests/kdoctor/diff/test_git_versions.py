@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import small_catalog
+from helpers.checklist_texts import ONE_CHECK
 from helpers.locks import lock
 from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.model import Comparison
@@ -12,14 +13,6 @@ from kdoctor.lock.document import LockError, text_of
 
 CATALOG = small_catalog()
 NONE = Path("/dev/null")
-TEXT = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
 
 
 def versions(folder: Path, old: str | None, new: str | None) -> tuple[Path, Path]:
@@ -39,15 +32,15 @@ def compared(folder: Path, old: str | None, new: str | None) -> Comparison | str
 
 
 def test_two_versions_of_a_checklist_are_named_as_git_names_them(tmp_path: Path) -> None:
-    found = compared(tmp_path, TEXT, TEXT.replace("owner: me", "owner: you"))
+    found = compared(tmp_path, ONE_CHECK, ONE_CHECK.replace("owner: me", "owner: you"))
     assert isinstance(found, Comparison)
     assert (found.old, found.new) == ("a/ci/job.yaml", "b/ci/job.yaml")
     assert [(item.where, item.old, item.new) for item in found.changes] == [("owner", "me", "you")]
 
 
 def test_added_and_removed_checklists_are_a_line(tmp_path: Path) -> None:
-    assert compared(tmp_path, None, TEXT) == "ci/job.yaml: checklist added\n"
-    assert compared(tmp_path, TEXT, None) == "ci/job.yaml: checklist removed\n"
+    assert compared(tmp_path, None, ONE_CHECK) == "ci/job.yaml: checklist added\n"
+    assert compared(tmp_path, ONE_CHECK, None) == "ci/job.yaml: checklist removed\n"
 
 
 def test_two_versions_of_a_lock_are_compared(tmp_path: Path) -> None:
@@ -67,6 +60,6 @@ def test_added_and_removed_locks_are_changes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_lock_first", [True, False])
 def test_lock_and_a_checklist_are_not_compared(tmp_path: Path, *, has_lock_first: bool) -> None:
-    texts = (text_of(lock()), TEXT) if has_lock_first else (TEXT, text_of(lock()))
+    texts = (text_of(lock()), ONE_CHECK) if has_lock_first else (ONE_CHECK, text_of(lock()))
     with pytest.raises(LockError):
         compared(tmp_path, *texts)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import small_catalog
+from helpers.checklist_texts import ONE_CHECK
 from helpers.locks import lock
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.diff.sources import from_files, from_git
@@ -18,14 +20,6 @@ from kdoctor.probes.process.child import ChildEnd
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
-TEXT = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
 LARGEST = 60 * 1024
 CATALOG = small_catalog()
 
@@ -44,11 +38,11 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``job.yaml`` with its lock, a checklist in a folder, large ones, and one whose parent is missing."""
     folder = tmp_path_factory.mktemp("repository")
     (folder / "ci").mkdir()
-    (folder / "job.yaml").write_text(TEXT)
+    (folder / "job.yaml").write_text(ONE_CHECK)
     write_lock(folder / "job.lock.yaml", lock(), None)
-    (folder / "ci" / "node.yaml").write_text(TEXT)
+    (folder / "ci" / "node.yaml").write_text(ONE_CHECK)
     for name, size in (("largest", LARGEST), ("larger", LARGEST + 1)):
-        (folder / f"{name}.yaml").write_text(TEXT + "#" * (size - len(TEXT) - 1) + "\n")
+        (folder / f"{name}.yaml").write_text(ONE_CHECK + "#" * (size - len(ONE_CHECK) - 1) + "\n")
     (folder / "child.yaml").write_text(
         "schema: kdoctor/checklist/v1\nname: child\nversion: 1\nextends: ./parent.yaml\n"
     )
@@ -56,7 +50,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert git(["-C", str(folder), *arguments]).ok
     shutil.rmtree(folder / "ci")
     (folder / "job.yaml").write_text("changed")
-    (folder / "parent.yaml").write_text(TEXT)
+    (folder / "parent.yaml").write_text(ONE_CHECK)
     return folder
 
 
@@ -101,14 +95,11 @@ def test_folder_outside_a_repository_is_an_error_with_the_words_of_git(tmp_path:
     assert "not a git repository" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("said", "hint"),
-    [
-        ("", None),
-        ("\n  \n", None),
-        ("warning: odd\nerror: broken\n", "error: broken"),
-        ("warning: odd\nfatal: no repository\nnote: stop\n", "fatal: no repository"),
-    ],
+@cases(
+    ("", None),
+    ("\n  \n", None),
+    ("warning: odd\nerror: broken\n", "error: broken"),
+    ("warning: odd\nfatal: no repository\nnote: stop\n", "fatal: no repository"),
 )
 def test_hint_is_the_error_of_git(tmp_path: Path, said: str, hint: str | None) -> None:
     def failing(arguments: Sequence[str]) -> ChildEnd:
@@ -121,7 +112,7 @@ def test_hint_is_the_error_of_git(tmp_path: Path, said: str, hint: str | None) -
 
 def test_copy_of_a_file_has_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
-    path.write_text(TEXT)
+    path.write_text(ONE_CHECK)
     write_lock(tmp_path / "job.lock.yaml", lock(), None)
     assert from_files(str(path), CATALOG).lock == lock()
     assert from_files(str(path), CATALOG, at=Path("ci/job.yaml")).lock is None

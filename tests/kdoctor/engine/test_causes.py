@@ -1,5 +1,6 @@
 import pytest
 
+from helpers.cases import cases
 from helpers.reports import failure, finding, result
 from kdoctor.engine.causes import about_one_gpu, describe_problem, find_causes
 from kdoctor.engine.report import Cause, JudgedFinding, Result
@@ -168,10 +169,7 @@ def test_cause_is_not_later_if_what_it_waits_for_passed() -> None:
     assert find_causes([result("driver.loaded"), libraries])[0].after == ()
 
 
-@pytest.mark.parametrize(
-    ("headlines", "fixes", "count"),
-    [(("a", "a"), ("x", "y"), 1), (("a", "b"), ("x", "x"), 1), (("a", "b"), ("x", "y"), 2)],
-)
+@cases((("a", "a"), ("x", "y"), 1), (("a", "b"), ("x", "x"), 1), (("a", "b"), ("x", "y"), 2))
 def test_findings_of_a_check_with_one_headline_or_one_fix_are_one_cause(
     headlines: tuple[str, str], fixes: tuple[str, str], count: int
 ) -> None:
@@ -213,15 +211,12 @@ def test_all_consequences_count() -> None:
     assert (first.checks, second.checks) == (("driver.loaded",), ("host.swap",))
 
 
-@pytest.mark.parametrize(
-    ("cause", "effect", "expected"),
-    [
-        ("driver", "GPUs", True),
-        ("driver", GPU_2, True),
-        (GPU_2, "GPUs", True),
-        (GPU_2, GPU_2, True),
-        (GPU_2, GPU_5, False),
-    ],
+@cases(
+    ("driver", "GPUs", True),
+    ("driver", GPU_2, True),
+    (GPU_2, "GPUs", True),
+    (GPU_2, GPU_2, True),
+    (GPU_2, GPU_5, False),
 )
 def test_problems_of_two_gpus_do_not_explain_each_other(cause: str, effect: str, *, expected: bool) -> None:
     assert about_one_gpu(cause, effect) is expected

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.cases import cases
 from helpers.catalogs import described, host_check, smoke_check
 from helpers.facts import environment, gpu, gpus, host, lost_gpu, smoke_run
 from helpers.judging import TODAY
@@ -66,20 +67,17 @@ def run(*checks: Check, rules: Rules | None = None, **planned: object) -> dict[s
 # --- one check ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "status", "reason"),
-    [
-        ([GOOD], Status.PASS, None),
-        ([bad()], Status.FAIL, None),
-        ([GOOD, bad()], Status.FAIL, None),
-        ([bad(), BLIND], Status.FAIL, "the rest: not read"),
-        ([BLIND], Status.UNKNOWN, "the rest: not read"),
-        ([GOOD, BLIND], Status.UNKNOWN, "the rest: not read"),
-        ([BLIND, NOTHING_HERE], Status.UNKNOWN, "the rest: not read"),
-        ([NOTHING_HERE], Status.SKIP, "there is one GPU"),
-        ([GOOD, NOTHING_HERE], Status.PASS, None),
-        ([], Status.UNKNOWN, "the check found nothing to evaluate"),
-    ],
+@cases(
+    ([GOOD], Status.PASS, None),
+    ([bad()], Status.FAIL, None),
+    ([GOOD, bad()], Status.FAIL, None),
+    ([bad(), BLIND], Status.FAIL, "the rest: not read"),
+    ([BLIND], Status.UNKNOWN, "the rest: not read"),
+    ([GOOD, BLIND], Status.UNKNOWN, "the rest: not read"),
+    ([BLIND, NOTHING_HERE], Status.UNKNOWN, "the rest: not read"),
+    ([NOTHING_HERE], Status.SKIP, "there is one GPU"),
+    ([GOOD, NOTHING_HERE], Status.PASS, None),
+    ([], Status.UNKNOWN, "the check found nothing to evaluate"),
 )
 def test_outcomes_determine_status(outcomes: list[Outcome], status: Status, reason: str | None) -> None:
     judged = run(yielding(*outcomes))["host.it"]
@@ -180,15 +178,12 @@ def trained(run: SmokeRun) -> Iterator[Outcome]:
     yield Evidence(subject=run.scenario, observed="trained")
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({}, "no smoke training was run"),
-        ({SmokeRuns: Unavailable(unavailable="--no-smoke")}, "--no-smoke"),
-        ({SmokeRuns: SmokeRuns()}, "scenario smoke.baseline was not run"),
-        ({SmokeRuns: SmokeRuns(runs={"smoke.other": smoke_run("smoke.other")})}, "scenario smoke.baseline was not run"),
-        ({SmokeRuns: SmokeRuns(runs={"smoke.baseline": Unavailable(unavailable="no child")})}, "no child"),
-    ],
+@cases(
+    ({}, "no smoke training was run"),
+    ({SmokeRuns: Unavailable(unavailable="--no-smoke")}, "--no-smoke"),
+    ({SmokeRuns: SmokeRuns()}, "scenario smoke.baseline was not run"),
+    ({SmokeRuns: SmokeRuns(runs={"smoke.other": smoke_run("smoke.other")})}, "scenario smoke.baseline was not run"),
+    ({SmokeRuns: SmokeRuns(runs={"smoke.baseline": Unavailable(unavailable="no child")})}, "no child"),
 )
 def test_missing_scenario_run_is_unknown(facts: dict[type[FactGroup], FactGroup], reason: str) -> None:
     plan = [PlannedCheck(check=trained, severity=Severity.ERROR)]
@@ -203,36 +198,30 @@ def test_check_receives_run_of_its_scenario() -> None:
 # --- waivers -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("waivers", "status"),
-    [
-        ([waiver()], Status.SKIP),
-        ([waiver(expires=TODAY - timedelta(days=1))], Status.FAIL),
-        ([waiver(expires=TODAY - timedelta(days=9)), waiver(expires=TODAY)], Status.SKIP),
-        ([waiver("GPU 1*")], Status.FAIL),
-        ([waiver("G*")], Status.SKIP),
-        ([waiver("g*")], Status.FAIL),
-        ([waiver(check_id="host.other")], Status.FAIL),
-        ([], Status.FAIL),
-    ],
+@cases(
+    ([waiver()], Status.SKIP),
+    ([waiver(expires=TODAY - timedelta(days=1))], Status.FAIL),
+    ([waiver(expires=TODAY - timedelta(days=9)), waiver(expires=TODAY)], Status.SKIP),
+    ([waiver("GPU 1*")], Status.FAIL),
+    ([waiver("G*")], Status.SKIP),
+    ([waiver("g*")], Status.FAIL),
+    ([waiver(check_id="host.other")], Status.FAIL),
+    ([], Status.FAIL),
 )
 def test_waiver_covers_check_and_subjects_through_last_day(waivers: list[Waiver], status: Status) -> None:
     rules = Rules(today=TODAY, waivers=tuple(waivers))
     assert run(yielding(bad("GPU 0 (0000:10:00.0)")), rules=rules)["host.it"].status is status
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "subject", "is_unused"),
-    [
-        ((GOOD,), "*", True),
-        ((bad("GPU 1"),), "GPU 1", False),
-        ((bad("GPU 1"),), "GPU 2", True),
-        ((bad("GPU 1"), GOOD), "GPU 2", True),
-        ((BLIND,), "*", False),
-        ((GOOD, BLIND), "*", False),
-        ((NOTHING_HERE,), "*", False),
-        ((), "*", False),
-    ],
+@cases(
+    ((GOOD,), "*", True),
+    ((bad("GPU 1"),), "GPU 1", False),
+    ((bad("GPU 1"),), "GPU 2", True),
+    ((bad("GPU 1"), GOOD), "GPU 2", True),
+    ((BLIND,), "*", False),
+    ((GOOD, BLIND), "*", False),
+    ((NOTHING_HERE,), "*", False),
+    ((), "*", False),
 )
 def test_unused_waiver_requires_complete_check(
     outcomes: tuple[Outcome, ...],
@@ -328,10 +317,7 @@ def test_planned_severity_is_used() -> None:
     assert judged.severity is Severity.INFO
 
 
-@pytest.mark.parametrize(
-    ("accept", "allow", "accepted"),
-    [(None, False, None), ("in a container", False, "in a container"), (None, True, "--allow-unknown")],
-)
+@cases((None, False, None), ("in a container", False, "in a container"), (None, True, "--allow-unknown"))
 def test_unknown_is_accepted_by_checklist_or_option(
     accept: str | None,
     allow: bool,  # noqa: FBT001 - a table's column
@@ -367,28 +353,25 @@ LOST, FINE = bad("GPU 2"), Evidence(subject=gpu(0).subject, observed="good")
 UNREAD = Unjudged(subject="GPU 2", reason="not read")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "mask", "status"),
-    [
-        ([LOST, FINE], "0,1,3", Status.PASS),
-        ([LOST], "0,1,3", Status.SKIP),
-        ([UNREAD], "0,1,3", Status.SKIP),
-        ([LOST, UNREAD, FINE], "0,1,3", Status.PASS),
-        ([LOST, bad(gpu(3).subject)], "0,1,3", Status.FAIL),
-        ([LOST, Evidence(subject="GPU 2", observed="good")], "0,1,3", Status.SKIP),
-        ([LOST, FINE], None, Status.FAIL),
-        ([UNREAD, FINE], None, Status.UNKNOWN),
-        ([LOST, FINE], "0,1,2", Status.FAIL),
-        ([LOST, FINE], "", Status.FAIL),
-        ([LOST, FINE], "0,1,9", Status.FAIL),
-        ([LOST, FINE], "MIG-1", Status.FAIL),
-        ([LOST, FINE], "GPU-of-another-machine", Status.FAIL),
-        ([bad(gpu(3).subject), FINE], "0,1", Status.PASS),
-        ([bad(f"GPU at {gpu(3).bus_id}"), FINE], "0,1", Status.PASS),
-        ([bad("GPU 0 - GPU 3"), FINE], "0,1", Status.PASS),
-        ([bad("GPU 0 - GPU 1"), FINE], "0,1", Status.FAIL),
-        ([bad("GPU 30"), FINE], "0,1", Status.FAIL),
-    ],
+@cases(
+    ([LOST, FINE], "0,1,3", Status.PASS),
+    ([LOST], "0,1,3", Status.SKIP),
+    ([UNREAD], "0,1,3", Status.SKIP),
+    ([LOST, UNREAD, FINE], "0,1,3", Status.PASS),
+    ([LOST, bad(gpu(3).subject)], "0,1,3", Status.FAIL),
+    ([LOST, Evidence(subject="GPU 2", observed="good")], "0,1,3", Status.SKIP),
+    ([LOST, FINE], None, Status.FAIL),
+    ([UNREAD, FINE], None, Status.UNKNOWN),
+    ([LOST, FINE], "0,1,2", Status.FAIL),
+    ([LOST, FINE], "", Status.FAIL),
+    ([LOST, FINE], "0,1,9", Status.FAIL),
+    ([LOST, FINE], "MIG-1", Status.FAIL),
+    ([LOST, FINE], "GPU-of-another-machine", Status.FAIL),
+    ([bad(gpu(3).subject), FINE], "0,1", Status.PASS),
+    ([bad(f"GPU at {gpu(3).bus_id}"), FINE], "0,1", Status.PASS),
+    ([bad("GPU 0 - GPU 3"), FINE], "0,1", Status.PASS),
+    ([bad("GPU 0 - GPU 1"), FINE], "0,1", Status.FAIL),
+    ([bad("GPU 30"), FINE], "0,1", Status.FAIL),
 )
 def test_hidden_gpus_do_not_count(outcomes: list[Outcome], mask: str | None, status: Status) -> None:
     assert on_four_gpus(*outcomes, mask=mask).status is status
@@ -418,15 +401,12 @@ def of_room(room: Room) -> Iterator[Outcome]:
     yield Evidence(subject="room", observed=room.group)
 
 
-@pytest.mark.parametrize(
-    ("facts", "status"),
-    [
-        ({}, Status.SKIP),  # output of other tools
-        ({Gpus: gpus(1)}, Status.SKIP),
-        ({Environment: environment()}, Status.UNKNOWN),  # a snapshot of an older kdoctor
-        ({Room: Unavailable(unavailable="the probe hung")}, Status.UNKNOWN),
-        ({Room: Room()}, Status.PASS),
-    ],
+@cases(
+    ({}, Status.SKIP),  # output of other tools
+    ({Gpus: gpus(1)}, Status.SKIP),
+    ({Environment: environment()}, Status.UNKNOWN),  # a snapshot of an older kdoctor
+    ({Room: Unavailable(unavailable="the probe hung")}, Status.UNKNOWN),
+    ({Room: Room()}, Status.PASS),
 )
 def test_check_of_what_output_does_not_contain_is_skipped(
     facts: dict[type[FactGroup], FactGroup | Unavailable], status: Status
@@ -439,17 +419,14 @@ def test_check_of_what_output_does_not_contain_is_skipped(
 # --- GPUs that are not there, and what a plan asks for -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("check_id", "outcomes", "devices", "status"),
-    [
-        ("gpu.it", [GOOD], 0, Status.SKIP),
-        ("topology.it", [], 0, Status.SKIP),
-        ("gpu.it", [GOOD], 1, Status.PASS),
-        ("gpu.it", [bad()], 0, Status.FAIL),
-        ("gpu.it", [BLIND], 0, Status.UNKNOWN),
-        ("host.it", [GOOD], 0, Status.PASS),
-        ("host.it", [], 0, Status.UNKNOWN),
-    ],
+@cases(
+    ("gpu.it", [GOOD], 0, Status.SKIP),
+    ("topology.it", [], 0, Status.SKIP),
+    ("gpu.it", [GOOD], 1, Status.PASS),
+    ("gpu.it", [bad()], 0, Status.FAIL),
+    ("gpu.it", [BLIND], 0, Status.UNKNOWN),
+    ("host.it", [GOOD], 0, Status.PASS),
+    ("host.it", [], 0, Status.UNKNOWN),
 )
 def test_check_of_gpus_has_no_subject_without_gpus(
     check_id: str, outcomes: list[Outcome], devices: int, status: Status
@@ -461,19 +438,16 @@ def test_check_of_gpus_has_no_subject_without_gpus(
     assert bool(result.evidence) == (status is Status.PASS)
 
 
-@pytest.mark.parametrize(
-    ("needs_gpus", "count", "deselected", "asked"),
-    [
-        (False, None, None, True),
-        (False, 0, None, True),
-        (True, None, None, True),
-        (True, 2, None, True),
-        (True, 0, None, False),
-        (False, None, "not selected", False),
-    ],
+@cases(
+    (False, None, None, True),
+    (False, 0, None, True),
+    (True, None, None, True),
+    (True, 2, None, True),
+    (True, 0, None, False),
+    (False, None, "not selected", False),
 )
 def test_plan_asks_for_what_it_will_evaluate(
-    count: int | None, deselected: str | None, *, needs_gpus: bool, asked: bool
+    *, needs_gpus: bool, count: int | None, deselected: str | None, asked: bool
 ) -> None:
     item = yielding(GOOD, gpus=needs_gpus)
     rules = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=count)))

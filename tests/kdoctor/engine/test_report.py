@@ -1,22 +1,18 @@
 from dataclasses import replace
 
-import pytest
-
+from helpers.cases import cases
 from helpers.reports import cpu_report, failure, result
 from kdoctor.engine.report import Conclusion, Mark, Verdict
 from kdoctor.model import Severity, Status
 
 
-@pytest.mark.parametrize(
-    ("conclusion", "warned", "service"),
-    [
-        (Conclusion.PASS, False, "OK"),
-        (Conclusion.PASS, True, "WARNING"),
-        (Conclusion.FAIL, True, "CRITICAL"),
-        (Conclusion.UNKNOWN, True, "UNKNOWN"),
-    ],
+@cases(
+    (Conclusion.PASS, False, "OK"),
+    (Conclusion.PASS, True, "WARNING"),
+    (Conclusion.FAIL, True, "CRITICAL"),
+    (Conclusion.UNKNOWN, True, "UNKNOWN"),
 )
-def test_service_state_follows_the_conclusion(conclusion: Conclusion, service: str, *, warned: bool) -> None:
+def test_service_state_follows_the_conclusion(conclusion: Conclusion, *, warned: bool, service: str) -> None:
     assert Verdict(conclusion=conclusion, exit_code=0, reason="", warned=warned).service == service
 
 

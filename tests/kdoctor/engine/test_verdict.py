@@ -1,8 +1,7 @@
 from dataclasses import replace
 from itertools import product
 
-import pytest
-
+from helpers.cases import cases
 from helpers.judging import TODAY
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes
@@ -21,29 +20,26 @@ PASS, FAIL, SKIP, UNKNOWN = (Status.PASS, Status.FAIL, Status.SKIP, Status.UNKNO
 ERROR, WARNING, INFO = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
-@pytest.mark.parametrize(
-    ("results", "fail_on", "code"),
-    [
-        ([], ERROR, 3),
-        ([result(PASS)], ERROR, 0),
-        ([result(SKIP)], ERROR, 3),
-        ([result(PASS), result(SKIP)], ERROR, 0),
-        ([result(PASS), result(FAIL)], ERROR, 1),
-        ([result(FAIL), result(UNKNOWN)], ERROR, 1),
-        ([result(PASS), result(UNKNOWN)], ERROR, 3),
-        ([result(PASS), result(UNKNOWN, accepted="known")], ERROR, 0),
-        ([result(UNKNOWN, accepted="known")], ERROR, 3),
-        ([result(PASS), result(FAIL, WARNING)], ERROR, 0),
-        ([result(PASS), result(UNKNOWN, WARNING)], ERROR, 0),
-        ([result(PASS), result(FAIL, WARNING)], WARNING, 1),
-        ([result(PASS), result(UNKNOWN, WARNING)], WARNING, 3),
-        ([result(PASS), result(FAIL, INFO)], WARNING, 0),
-        ([result(PASS), result(FAIL, INFO)], INFO, 1),
-        ([result(PASS), result(SKIP, blocked_by="host.first")], ERROR, 3),
-        ([result(PASS), result(SKIP, WARNING, blocked_by="host.first")], ERROR, 0),
-        ([result(FAIL, WARNING)], ERROR, 0),
-        ([result(UNKNOWN, WARNING)], ERROR, 3),
-    ],
+@cases(
+    ([], ERROR, 3),
+    ([result(PASS)], ERROR, 0),
+    ([result(SKIP)], ERROR, 3),
+    ([result(PASS), result(SKIP)], ERROR, 0),
+    ([result(PASS), result(FAIL)], ERROR, 1),
+    ([result(FAIL), result(UNKNOWN)], ERROR, 1),
+    ([result(PASS), result(UNKNOWN)], ERROR, 3),
+    ([result(PASS), result(UNKNOWN, accepted="known")], ERROR, 0),
+    ([result(UNKNOWN, accepted="known")], ERROR, 3),
+    ([result(PASS), result(FAIL, WARNING)], ERROR, 0),
+    ([result(PASS), result(UNKNOWN, WARNING)], ERROR, 0),
+    ([result(PASS), result(FAIL, WARNING)], WARNING, 1),
+    ([result(PASS), result(UNKNOWN, WARNING)], WARNING, 3),
+    ([result(PASS), result(FAIL, INFO)], WARNING, 0),
+    ([result(PASS), result(FAIL, INFO)], INFO, 1),
+    ([result(PASS), result(SKIP, blocked_by="host.first")], ERROR, 3),
+    ([result(PASS), result(SKIP, WARNING, blocked_by="host.first")], ERROR, 0),
+    ([result(FAIL, WARNING)], ERROR, 0),
+    ([result(UNKNOWN, WARNING)], ERROR, 3),
 )
 def test_exit_codes(results: list[Result], fail_on: Severity, code: int) -> None:
     verdict = conclude(results, fail_on)
@@ -52,9 +48,7 @@ def test_exit_codes(results: list[Result], fail_on: Severity, code: int) -> None
     assert verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("statuses", "conclusion"), [([], Conclusion.UNKNOWN), ([PASS], Conclusion.UNKNOWN), ([FAIL], Conclusion.FAIL)]
-)
+@cases(([], Conclusion.UNKNOWN), ([PASS], Conclusion.UNKNOWN), ([FAIL], Conclusion.FAIL))
 def test_interrupted_run_never_passes(statuses: list[Status], conclusion: Conclusion) -> None:
     verdict = conclude([result(status) for status in statuses], interrupted=True)
     assert (verdict.conclusion, verdict.exit_code) == (conclusion, 130)
@@ -67,9 +61,7 @@ def test_exit_code_zero_requires_pass_without_failures_or_unknowns() -> None:
         assert (code == 1) == (FAIL in statuses)
 
 
-@pytest.mark.parametrize(
-    ("statuses", "code"), [((SKIP, SKIP), 3), ((SKIP, PASS), 0), ((SKIP, UNKNOWN), 3), ((SKIP, FAIL), 1)]
-)
+@cases(((SKIP, SKIP), 3), ((SKIP, PASS), 0), ((SKIP, UNKNOWN), 3), ((SKIP, FAIL), 1))
 def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, Status], code: int) -> None:
     trainings = [replace(result(status), id=f"smoke.{n}") for n, status in enumerate(statuses)]
     verdict = conclude([result(PASS), *trainings], trainings={item.id for item in trainings})
@@ -88,14 +80,11 @@ def test_pass_reason_names_warnings() -> None:
     assert conclude([result(PASS), result(FAIL, INFO)]).reason == ALL_PASSED
 
 
-@pytest.mark.parametrize(
-    ("results", "warned"),
-    [
-        ([result(PASS)], False),
-        ([result(PASS), result(FAIL, WARNING)], True),
-        ([result(PASS), result(FAIL, INFO)], False),
-        ([result(PASS), result(UNKNOWN, WARNING)], False),
-    ],
+@cases(
+    ([result(PASS)], False),
+    ([result(PASS), result(FAIL, WARNING)], True),
+    ([result(PASS), result(FAIL, INFO)], False),
+    ([result(PASS), result(UNKNOWN, WARNING)], False),
 )
 def test_pass_with_a_failed_warning_is_marked(results: list[Result], *, warned: bool) -> None:
     assert conclude(results).warned is warned
@@ -137,14 +126,11 @@ def test_pass_reason_names_findings_about_hidden_gpus() -> None:
     assert "waived" not in conclude([result(PASS), result(FAIL, WARNING, findings=failure("host.it").findings)]).reason
 
 
-@pytest.mark.parametrize(
-    ("results", "code", "of_a_service"),
-    [
-        ([result(PASS)], 0, 0),
-        ([result(PASS), result(FAIL, WARNING)], 0, 1),
-        ([result(FAIL)], 1, 2),
-        ([result(UNKNOWN)], 3, 3),
-    ],
+@cases(
+    ([result(PASS)], 0, 0),
+    ([result(PASS), result(FAIL, WARNING)], 0, 1),
+    ([result(FAIL)], 1, 2),
+    ([result(UNKNOWN)], 3, 3),
 )
 def test_monitoring_systems_have_their_own_exit_codes(results: list[Result], code: int, of_a_service: int) -> None:
     verdict = conclude(results)

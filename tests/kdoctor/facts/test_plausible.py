@@ -2,25 +2,23 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpu, gpus, h100_node, host
 from kdoctor.facts.plausible import plausible
 from kdoctor.facts.sampling import GpuUse, Spread
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("temperature_c", 0),
-        ("clock_sm_mhz", 0),
-        ("memory_total_bytes", 0),
-        ("pcie_width", 0),
-        ("pcie_generation", 99),
-        ("bus_id", ""),
-        ("name", " "),
-        ("memory_used_bytes", -1),
-        ("ecc_uncorrected_volatile", 2**64 - 1),
-        ("power_draw_w", float("nan")),
-    ],
+@cases(
+    ("temperature_c", 0),
+    ("clock_sm_mhz", 0),
+    ("memory_total_bytes", 0),
+    ("pcie_width", 0),
+    ("pcie_generation", 99),
+    ("bus_id", ""),
+    ("name", " "),
+    ("memory_used_bytes", -1),
+    ("ecc_uncorrected_volatile", 2**64 - 1),
+    ("power_draw_w", float("nan")),
 )
 def test_value_that_cannot_be_is_not_read(field: str, value: Any) -> None:
     (cleaned,) = plausible(gpus(1, gpu(0, **{field: value}))).devices
@@ -28,9 +26,7 @@ def test_value_that_cannot_be_is_not_read(field: str, value: Any) -> None:
     assert field in cleaned.errors
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("temperature_margin_c", -3), ("memory_used_bytes", 0), ("utilization_gpu_percent", 0)]
-)
+@cases(("temperature_margin_c", -3), ("memory_used_bytes", 0), ("utilization_gpu_percent", 0))
 def test_possible_value_stays(field: str, value: int) -> None:
     (cleaned,) = plausible(gpus(1, gpu(0, **{field: value}))).devices
     assert getattr(cleaned, field) == value

@@ -1,6 +1,6 @@
 """Messages as programs print them, and texts that only look like them.
 
-The messages are those of TensorFlow's, Keras's, NCCL's and the driver's own sources and logs (see the list's sources).
+The messages are those of TensorFlow, Keras, NCCL and the driver, in forms that no example of a failure has.
 """
 
 from functools import cache
@@ -63,8 +63,6 @@ REAL = [
     ),
     ("I cudart_stub.cc:29] Ignore above cudart dlerror if you do not have a GPU set up.", "cudart_not_found"),
     (CPU_ONLY_LOG, "libcuda_missing"),
-    ("failed call to cuInit: UNKNOWN ERROR (303)", "libcuda_missing"),
-    ("OSError: libcuda.so.1: cannot open shared object file: No such file or directory", "libcuda_missing"),
     (
         (
             "W0000 00:00:1716972000.1 gpu_device.cc:2344] Cannot dlopen "
@@ -73,21 +71,7 @@ REAL = [
         ),
         "tf2161_runpath",
     ),
-    (CUDNN_LOG, "cudnn_older_than_build"),
-    ("Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0.", "cudnn_older_than_build"),
-    (
-        "INTERNAL: Autotuner could not find any supported configs for HLO: %cudnn-conv-bias-activation.7 = (f32[8,1])",
-        "cudnn_too_old_tf221",
-    ),
-    ("libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode, version libcublas.so.12", "mixed_cuda_components"),
     ("ImportError: libnvJitLink.so.12: cannot open shared object file", "mixed_cuda_components"),
-    (
-        (
-            "kernel version 460.91.3 does not match DSO version 470.57.2 -- cannot find working devices in this "
-            "configuration"
-        ),
-        "kernel_dso_mismatch",
-    ),
     (
         "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183",
         "kernel_dso_mismatch",
@@ -99,113 +83,11 @@ REAL = [
         ),
         "kernel_dso_mismatch",
     ),
-    (
-        (
-            "failed call to cuInit: "
-            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: forward compatibility was attempted on non "
-            "supported HW"
-        ),
-        "compat_804",
-    ),
-    ("failed to load PTX text as a module: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "ptx_newer_than_driver"),
-    ("InternalError: 'cuModuleLoadData(&module, data)' failed with 'CUDA_ERROR_INVALID_PTX'", "blackwell_invalid_ptx"),
-    (
-        "LLVM ERROR: PTX version 8.5 does not support target 'sm_120'. Minimum required PTX version is 8.7",
-        "blackwell_xla_ptx85",
-    ),
-    ("InternalError: libdevice not found at ./libdevice.10.bc [Op:__some_op]", "libdevice"),
-    ("W xla/service/gpu/llvm_gpu_backend: Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice.", "libdevice"),
-    (
-        "WARNING:tensorflow:There are non-GPU devices in `tf.distribute.Strategy`, not using nccl allreduce.",
-        "silent_one_cpu_replica",
-    ),
-    (
-        (
-            "WARNING:tensorflow:Some requested devices in `tf.distribute.Strategy` are not visible to TensorFlow: "
-            "/replica:0/task:0/device:GPU:1"
-        ),
-        "requested_devices_not_visible",
-    ),
-    (
-        (
-            "Ignoring visible gpu device (device: 1, name: NVIDIA T1000, pci bus id: 0000:65:00.0, compute capability: "
-            "7.5) with core count: 14. The minimum required count is 20."
-        ),
-        "slow_gpu_dropped",
-    ),
-    ("NCCL is not supported when using virtual GPUs, fallingback to reduction to one device", "virtual_gpu_no_nccl"),
-    (
-        (
-            "DMAR: [DMA Write] Request device [3b:00.0] PASID ffffffff "
-            "fault addr 387fc000e000 [fault reason 05] PTE Write "
-            "access is not set"
-        ),
-        "iommu_acs",
-    ),
     ("AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000f address=0xb1139068 flags=0x0030]", "iommu_acs"),
-    ("InternalError: NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.", "nccl_system_error"),
-    (
-        "gpu-3:312:401 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
-        "shared_memory_full",
-    ),
-    (
-        (
-            "InvalidArgumentError: Inputs to operation "
-            "while/body/_1/AddN of type AddN must have the same size and shape.  "
-            "Input 0: [17,4] != input 1: [16,4]"
-        ),
-        "keras3_indivisible_global_batch",
-    ),
-    (
-        (
-            "ValueError: Variable (<tf.Variable 'dense/kernel:0' shape=(3, 1)>) was not created in the distribution "
-            "strategy scope of (<MirroredStrategy object at 0x7f>). It is most likely because ..."
-        ),
-        "model_outside_scope",
-    ),
     ('RuntimeError: Need to be inside "with strategy.scope()" for <MirroredStrategy>', "model_outside_scope"),
-    (
-        (
-            "RuntimeError: Mixing different tf.distribute.Strategy objects: <MirroredStrategy at 0x7f1> is not "
-            "<_DefaultDistributionStrategy at 0x7f2>"
-        ),
-        "optimizer_outside_scope",
-    ),
-    (
-        (
-            "InvalidArgumentError: Trying to access resource sequential/hidden/kernel/replica_1/3 (defined @ "
-            "/opt/job/lib/python3.11/site-packages/keras/src/backend/tensorflow/core.py:43) located in device "
-            "/job:localhost/replica:0/task:0/device:CPU:1 from device /job:localhost/replica:0/task:0/device:CPU:0"
-        ),
-        "jit_compile_true_multi",
-    ),
     ("A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.1.0 as it may crash.", "numpy2_abi"),
-    ("nvidia-uvm: uvm_hmm.c: request_free_mem_region() err -34", "hmm_kaslr"),
-    ("NVRM: Xid (PCI:0000:4c:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu_lost"),
     ("Unable to determine the device handle for GPU 0000:4C:00.0: GPU is lost.", "gpu_lost"),
-    ("NVRM: Xid (PCI:0000:9b:00): 119, pid=2281, Timeout after 6s of waiting for RPC response", "gpu_firmware"),
-    ("NVRM: Xid (0000:03:00): 48, Double Bit ECC Error", "gpu_memory_errors"),
     ("NVRM: Xid (PCI:0000:07:00): 74, pid=1, NVLink: fatal error detected on link 6", "nvlink_failed"),
-    ("NVRM: Xid (PCI:0000:07:00): 31, pid=9821, Ch 00000010, MMU Fault", "gpu_program_fault"),
-    (
-        (
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
-            "NVIDIA driver is installed and running."
-        ),
-        "driver_not_loaded",
-    ),
-    ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "cuda_no_device"),
-    ("Failed to initialize NVML: Unknown Error", "gpu_device_nodes"),
-    ("cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized", "fabric_manager_missing"),
-    (
-        (
-            "ResourceExhaustedError: OOM when allocating tensor with shape[64,512,56,56] and type float on "
-            "/job:localhost/replica:0/task:0/device:GPU:0"
-        ),
-        "gpu_out_of_memory",
-    ),
-    ("CUDA driver version is insufficient for CUDA runtime version", "driver_too_old"),
-    ("no kernel image is available for execution on the device", "no_kernel_image"),
     (
         (
             "TypeError: Descriptors cannot be created directly.\nIf this call came from a _pb2.py file, your generated "
@@ -214,10 +96,6 @@ REAL = [
         "protobuf_mismatch",
     ),
     ("cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED", "cudnn_not_initialized"),
-    ("Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open", "cuda_library_missing"),
-    ("ModuleNotFoundError: No module named 'tensorflow'", "tensorflow_missing"),
-    ("Your input ran out of data; interrupting training. Make sure that your dataset", "input_ran_out"),
-    ("120/120 ━━━━ 9s 71ms/step - accuracy: 0.1003 - loss: nan - val_loss: nan", "keras3_bn_empty_replica"),
     (
         (
             "Unable to register cuFFT factory: Attempting to register "
@@ -234,7 +112,7 @@ def test_real_message_is_recognised_first(text: str, name: str) -> None:
     assert found(text)[:1] == [name]
 
 
-WHOLE = [(text, name) for text, name in REAL if text != PART][::5]
+WHOLE = [(text, name) for text, name in REAL if text != PART]
 
 UNRELATED = [
     "ModuleNotFoundError: No module named 'requests'",

@@ -3,8 +3,7 @@
 import re
 import time
 
-import pytest
-
+from helpers.cases import cases
 from kdoctor.failures.known import load_failures
 from kdoctor.failures.pattern import literals, problems_of, readable, squeezed, tokens
 from kdoctor_diagnose.recogniser import ERRORS, VERSIONS
@@ -22,16 +21,13 @@ LINE = 4000
 SECONDS = 0.05
 
 
-@pytest.mark.parametrize(
-    ("pattern", "problem"),
-    [
-        (r"(?:a+)+ failed", "contains another"),
-        (r"failed .*nan", "not bounded"),
-        (r"failed .{0,9000}nan", "more than"),
-        (r"failed|aborted", "not in a group"),
-        (r"\d+ \w+", "no literal"),
-        (r"failed (", "missing"),
-    ],
+@cases(
+    (r"(?:a+)+ failed", "contains another"),
+    (r"failed .*nan", "not bounded"),
+    (r"failed .{0,9000}nan", "more than"),
+    (r"failed|aborted", "not in a group"),
+    (r"\d+ \w+", "no literal"),
+    (r"failed (", "missing"),
 )
 def test_bad_pattern_is_refused(pattern: str, problem: str) -> None:
     assert any(problem in text for text in problems_of(pattern))

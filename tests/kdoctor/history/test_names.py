@@ -1,23 +1,20 @@
 """Short names of the environments of several runs."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.cases import cases
 from kdoctor.history.names import series_names, short_paths
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["/opt/a/bin/python", "/opt/b/bin/python"], ["a", "b"]),
-        (["/home/u/a/.venv/bin/python", "/home/u/b/.venv/bin/python"], ["a/.venv", "b/.venv"]),
-        (["/home/u/a/.venv/bin/python", "/opt/k36/bin/python"], ["a/.venv", "k36"]),
-        (["/usr/bin/python3.10", "/usr/bin/python3.11"], ["python3.10", "python3.11"]),
-        (["/x/job/bin/python", "/y/job/bin/python"], ["x/job", "y/job"]),
-        (["/job/bin/python", "/y/job/bin/python"], ["/job", "y/job"]),
-        (["recorded in /tmp/a.json", "/opt/b/bin/python"], ["a.json", "b"]),
-    ],
+@cases(
+    (["/opt/a/bin/python", "/opt/b/bin/python"], ["a", "b"]),
+    (["/home/u/a/.venv/bin/python", "/home/u/b/.venv/bin/python"], ["a/.venv", "b/.venv"]),
+    (["/home/u/a/.venv/bin/python", "/opt/k36/bin/python"], ["a/.venv", "k36"]),
+    (["/usr/bin/python3.10", "/usr/bin/python3.11"], ["python3.10", "python3.11"]),
+    (["/x/job/bin/python", "/y/job/bin/python"], ["x/job", "y/job"]),
+    (["/job/bin/python", "/y/job/bin/python"], ["/job", "y/job"]),
+    (["recorded in /tmp/a.json", "/opt/b/bin/python"], ["a.json", "b"]),
 )
 def test_shortest_ending_tells_apart(paths: list[str], names: list[str]) -> None:
     assert [short_paths(paths)[path] for path in paths] == names

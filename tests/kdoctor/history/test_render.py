@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.cases import cases
 from helpers.reports import TRAININGS, cpu_report, failure, result
 from kdoctor.engine.report import Report, Waiver
 from kdoctor.engine.verdict import conclude
@@ -95,9 +96,11 @@ def test_runs_are_limited_and_filtered_by_checklist(tmp_path: Path) -> None:
         assert read.runs(connection, 2, "other") == []
 
 
-@pytest.mark.parametrize(
-    ("failures", "flips"),
-    [((0, 1), 0), ((0, 1, 1, 0), 0), ((0, 1, 0, 1), 3), ((1, 0, 1, 0, 1, 1), 4)],
+@cases(
+    ((0, 1), 0),
+    ((0, 1, 1, 0), 0),
+    ((0, 1, 0, 1), 3),
+    ((1, 0, 1, 0, 1, 1), 4),
     ids=["broken", "fixed", "broken again", "flaky"],
 )
 def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[int, ...], flips: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
@@ -171,14 +172,11 @@ def test_reading_creates_no_file(place: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="paths of Linux")
-@pytest.mark.parametrize(
-    ("environ", "file"),
-    [
-        ({"KDOCTOR_HISTORY": "/srv/h.sqlite", "XDG_STATE_HOME": "/x"}, "/srv/h.sqlite"),
-        ({"XDG_STATE_HOME": "/x"}, "/x/kdoctor/history.sqlite"),
-        ({"XDG_STATE_HOME": "relative"}, "~/.local/state/kdoctor/history.sqlite"),
-        ({}, "~/.local/state/kdoctor/history.sqlite"),
-    ],
+@cases(
+    ({"KDOCTOR_HISTORY": "/srv/h.sqlite", "XDG_STATE_HOME": "/x"}, "/srv/h.sqlite"),
+    ({"XDG_STATE_HOME": "/x"}, "/x/kdoctor/history.sqlite"),
+    ({"XDG_STATE_HOME": "relative"}, "~/.local/state/kdoctor/history.sqlite"),
+    ({}, "~/.local/state/kdoctor/history.sqlite"),
 )
 def test_history_file_follows_environment(environ: dict[str, str], file: str) -> None:
     assert history_file(environ) == Path(file).expanduser()

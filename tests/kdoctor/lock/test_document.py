@@ -5,6 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.cases import cases
 from helpers.locks import RECORDED, lock
 from kdoctor.lock.document import Accepted, Lock, LockError, Measure, NewerLockError, loads, text_of
 from kdoctor.lock.values import fitting
@@ -90,25 +91,22 @@ def test_comments_and_line_ends_do_not_break_the_digest() -> None:
     assert read(text.replace("facts:\n", "facts:  # seen\n").replace("\n", "\r\n")) == lock()
 
 
-@pytest.mark.parametrize(
-    ("pattern", "replacement", "place", "named"),
-    [
-        (r'keras: "3\.15\.1"', 'keras: "3.15.0"', "75:9", "digest"),
-        (r"version: 3\n", "version: 4\n", "75:9", "digest"),
-        (r"    container: none\n", "", "74:9", "digest"),
-        (r"schema: kdoctor/lock/v1", "schema: kdoctor/lock/v2", "3:9", "kdoctor/lock/v2"),
-        (r"schema: kdoctor/lock/v1", "schema: kdoctor/checklist/v1", "3:9", "kdoctor/checklist/v1"),
-        (r"schema: .*\n", "", "3:1", "kdoctor/lock/v1"),
-        (r"digest: .*\n", "", "3:1", "'digest'"),
-        (r"(?s)facts:.*", "", "3:1", "'digest'"),
-        (r"identifiers: false", "identifiers: no way", "9:14", "'no way'"),
-        (r"version: 3\n", "version: true\n", "5:10", "True"),
-        (r"facts:", "fcts: 1\nfacts:", "10:1", "'facts'"),
-        (r'keras: "3\.15\.1"', "keras: 3.15", "44:12", "3.15"),
-        (r"to: 0\.501", "to: .nan", "73:69", "finite"),
-        (r"to: 0\.501", "to: yes", "73:69", "True"),
-        (r", to: 0\.501", "", "73:39", "'to'"),
-    ],
+@cases(
+    (r'keras: "3\.15\.1"', 'keras: "3.15.0"', "75:9", "digest"),
+    (r"version: 3\n", "version: 4\n", "75:9", "digest"),
+    (r"    container: none\n", "", "74:9", "digest"),
+    (r"schema: kdoctor/lock/v1", "schema: kdoctor/lock/v2", "3:9", "kdoctor/lock/v2"),
+    (r"schema: kdoctor/lock/v1", "schema: kdoctor/checklist/v1", "3:9", "kdoctor/checklist/v1"),
+    (r"schema: .*\n", "", "3:1", "kdoctor/lock/v1"),
+    (r"digest: .*\n", "", "3:1", "'digest'"),
+    (r"(?s)facts:.*", "", "3:1", "'digest'"),
+    (r"identifiers: false", "identifiers: no way", "9:14", "'no way'"),
+    (r"version: 3\n", "version: true\n", "5:10", "True"),
+    (r"facts:", "fcts: 1\nfacts:", "10:1", "'facts'"),
+    (r'keras: "3\.15\.1"', "keras: 3.15", "44:12", "3.15"),
+    (r"to: 0\.501", "to: .nan", "73:69", "finite"),
+    (r"to: 0\.501", "to: yes", "73:69", "True"),
+    (r", to: 0\.501", "", "73:39", "'to'"),
 )
 def test_untrusted_lock_is_refused(pattern: str, replacement: str, place: str, named: str) -> None:
     broken, number = re.subn(pattern, replacement, text_of(lock()), count=1)

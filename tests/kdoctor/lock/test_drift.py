@@ -1,8 +1,7 @@
 import re
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages, smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import failure, finding, result
@@ -122,15 +121,12 @@ def test_scenario_that_did_not_run_is_not_drift() -> None:
     assert drift(lock(), recorded_facts(facts), (), "x").changes == ()
 
 
-@pytest.mark.parametrize(
-    ("loss", "step_s", "drifted"),
-    [
-        (0.5, 0.01, set()),
-        (0.5009, 0.019, set()),
-        (0.52, 0.01, {"measured.smoke.baseline/mirrored/final-loss"}),
-        (0.5, 0.03, {"measured.smoke.baseline/mirrored/step-seconds"}),
-        (None, 0.01, {"scenarios.smoke.baseline/mirrored/loss"}),
-    ],
+@cases(
+    (0.5, 0.01, set()),
+    (0.5009, 0.019, set()),
+    (0.52, 0.01, {"measured.smoke.baseline/mirrored/final-loss"}),
+    (0.5, 0.03, {"measured.smoke.baseline/mirrored/step-seconds"}),
+    (None, 0.01, {"scenarios.smoke.baseline/mirrored/loss"}),
 )
 def test_measure_outside_its_range_is_drift(loss: float | None, step_s: float, drifted: set[str]) -> None:
     run = smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, loss), step_s=step_s))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import environment, gpu, gpus, host, keras, kernel, packages, smoke_case, smoke_run, target
 from helpers.facts.libraries import libraries
 from helpers.locks import node_facts
@@ -164,9 +165,7 @@ def test_weights_of_a_training_are_recorded() -> None:
     assert found["smoke.baseline/nan/mirrored"] == "5 of 6"
 
 
-@pytest.mark.parametrize(
-    "changed", [{"step_s": 0.0}, {"step_s": None}, {"outcome": "raised", "error_type": "ValueError"}]
-)
+@cases({"step_s": 0.0}, {"step_s": None}, {"outcome": "raised", "error_type": "ValueError"})
 def test_only_a_training_with_a_step_has_a_speed(changed: dict[str, Any]) -> None:
     assert not [
         name

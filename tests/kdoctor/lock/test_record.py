@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import small_catalog
+from helpers.checklist_texts import ONE_CHECK
 from helpers.facts import environment, smoke_case, smoke_run, target
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
@@ -15,19 +17,10 @@ from kdoctor.lock.facts import Recorded, recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.model import Severity, Status
 
-TEXT = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
-
 
 @pytest.fixture
 def checklist(tmp_path: Path) -> Checklist:
-    (tmp_path / "job.yaml").write_text(TEXT)
+    (tmp_path / "job.yaml").write_text(ONE_CHECK)
     return load_checklist(str(tmp_path / "job.yaml"), small_catalog())
 
 
@@ -41,18 +34,15 @@ UNKNOWN = result("gpu.same-model", Status.UNKNOWN)
 BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
 
 
-@pytest.mark.parametrize(
-    ("results", "why_not"),
-    [
-        ((GOOD,), None),
-        ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
-        ((GOOD, replace(UNKNOWN, accepted="a container")), None),
-        ((GOOD, FAILED), "gpu.free failed"),
-        ((GOOD, UNKNOWN), "gpu.same-model could not be evaluated"),
-        ((GOOD, BLOCKED), "gpu.count-expected could not be evaluated"),
-        ((result("host.memory", Status.SKIP),), "nothing was tested"),
-        ((), "nothing was tested"),
-    ],
+@cases(
+    ((GOOD,), None),
+    ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
+    ((GOOD, replace(UNKNOWN, accepted="a container")), None),
+    ((GOOD, FAILED), "gpu.free failed"),
+    ((GOOD, UNKNOWN), "gpu.same-model could not be evaluated"),
+    ((GOOD, BLOCKED), "gpu.count-expected could not be evaluated"),
+    ((result("host.memory", Status.SKIP),), "nothing was tested"),
+    ((), "nothing was tested"),
 )
 def test_only_a_passing_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
     assert reason_not_recordable(report(*results)) == why_not

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import small_catalog
+from helpers.checklist_texts import ONE_CHECK
 from helpers.locks import lock
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.load import load_checklist
@@ -18,17 +19,8 @@ from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
 from kdoctor.output import OutputError
 
-TEXT = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
 
-
-def checklist(folder: Path, text: str = TEXT, name: str = "job.yaml") -> Checklist:
+def checklist(folder: Path, text: str = ONE_CHECK, name: str = "job.yaml") -> Checklist:
     path = folder / name
     path.write_text(text)
     return load_checklist(str(path), small_catalog())
@@ -41,9 +33,11 @@ def test_lock_is_next_to_its_checklist(tmp_path: Path) -> None:
 
 def test_expectations_ignore_order_and_comments(tmp_path: Path) -> None:
     one = expectations_of(checklist(tmp_path))
-    turned = TEXT.replace("baseline: a test, edge-case: a test", "edge-case: a test, baseline: a test") + "# seen\n"
+    turned = (
+        ONE_CHECK.replace("baseline: a test, edge-case: a test", "edge-case: a test, baseline: a test") + "# seen\n"
+    )
     assert expectations_of(checklist(tmp_path, turned)) == one
-    assert expectations_of(checklist(tmp_path, TEXT.replace("version: 3", "version: 4"))) != one
+    assert expectations_of(checklist(tmp_path, ONE_CHECK.replace("version: 3", "version: 4"))) != one
 
 
 def test_missing_lock_is_an_error_only_if_named(tmp_path: Path) -> None:

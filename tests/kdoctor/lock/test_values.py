@@ -1,5 +1,6 @@
 import pytest
 
+from helpers.cases import cases
 from helpers.locks import lock
 from kdoctor.lock.document import LockError, loads, text_of
 from kdoctor.lock.values import fitting
@@ -46,20 +47,17 @@ def test_lock_whose_date_is_no_time_is_refused() -> None:
         loads(text.encode(), "job.lock.yaml")
 
 
-@pytest.mark.parametrize(
-    ("section", "name", "value"),
-    [
-        ("python", "version", "3.14.0rc1+"),
-        ("packages", "tensorflow", "2.21.0+cuda.12-local"),
-        ("packages", "a", "unknown"),
-        ("conda", "_libgcc_mutex", "0.1=conda_forge"),
-        ("conda", "pytz-deprecation-shim", "1!2024.1=pyh_0"),
-        ("environment", "XLA_FLAGS", "--a=1\n\t--b='$(date)'"),
-        ("environment", "NCCL_FOO-BAR", ""),
-        ("host", "image", "ghcr.io/org/job:1.2@sha256:0a"),
-        ("keras", "epsilon", "1e-07"),
-        ("gpus", "model.NVIDIA H100 80GB HBM3", "8"),
-    ],
+@cases(
+    ("python", "version", "3.14.0rc1+"),
+    ("packages", "tensorflow", "2.21.0+cuda.12-local"),
+    ("packages", "a", "unknown"),
+    ("conda", "_libgcc_mutex", "0.1=conda_forge"),
+    ("conda", "pytz-deprecation-shim", "1!2024.1=pyh_0"),
+    ("environment", "XLA_FLAGS", "--a=1\n\t--b='$(date)'"),
+    ("environment", "NCCL_FOO-BAR", ""),
+    ("host", "image", "ghcr.io/org/job:1.2@sha256:0a"),
+    ("keras", "epsilon", "1e-07"),
+    ("gpus", "model.NVIDIA H100 80GB HBM3", "8"),
 )
 def test_ordinary_value_fits(section: str, name: str, value: str) -> None:
     assert fitting(section, {name: value}) == {name: value}

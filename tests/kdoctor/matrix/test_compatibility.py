@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.compatibility import best, compatible, needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.kernels import weakest
@@ -40,10 +41,7 @@ def test_newest_release_for_an_a100_has_its_command() -> None:
     assert chosen.command == ("python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43")
 
 
-@pytest.mark.parametrize(
-    ("driver", "outcome"),
-    [("525.60.13", "runs"), ("525.60.11", "does-not-run"), ("520.61.05", "does-not-run"), ("610.43.02", "runs")],
-)
+@cases(("525.60.13", "runs"), ("525.60.11", "does-not-run"), ("520.61.05", "does-not-run"), ("610.43.02", "runs"))
 def test_cuda_12_needs_driver_525_60_13(driver: str, outcome: str) -> None:
     found = judged(machine(driver, "A100"))
     assert found["2.19.1"].outcome == outcome
@@ -51,19 +49,16 @@ def test_cuda_12_needs_driver_525_60_13(driver: str, outcome: str) -> None:
     assert found["2.13.1"].outcome == "runs"
 
 
-@pytest.mark.parametrize(
-    ("version", "gpu", "code"),
-    [
-        ("2.15.1", "9.0", "PTX"),
-        ("2.21.0", "9.0", "PTX"),  # its compiled kernels have machine code, the generated ones PTX 8.5
-        ("2.21.0", "8.9", "machine code"),
-        ("2.21.0", "7.5", "machine code"),
-        ("2.15.1", "8.0", "PTX"),
-        ("2.16.2", "8.0", "machine code"),
-        ("2.20.0", "10.0", None),  # the generated kernels' PTX is for sm_90a, which no newer GPU compiles
-        ("2.21.0", "10.0", "PTX"),
-        ("2.17.1", "5.2", None),
-    ],
+@cases(
+    ("2.15.1", "9.0", "PTX"),
+    ("2.21.0", "9.0", "PTX"),  # its compiled kernels have machine code, the generated ones PTX 8.5
+    ("2.21.0", "8.9", "machine code"),
+    ("2.21.0", "7.5", "machine code"),
+    ("2.15.1", "8.0", "PTX"),
+    ("2.16.2", "8.0", "machine code"),
+    ("2.20.0", "10.0", None),  # the generated kernels' PTX is for sm_90a, which no newer GPU compiles
+    ("2.21.0", "10.0", "PTX"),
+    ("2.17.1", "5.2", None),
 )
 def test_gpu_needs_code_of_both_kinds(version: str, gpu: str, code: str | None) -> None:
     release = MATRIX.release(version)
@@ -71,22 +66,19 @@ def test_gpu_needs_code_of_both_kinds(version: str, gpu: str, code: str | None) 
     assert weakest(release.kernels, gpu) == code
 
 
-@pytest.mark.parametrize(
-    ("version", "gpu", "driver"),
-    [  # the versions of PTX in the wheels, and the first driver of the CUDA release that introduced each
-        ("2.14.1", "A100", "455.23.05"),
-        ("2.15.1", "A100", "525.60.13"),
-        ("2.15.1", "H100", "530.30.02"),
-        ("2.16.2", "H100", "525.60.13"),
-        ("2.17.1", "H100", "545.23.06"),
-        ("2.18.1", "H200", "545.23.06"),
-        ("2.19.1", "H100", "555.42.02"),
-        ("2.20.0", "H200", "555.42.02"),
-        ("2.21.0", "H100", "555.42.02"),
-        ("2.21.0", "A100", "525.60.13"),
-        ("2.21.0", "B200", "570.26"),
-        ("2.21.0", "B300", "575.51.03"),
-    ],
+@cases(  # the versions of PTX in the wheels, and the first driver of the CUDA release that introduced each
+    ("2.14.1", "A100", "455.23.05"),
+    ("2.15.1", "A100", "525.60.13"),
+    ("2.15.1", "H100", "530.30.02"),
+    ("2.16.2", "H100", "525.60.13"),
+    ("2.17.1", "H100", "545.23.06"),
+    ("2.18.1", "H200", "545.23.06"),
+    ("2.19.1", "H100", "555.42.02"),
+    ("2.20.0", "H200", "555.42.02"),
+    ("2.21.0", "H100", "555.42.02"),
+    ("2.21.0", "A100", "525.60.13"),
+    ("2.21.0", "B200", "570.26"),
+    ("2.21.0", "B300", "575.51.03"),
 )
 def test_release_needs_the_driver_that_compiles_its_ptx(version: str, gpu: str, driver: str) -> None:
     release = MATRIX.release(version)
@@ -104,10 +96,7 @@ def test_h100_on_535_runs_2_16_only() -> None:
     assert newest(machine("555.42.02", "H100")) == "2.21.0"
 
 
-@pytest.mark.parametrize(
-    ("driver", "outcome"),
-    [("525.147.05", "does-not-run"), ("530.30.02", "runs"), ("535.54.03", "runs"), ("550.54.14", "runs")],
-)
+@cases(("525.147.05", "does-not-run"), ("530.30.02", "runs"), ("535.54.03", "runs"), ("550.54.14", "runs"))
 def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcome: str) -> None:
     """2.15 was built with CUDA 12.2, and clang wrote PTX 8.1, the version of CUDA 12.1."""
     verdict = judged(machine(driver, "H100"))["2.15.1"]
@@ -117,9 +106,7 @@ def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcom
     assert judged(machine(driver, "H100"))["2.16.2"].outcome == "runs"
 
 
-@pytest.mark.parametrize(
-    ("branch", "expected"), [("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2")]
-)
+@cases(("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2"))
 def test_bare_branch_means_its_newest_release(branch: str, expected: str) -> None:
     assert newest(machine(branch, "H100")) == expected
 
@@ -177,10 +164,7 @@ def test_cudnn_of_2_21_on_a_v100_is_a_caution() -> None:
     assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221", "tf2161_runpath"}
 
 
-@pytest.mark.parametrize(
-    ("version", "folders"),
-    [("2.16.1", ("cublas", "cufft", "cusolver", "cusparse", "cudnn")), ("2.21.0", ("cusolver",)), ("2.20.0", ())],
-)
+@cases(("2.16.1", ("cublas", "cufft", "cusolver", "cusparse", "cudnn")), ("2.21.0", ("cusolver",)), ("2.20.0", ()))
 def test_command_exports_the_folders_that_a_release_does_not_search(version: str, folders: tuple[str, ...]) -> None:
     verdict = judged(machine("580.95.05", "A100"))[version]
     assert verdict.outcome == "runs"
@@ -293,21 +277,18 @@ def test_prerelease_is_advised_only_where_no_other_release_runs() -> None:
     assert newest(machine("580.95.05", "A100", python="3.13")) == "2.21.0"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        (">=1,<2", ">=2", False),
-        (">=1,<=2", ">=2", True),
-        (">=9.3.0.75,<10", ">=9.11", True),
-        ("==9.3.0.75", ">=9.11", False),
-        (">1", "<2", True),
-        (">=3.0", "<3.10", True),
-        (">=3.10", "<3.10", False),
-        ("!=1.0,>=1.0", "==1.0", False),
-        ("~=0.3.1", ">=0.4", False),
-        ("==2.16.*", ">=2.16.2", True),
-        ("", ">=5", True),
-    ],
+@cases(
+    (">=1,<2", ">=2", False),
+    (">=1,<=2", ">=2", True),
+    (">=9.3.0.75,<10", ">=9.11", True),
+    ("==9.3.0.75", ">=9.11", False),
+    (">1", "<2", True),
+    (">=3.0", "<3.10", True),
+    (">=3.10", "<3.10", False),
+    ("!=1.0,>=1.0", "==1.0", False),
+    ("~=0.3.1", ">=0.4", False),
+    ("==2.16.*", ">=2.16.2", True),
+    ("", ">=5", True),
 )
 def test_overlap_of_specifiers_is_symmetric(first: str, second: str, *, expected: bool) -> None:
     assert overlap(specifier(first), specifier(second)) is expected

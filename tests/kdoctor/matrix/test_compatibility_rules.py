@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import best, compatible, coverage, hidden_folders, judge, needed_driver
 from kdoctor.matrix.gpus import NamedGpu
@@ -33,45 +34,39 @@ def reasons(found: Verdict, *kinds: str) -> list[tuple[str, str]]:
     return [(reason.kind, reason.rule) for reason in found.reasons if reason.kind in wanted]
 
 
-@pytest.mark.parametrize(
-    ("machine", "found"),
-    [
-        (MACHINE, []),
-        (replace(MACHINE, python="3.10"), []),
-        (replace(MACHINE, python="3.12.7"), []),
-        (replace(MACHINE, python="3.13"), [("against", "python")]),
-        (replace(MACHINE, python="3.9.1"), [("against", "python")]),
-        (replace(MACHINE, python=None), [("missing", "python")]),
-        (replace(MACHINE, glibc="2.27"), []),
-        (replace(MACHINE, glibc="2.26"), [("against", "glibc")]),
-        (replace(MACHINE, glibc="2.3"), [("against", "glibc")]),
-        (replace(MACHINE, glibc=None), []),
-        (replace(MACHINE, driver="525.60.13"), []),
-        (replace(MACHINE, driver="525.60.12"), [("against", "driver")]),
-        (replace(MACHINE, driver="525"), []),
-        (replace(MACHINE, driver=None), [("missing", "driver")]),
-        (replace(MACHINE, gpus=None), [("missing", "gpu")]),
-        (replace(MACHINE, unnamed_gpus=("X1", "X2")), [("missing", "gpu"), ("missing", "gpu")]),
-        (replace(MACHINE, platform="linux-x86_64"), []),
-        (replace(MACHINE, platform="freebsd"), [("missing", "platform")]),
-        (Machine(gpus=(), python="3.11"), []),
-    ],
+@cases(
+    (MACHINE, []),
+    (replace(MACHINE, python="3.10"), []),
+    (replace(MACHINE, python="3.12.7"), []),
+    (replace(MACHINE, python="3.13"), [("against", "python")]),
+    (replace(MACHINE, python="3.9.1"), [("against", "python")]),
+    (replace(MACHINE, python=None), [("missing", "python")]),
+    (replace(MACHINE, glibc="2.27"), []),
+    (replace(MACHINE, glibc="2.26"), [("against", "glibc")]),
+    (replace(MACHINE, glibc="2.3"), [("against", "glibc")]),
+    (replace(MACHINE, glibc=None), []),
+    (replace(MACHINE, driver="525.60.13"), []),
+    (replace(MACHINE, driver="525.60.12"), [("against", "driver")]),
+    (replace(MACHINE, driver="525"), []),
+    (replace(MACHINE, driver=None), [("missing", "driver")]),
+    (replace(MACHINE, gpus=None), [("missing", "gpu")]),
+    (replace(MACHINE, unnamed_gpus=("X1", "X2")), [("missing", "gpu"), ("missing", "gpu")]),
+    (replace(MACHINE, platform="linux-x86_64"), []),
+    (replace(MACHINE, platform="freebsd"), [("missing", "platform")]),
+    (Machine(gpus=(), python="3.11"), []),
 )
 def test_reasons_of_a_machine(machine: Machine, found: list[tuple[str, str]]) -> None:
     assert reasons(verdict(machine)) == found
 
 
-@pytest.mark.parametrize(
-    ("gpu", "driver", "found"),
-    [
-        (V100, "580.95.05", []),
-        (V100, "581.10", [("against", "driver")]),
-        (V100, None, [("missing", "driver")]),
-        (A100, "580.95.05", []),
-        (H100, "580.95.05", []),
-        (UNKNOWN, "580.95.05", [("missing", "driver")]),
-        (UNKNOWN, None, [("missing", "driver")]),
-    ],
+@cases(
+    (V100, "580.95.05", []),
+    (V100, "581.10", [("against", "driver")]),
+    (V100, None, [("missing", "driver")]),
+    (A100, "580.95.05", []),
+    (H100, "580.95.05", []),
+    (UNKNOWN, "580.95.05", [("missing", "driver")]),
+    (UNKNOWN, None, [("missing", "driver")]),
 )
 def test_driver_of_a_gpu(gpu: NamedGpu, driver: str | None, found: list[tuple[str, str]]) -> None:
     machine = replace(MACHINE, driver=driver, gpus=(gpu,))
@@ -91,19 +86,16 @@ def test_gpu_that_is_newer_than_the_driver() -> None:
         assert reasons(verdict(machine, changes, gpus=kinds)) == found
 
 
-@pytest.mark.parametrize(
-    ("changes", "driver", "kind", "failure"),
-    [
-        ({"cubins": (90,)}, "525.60.13", None, None),
-        ({}, "555.42.02", "caution", None),
-        ({}, "555.42.01", "against", "ptx_newer_than_driver"),
-        ({}, None, "missing", "ptx_newer_than_driver"),
-        ({"ptx_isa": "9.9"}, "610.1.1", "missing", "ptx_newer_than_driver"),
-        ({"ptx_isa": "8.5"}, "555.42.02", "caution", None),
-        ({"cubins": (90,), "kernel_gen": PTX_8_5}, "550.10", "against", "ptx_newer_than_driver"),
-        ({"ptx": ("80a",)}, "610.1.1", "against", None),
-        ({"ptx": ()}, "610.1.1", "against", None),
-    ],
+@cases(
+    ({"cubins": (90,)}, "525.60.13", None, None),
+    ({}, "555.42.02", "caution", None),
+    ({}, "555.42.01", "against", "ptx_newer_than_driver"),
+    ({}, None, "missing", "ptx_newer_than_driver"),
+    ({"ptx_isa": "9.9"}, "610.1.1", "missing", "ptx_newer_than_driver"),
+    ({"ptx_isa": "8.5"}, "555.42.02", "caution", None),
+    ({"cubins": (90,), "kernel_gen": PTX_8_5}, "550.10", "against", "ptx_newer_than_driver"),
+    ({"ptx": ("80a",)}, "610.1.1", "against", None),
+    ({"ptx": ()}, "610.1.1", "against", None),
 )
 def test_code_for_a_newer_gpu(
     changes: dict[str, Any], driver: str | None, kind: str | None, failure: str | None
@@ -144,19 +136,16 @@ CUDNN = (
 BOTH = {"cubins": (70, 80), "runpath": ("cudnn",)}
 
 
-@pytest.mark.parametrize(
-    ("gpu", "asked", "driver", "found"),
-    [
-        (V100, "nvidia-cudnn-cu12>=9.3", "560.28.03", []),  # it may be 9.10
-        (V100, "nvidia-cudnn-cu12>=9.11", "560.28.03", [("against", "cudnn")]),
-        (A100, "nvidia-cudnn-cu12>=9.11", "560.28.03", []),
-        (A100, "nvidia-cudnn-cu12>=9.11", "530.30.02", []),
-        (A100, "nvidia-cudnn-cu12>=9.11", "530.30.01", [("against", "driver")]),
-        (A100, "nvidia-cudnn-cu12>=9.11", None, [("missing", "driver")]),
-        (A100, "nvidia-cudnn-cu12<9.3,>=9.2", "525.60.13", []),
-        (A100, "nvidia-cudnn-cu12<8", "560.28.03", []),
-        (H100, "nvidia-cudnn-cu12>=10", "560.28.03", []),
-    ],
+@cases(
+    (V100, "nvidia-cudnn-cu12>=9.3", "560.28.03", []),  # it may be 9.10
+    (V100, "nvidia-cudnn-cu12>=9.11", "560.28.03", [("against", "cudnn")]),
+    (A100, "nvidia-cudnn-cu12>=9.11", "560.28.03", []),
+    (A100, "nvidia-cudnn-cu12>=9.11", "530.30.02", []),
+    (A100, "nvidia-cudnn-cu12>=9.11", "530.30.01", [("against", "driver")]),
+    (A100, "nvidia-cudnn-cu12>=9.11", None, [("missing", "driver")]),
+    (A100, "nvidia-cudnn-cu12<9.3,>=9.2", "525.60.13", []),
+    (A100, "nvidia-cudnn-cu12<8", "560.28.03", []),
+    (H100, "nvidia-cudnn-cu12>=10", "560.28.03", []),
 )
 def test_cudnn_must_have_code_for_the_gpu(
     gpu: NamedGpu, asked: str, driver: str | None, found: list[tuple[str, str]]
@@ -166,15 +155,12 @@ def test_cudnn_must_have_code_for_the_gpu(
     assert reasons(verdict(machine, changes, gpus=KINDS, cudnn=CUDNN)) == found
 
 
-@pytest.mark.parametrize(
-    ("gpu", "and_cuda", "found"),
-    [
-        (A100, None, []),
-        (H100, None, [("missing", "cudnn")]),  # by PTX, and the cuDNN of the system is not known
-        (H100, ("nvidia-cudnn-cu12<9",), [("missing", "cudnn")]),  # no row
-        (A100, ("nvidia-cudnn-cu12<9",), []),
-        (H100, ("nvidia-cudnn-cu12>=9",), []),
-    ],
+@cases(
+    (A100, None, []),
+    (H100, None, [("missing", "cudnn")]),  # by PTX, and the cuDNN of the system is not known
+    (H100, ("nvidia-cudnn-cu12<9",), [("missing", "cudnn")]),  # no row
+    (A100, ("nvidia-cudnn-cu12<9",), []),
+    (H100, ("nvidia-cudnn-cu12>=9",), []),
 )
 def test_cudnn_that_is_not_known(gpu: NamedGpu, and_cuda: tuple[str, ...] | None, found: list[tuple[str, str]]) -> None:
     assert reasons(verdict(replace(MACHINE, gpus=(gpu,)), {"and_cuda": and_cuda})) == found
@@ -189,9 +175,7 @@ def test_pin_decides_which_cudnn_is_installed() -> None:
     assert (found.outcome, found.requirements[1:]) == ("runs", ("nvidia-cudnn-cu12==9.10.2.21",))
 
 
-@pytest.mark.parametrize(
-    ("changes", "folders"), [({}, ()), ({"runpath": ("cublas",)}, ("cudnn",)), ({"runpath": (), "and_cuda": None}, ())]
-)
+@cases(({}, ()), ({"runpath": ("cublas",)}, ("cudnn",)), ({"runpath": (), "and_cuda": None}, ()))
 def test_folders_that_are_not_searched(changes: dict[str, Any], folders: tuple[str, ...]) -> None:
     found = verdict(MACHINE, changes)
     assert found.hidden_folders == folders
@@ -208,25 +192,18 @@ def test_folders_have_the_names_of_the_libraries_except_two() -> None:
     assert hidden_folders(matrix, one) == ("cuda_runtime", "cublas", "cudnn")
 
 
-@pytest.mark.parametrize(
-    ("machine", "changes", "requirements"),
-    [
-        (MACHINE, {}, ("tensorflow[and-cuda]==2.0.0", "nvidia-cudnn-cu12<9.5", "numpy<2")),
-        (MACHINE, {"and_cuda": None}, ("tensorflow==2.0.0", "numpy<2")),
-        (Machine(gpus=(), python="3.11"), {}, ("tensorflow==2.0.0", "numpy<2")),
-        (replace(MACHINE, cuda="12.5"), {}, ("tensorflow==2.0.0", "numpy<2")),
-        (replace(MACHINE, cudnn="9.3"), {}, ("tensorflow==2.0.0", "numpy<2")),
-        (
-            replace(MACHINE, cuda="12.5"),
-            {"distribution": "jax", "extra": "cuda12"},
-            ("jax[cuda12-local]==2.0.0", "numpy<2"),
-        ),
-        (
-            MACHINE,
-            {"distribution": "jax", "extra": "cuda12"},
-            ("jax[cuda12]==2.0.0", "nvidia-cudnn-cu12<9.5", "numpy<2"),
-        ),
-    ],
+@cases(
+    (MACHINE, {}, ("tensorflow[and-cuda]==2.0.0", "nvidia-cudnn-cu12<9.5", "numpy<2")),
+    (MACHINE, {"and_cuda": None}, ("tensorflow==2.0.0", "numpy<2")),
+    (Machine(gpus=(), python="3.11"), {}, ("tensorflow==2.0.0", "numpy<2")),
+    (replace(MACHINE, cuda="12.5"), {}, ("tensorflow==2.0.0", "numpy<2")),
+    (replace(MACHINE, cudnn="9.3"), {}, ("tensorflow==2.0.0", "numpy<2")),
+    (
+        replace(MACHINE, cuda="12.5"),
+        {"distribution": "jax", "extra": "cuda12"},
+        ("jax[cuda12-local]==2.0.0", "numpy<2"),
+    ),
+    (MACHINE, {"distribution": "jax", "extra": "cuda12"}, ("jax[cuda12]==2.0.0", "nvidia-cudnn-cu12<9.5", "numpy<2")),
 )
 def test_requirements_of_an_installation(
     machine: Machine, changes: dict[str, Any], requirements: tuple[str, ...]
@@ -252,19 +229,16 @@ def test_newest_final_release_is_the_best() -> None:
     assert chosen(release("2.3.0", python=">=3.13"), releases[0]) == "2.0.0"
 
 
-@pytest.mark.parametrize(
-    ("changes", "gpus", "driver"),
-    [
-        ({}, (), "525.60.13"),
-        ({}, (A100,), "525.60.13"),
-        ({}, (H100,), "555.42.02"),
-        ({}, (A100, H100), "555.42.02"),
-        ({"cubins": (80, 90)}, (H100,), "525.60.13"),
-        ({"cuda": "12.7"}, (H100,), None),
-        ({"cuda": "12.7"}, (A100,), "525.60.13"),
-        ({"cuda": "13.0"}, (A100,), None),
-        ({"cubins": (80, 90), "kernel_gen": PTX_8_5}, (H100,), "555.42.02"),
-    ],
+@cases(
+    ({}, (), "525.60.13"),
+    ({}, (A100,), "525.60.13"),
+    ({}, (H100,), "555.42.02"),
+    ({}, (A100, H100), "555.42.02"),
+    ({"cubins": (80, 90)}, (H100,), "525.60.13"),
+    ({"cuda": "12.7"}, (H100,), None),
+    ({"cuda": "12.7"}, (A100,), "525.60.13"),
+    ({"cuda": "13.0"}, (A100,), None),
+    ({"cubins": (80, 90), "kernel_gen": PTX_8_5}, (H100,), "555.42.02"),
 )
 def test_oldest_driver_for_gpus(changes: dict[str, Any], gpus: tuple[NamedGpu, ...], driver: str | None) -> None:
     one = release("2.0.0", **changes)
@@ -284,15 +258,12 @@ def test_oldest_driver_is_that_of_the_newest_gpu() -> None:
 WINDOWS = (Platform(platform="windows", wheels=">=2", gpu=">=2", windows_driver=True, source=SOURCE),)
 
 
-@pytest.mark.parametrize(
-    ("driver", "gpu", "found"),
-    [
-        ("527.41", A100, []),
-        ("527.40", A100, [("against", "driver")]),
-        ("525.60.13", A100, [("against", "driver")]),
-        ("555.10", H100, []),  # drivers of Windows have other numbers within a branch
-        ("554.99", H100, [("against", "driver")]),
-    ],
+@cases(
+    ("527.41", A100, []),
+    ("527.40", A100, [("against", "driver")]),
+    ("525.60.13", A100, [("against", "driver")]),
+    ("555.10", H100, []),  # drivers of Windows have other numbers within a branch
+    ("554.99", H100, [("against", "driver")]),
 )
 def test_drivers_of_windows(driver: str, gpu: NamedGpu, found: list[tuple[str, str]]) -> None:
     machine = replace(MACHINE, driver=driver, gpus=(gpu,), platform="windows", glibc=None)

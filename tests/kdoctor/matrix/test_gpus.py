@@ -4,52 +4,50 @@ import re
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.gpus import GpuNameError, find_gpu
 from kdoctor.matrix.load import load_matrix
 
 MATRIX = load_matrix(environ={})
 
 
-@pytest.mark.parametrize(
-    ("name", "capability"),
-    [
-        ("NVIDIA A100-SXM4-80GB", "8.0"),
-        ("NVIDIA A100 80GB PCIe", "8.0"),
-        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0"),
-        ("NVIDIA H100 80GB HBM3", "9.0"),
-        ("NVIDIA H100 PCIe", "9.0"),
-        ("H200", "9.0"),
-        ("NVIDIA GeForce RTX 4090", "8.9"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9"),
-        ("NVIDIA GeForce RTX 3080 Ti", "8.6"),
-        ("3090", "8.6"),
-        ("RTX 3090", "8.6"),
-        ("rtx3090ti", "8.6"),
-        ("RTX 40", "8.9"),
-        ("5090", "12.0"),
-        ("Tesla V100-SXM2-16GB", "7.0"),
-        ("Tesla T4", "7.5"),
-        ("t4", "7.5"),
-        ("NVIDIA L4", "8.9"),
-        ("NVIDIA L40S", "8.9"),
-        ("NVIDIA A10G", "8.6"),
-        ("NVIDIA A40-48Q", "8.6"),
-        ("NVIDIA RTX A6000", "8.6"),
-        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
-        ("Quadro RTX 6000", "7.5"),
-        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0"),
-        ("NVIDIA B200", "10.0"),
-        ("Tesla K80", "3.7"),
-        ("Tesla P100-PCIE-16GB", "6.0"),
-        ("8.6", "8.6"),
-        ("sm_90", "9.0"),
-        ("compute_100", "10.0"),
-        ("cc 7.5", "7.5"),
-        ("5.0", "5.0"),
-        ("3.5", "3.5"),
-        ("10.7", "10.7"),
-        ("8.8", "8.8"),
-    ],
+@cases(
+    ("NVIDIA A100-SXM4-80GB", "8.0"),
+    ("NVIDIA A100 80GB PCIe", "8.0"),
+    ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0"),
+    ("NVIDIA H100 80GB HBM3", "9.0"),
+    ("NVIDIA H100 PCIe", "9.0"),
+    ("H200", "9.0"),
+    ("NVIDIA GeForce RTX 4090", "8.9"),
+    ("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9"),
+    ("NVIDIA GeForce RTX 3080 Ti", "8.6"),
+    ("3090", "8.6"),
+    ("RTX 3090", "8.6"),
+    ("rtx3090ti", "8.6"),
+    ("RTX 40", "8.9"),
+    ("5090", "12.0"),
+    ("Tesla V100-SXM2-16GB", "7.0"),
+    ("Tesla T4", "7.5"),
+    ("t4", "7.5"),
+    ("NVIDIA L4", "8.9"),
+    ("NVIDIA L40S", "8.9"),
+    ("NVIDIA A10G", "8.6"),
+    ("NVIDIA A40-48Q", "8.6"),
+    ("NVIDIA RTX A6000", "8.6"),
+    ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+    ("Quadro RTX 6000", "7.5"),
+    ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0"),
+    ("NVIDIA B200", "10.0"),
+    ("Tesla K80", "3.7"),
+    ("Tesla P100-PCIE-16GB", "6.0"),
+    ("8.6", "8.6"),
+    ("sm_90", "9.0"),
+    ("compute_100", "10.0"),
+    ("cc 7.5", "7.5"),
+    ("5.0", "5.0"),
+    ("3.5", "3.5"),
+    ("10.7", "10.7"),
+    ("8.8", "8.8"),
 )
 def test_name_has_its_capability(name: str, capability: str) -> None:
     assert find_gpu(MATRIX, name).capability == capability
@@ -80,10 +78,7 @@ def test_ambiguous_name_lists_the_models(name: str) -> None:
         find_gpu(MATRIX, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "suggested"),
-    [("H1000", "H100"), ("A", "A2"), ("", ""), ("80GB", ""), ("40", ""), ("A1OO", "A100"), ("RTX 4O90", "RTX 40")],
-)
+@cases(("H1000", "H100"), ("A", "A2"), ("", ""), ("80GB", ""), ("40", ""), ("A1OO", "A100"), ("RTX 4O90", "RTX 40"))
 def test_unknown_name_has_a_suggestion(name: str, suggested: str) -> None:
     with pytest.raises(GpuNameError, match="unknown") as caught:
         find_gpu(MATRIX, name)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import SOURCE, small_matrix
 from kdoctor.matrix.gpus import GpuNameError, find_gpu
 from kdoctor.matrix.model import GpuKind
@@ -19,26 +20,23 @@ KINDS = (
 MATRIX = small_matrix(gpus=KINDS)
 
 
-@pytest.mark.parametrize(
-    ("name", "capability", "arm_only", "data_center"),
-    [
-        ("X70", "7.0", False, True),
-        ("Titan V", "7.0", False, False),
-        ("NVIDIA X80 Large 40GB", "8.0", False, True),
-        ("X80 Small", "8.0", True, False),
-        ("X80", "8.0", False, False),  # either of them
-        ("NVIDIA X80", "8.0", False, False),
-        ("GX8", "8.0", True, False),
-        ("X90", "9.0", False, True),
-        ("X90 Desk", "9.0", False, False),  # the longer name counts
-        ("2x X90", "9.0", False, True),
-        ("8.0", "8.0", False, True),
-        ("8.7", "8.7", True, False),
-        ("10.0", "10.0", False, True),
-        ("9.0", "9.0", False, False),  # a desktop GPU has it as well
-        ("sm_100", "10.0", False, True),
-        ("Orin Large", "8.7", True, False),
-    ],
+@cases(
+    ("X70", "7.0", False, True),
+    ("Titan V", "7.0", False, False),
+    ("NVIDIA X80 Large 40GB", "8.0", False, True),
+    ("X80 Small", "8.0", True, False),
+    ("X80", "8.0", False, False),  # either of them
+    ("NVIDIA X80", "8.0", False, False),
+    ("GX8", "8.0", True, False),
+    ("X90", "9.0", False, True),
+    ("X90 Desk", "9.0", False, False),  # the longer name counts
+    ("2x X90", "9.0", False, True),
+    ("8.0", "8.0", False, True),
+    ("8.7", "8.7", True, False),
+    ("10.0", "10.0", False, True),
+    ("9.0", "9.0", False, False),  # a desktop GPU has it as well
+    ("sm_100", "10.0", False, True),
+    ("Orin Large", "8.7", True, False),
 )
 def test_model_and_what_is_known_about_it(name: str, capability: str, *, arm_only: bool, data_center: bool) -> None:
     found = find_gpu(MATRIX, name)
@@ -72,20 +70,17 @@ def test_ambiguous_name_lists_six_models() -> None:
     assert "YYY 7" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [
-        ("80", "did you mean '8.0'?"),
-        ("100", "did you mean '10.0'?"),
-        ("99", None),
-        ("X7O", "did you mean 'X70'?"),
-        ("X71", "did you mean 'X70'?"),
-        ("Titan W", "did you mean 'Titan V'?"),
-        ("something else", None),
-        ("ab", None),
-        ("V Titan", "did you mean 'Titan V'?"),
-        ("X70Q", "did you mean 'X70'?"),
-    ],
+@cases(
+    ("80", "did you mean '8.0'?"),
+    ("100", "did you mean '10.0'?"),
+    ("99", None),
+    ("X7O", "did you mean 'X70'?"),
+    ("X71", "did you mean 'X70'?"),
+    ("Titan W", "did you mean 'Titan V'?"),
+    ("something else", None),
+    ("ab", None),
+    ("V Titan", "did you mean 'Titan V'?"),
+    ("X70Q", "did you mean 'X70'?"),
 )
 def test_unknown_name_and_its_suggestion(name: str, suggestion: str | None) -> None:
     with pytest.raises(GpuNameError, match="unknown GPU") as caught:

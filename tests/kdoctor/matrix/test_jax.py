@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
+from helpers.cases import cases
 from kdoctor.matrix.compatibility import best, compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -17,15 +16,12 @@ def machine(driver: str, gpu: str, python: str = "3.12") -> Machine:
     return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python=python)
 
 
-@pytest.mark.parametrize(
-    ("driver", "gpu", "python", "command"),
-    [  # the plugins' fatbins and METADATA; NVIDIA's minor-version compatibility
-        ("580.65.06", "H100", "3.12", "python -m pip install 'jax[cuda13]==0.12.0.1'"),
-        ("535.161.08", "H100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
-        ("580.95.05", "B200", "3.11", "python -m pip install 'jax[cuda13]==0.10.2'"),
-        ("580.95.05", "V100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1' nvidia-cudnn-cu12==9.10.2.21"),
-        ("580.65.05", "T4", "3.14", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
-    ],
+@cases(  # the plugins' fatbins and METADATA; NVIDIA's minor-version compatibility
+    ("580.65.06", "H100", "3.12", "python -m pip install 'jax[cuda13]==0.12.0.1'"),
+    ("535.161.08", "H100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
+    ("580.95.05", "B200", "3.11", "python -m pip install 'jax[cuda13]==0.10.2'"),
+    ("580.95.05", "V100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1' nvidia-cudnn-cu12==9.10.2.21"),
+    ("580.65.05", "T4", "3.14", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
 )
 def test_newest_plugin_that_the_driver_and_gpu_run(driver: str, gpu: str, python: str, command: str) -> None:
     chosen = best(compatible(MATRIX, machine(driver, gpu, python)))
@@ -58,16 +54,13 @@ def test_wheels_for_arm_run_on_servers_and_are_not_decided_for_jetson() -> None:
     assert outcomes(replace(machine("580.95.05", "Jetson Thor"), platform="linux-aarch64")) == {"unknown"}
 
 
-@pytest.mark.parametrize(
-    ("cuda", "cudnn", "extras"),
-    [  # the requirements of the plugins' extra with-cuda
-        ("12.0", None, set()),
-        ("12.1", None, {"cuda12"}),
-        ("12.9", "9.10", {"cuda12"}),
-        ("12.9", "9.1", set()),
-        ("13.0", "9.14", {"cuda13"}),
-        ("13.0", "8.9", set()),
-    ],
+@cases(  # the requirements of the plugins' extra with-cuda
+    ("12.0", None, set()),
+    ("12.1", None, {"cuda12"}),
+    ("12.9", "9.10", {"cuda12"}),
+    ("12.9", "9.1", set()),
+    ("13.0", "9.14", {"cuda13"}),
+    ("13.0", "8.9", set()),
 )
 def test_libraries_of_the_system_must_fit_the_plugin(cuda: str, cudnn: str | None, extras: set[str]) -> None:
     given = replace(machine("580.95.05", "A100"), cuda=cuda, cudnn=cudnn)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.keras import FeatureResult, KerasFeature, defects, known_feature, measured_result
 from kdoctor.matrix.load import MatrixError, load_matrix
 from kdoctor.matrix.truth import describe, features_of_checks, for_release, spans
@@ -20,16 +21,13 @@ def row(result: FeatureResult, *releases: str, feature: str = "ours/clip", packa
 ROWS = [row("wrong", "3.2.1", "3.6.0"), row("right", "3.10.0", "3.15.1"), row("raises", "2.21.0", package="tf_keras")]
 
 
-@pytest.mark.parametrize(
-    ("version", "result", "measured"),
-    [
-        ("3.2.1", "wrong", True),
-        ("3.4.0", "wrong", False),  # between two measured releases with the same result
-        ("3.12.0", "right", False),
-        ("3.8.0", None, False),  # between two measured releases with different results
-        ("3.1.0", None, False),  # older than every measured release
-        ("3.16.0.dev1", None, False),  # newer
-    ],
+@cases(
+    ("3.2.1", "wrong", True),
+    ("3.4.0", "wrong", False),  # between two measured releases with the same result
+    ("3.12.0", "right", False),
+    ("3.8.0", None, False),  # between two measured releases with different results
+    ("3.1.0", None, False),  # older than every measured release
+    ("3.16.0.dev1", None, False),  # newer
 )
 def test_release_between_measured_ones_has_their_common_result(
     version: str, result: str | None, *, measured: bool
@@ -38,10 +36,7 @@ def test_release_between_measured_ones_has_their_common_result(
     assert (known.result, known.measured) == (result, measured)
 
 
-@pytest.mark.parametrize(
-    ("version", "named"),
-    [("3.4.0", ["3.2.1", "3.6.0"]), ("3.8.0", ["3.6.0", "3.10.0"]), ("3.1.0", ["3.2.1"]), ("3.16.0", ["3.15.1"])],
-)
+@cases(("3.4.0", ["3.2.1", "3.6.0"]), ("3.8.0", ["3.6.0", "3.10.0"]), ("3.1.0", ["3.2.1"]), ("3.16.0", ["3.15.1"]))
 def test_basis_names_the_neighbours_of_a_release_that_was_not_measured(version: str, named: list[str]) -> None:
     basis = known_feature(ROWS, "ours/clip", "keras", version).basis
     assert [release for release in ("3.2.1", "3.6.0", "3.10.0", "3.15.1") if f"{release}" in basis] == named
@@ -95,18 +90,15 @@ def test_file_of_a_user_adds_features_and_replaces_results(tmp_path: Path) -> No
     assert "ours/clip" in features_of_checks(matrix, ["smoke.clipping"])
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message"),
-    [
-        (FEATURE.replace("title: our clipping, ", ""), "6:3", "title"),
-        (results(result("'3.1.0'", feature="ours/clup")), "8:", "did you mean 'ours/clip'"),
-        (results(result("three")), "8:", "is not a version"),
-        (results(result("'3.1.0'", "odd")), "8:", "result"),
-        (results(result("")), "8:", "names no release"),
-        (results(result("'3.1.0', '3.1.0'")), "8:", "names a release twice"),
-        (results(result("'3.1.0', '3.2.0'"), result("'3.2.0'", "right")), "9:", "a result for 'ours/clip' (line 8)"),
-        (f"keras_releases:\n- {RELEASE}\n", "6:", "is not a date"),
-    ],
+@cases(
+    (FEATURE.replace("title: our clipping, ", ""), "6:3", "title"),
+    (results(result("'3.1.0'", feature="ours/clup")), "8:", "did you mean 'ours/clip'"),
+    (results(result("three")), "8:", "is not a version"),
+    (results(result("'3.1.0'", "odd")), "8:", "result"),
+    (results(result("")), "8:", "names no release"),
+    (results(result("'3.1.0', '3.1.0'")), "8:", "names a release twice"),
+    (results(result("'3.1.0', '3.2.0'"), result("'3.2.0'", "right")), "9:", "a result for 'ours/clip' (line 8)"),
+    (f"keras_releases:\n- {RELEASE}\n", "6:", "is not a date"),
 )
 def test_problem_names_its_place(tmp_path: Path, text: str, place: str, message: str) -> None:
     with pytest.raises(MatrixError) as caught:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, bad, release, small_matrix
 from kdoctor.matrix.compatibility import judge
 from kdoctor.matrix.known_bad import may_meet, pins_for
@@ -16,27 +17,24 @@ CPU = Machine(gpus=(), python="3.11")
 TWO = release("2.0.0")
 
 
-@pytest.mark.parametrize(
-    ("when", "machine", "is_possible"),
-    [
-        ({"tensorflow": "==2.0.0"}, GPU, True),
-        ({"tensorflow": ">2.0.0"}, GPU, False),
-        ({"capability": ">=8.0"}, GPU, True),
-        ({"capability": ">=9.0"}, GPU, False),
-        ({"capability": ">=9.0"}, Machine(gpus=(A100, H100)), True),
-        ({"capability": ">=8.0"}, Machine(), False),
-        ({"python": "==3.11"}, GPU, True),
-        ({"python": "==3.12"}, GPU, False),
-        ({"python": "==3.11"}, Machine(gpus=(A100,)), False),
-        ({"numpy": ">=2"}, GPU, True),  # numpy<2.2
-        ({"numpy": ">=2.2"}, GPU, False),
-        ({"scipy": ">=1"}, GPU, False),  # not required
-        ({"cudnn": ">=9.5"}, GPU, True),  # >=9.3
-        ({"cudnn": "<9"}, GPU, False),
-        ({"tensorflow": "==2.0.0", "numpy": ">=2.2"}, GPU, False),
-        ({"tensorflow": "==2.0.0", "numpy": ">=2"}, GPU, True),
-        ({"numpy": ">=2", "tensorflow": "==2.1.0"}, GPU, False),
-    ],
+@cases(
+    ({"tensorflow": "==2.0.0"}, GPU, True),
+    ({"tensorflow": ">2.0.0"}, GPU, False),
+    ({"capability": ">=8.0"}, GPU, True),
+    ({"capability": ">=9.0"}, GPU, False),
+    ({"capability": ">=9.0"}, Machine(gpus=(A100, H100)), True),
+    ({"capability": ">=8.0"}, Machine(), False),
+    ({"python": "==3.11"}, GPU, True),
+    ({"python": "==3.12"}, GPU, False),
+    ({"python": "==3.11"}, Machine(gpus=(A100,)), False),
+    ({"numpy": ">=2"}, GPU, True),  # numpy<2.2
+    ({"numpy": ">=2.2"}, GPU, False),
+    ({"scipy": ">=1"}, GPU, False),  # not required
+    ({"cudnn": ">=9.5"}, GPU, True),  # >=9.3
+    ({"cudnn": "<9"}, GPU, False),
+    ({"tensorflow": "==2.0.0", "numpy": ">=2.2"}, GPU, False),
+    ({"tensorflow": "==2.0.0", "numpy": ">=2"}, GPU, True),
+    ({"numpy": ">=2", "tensorflow": "==2.1.0"}, GPU, False),
 )
 def test_combination_that_an_installation_may_lead_to(
     when: dict[str, str], machine: Machine, *, is_possible: bool
@@ -78,26 +76,23 @@ def test_rows_about_gpus_pin_nothing_for_the_cpu(when: dict[str, str]) -> None:
 PINNED = release("2.0.0", requires=("numpy==2.1.0", "protobuf>=4"))
 
 
-@pytest.mark.parametrize(
-    ("row", "machine", "kind"),
-    [
-        (bad("x", {"tensorflow": "==2.0.0"}), GPU, "against"),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="no-gpu"), GPU, "against"),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="no-gpu"), CPU, None),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="not-installable"), GPU, "against"),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="not-installable"), CPU, None),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="crash"), CPU, "against"),
-        (bad("x", {"tensorflow": "==2.0.0"}, effect="unproven"), GPU, None),
-        (bad("x", {"numpy": "==2.1.0"}), GPU, "against"),  # the release requires exactly that
-        (bad("x", {"protobuf": ">=5"}), GPU, None),  # an older one may be installed
-        (bad("x", {"tensorflow": "==2.0.0", "protobuf": ">=5"}), GPU, None),
-        (bad("x", {"capability": ">=8.0"}), GPU, "against"),
-        (bad("x", {"tensorflow": "==2.0.0"}, job="jit"), GPU, "caution"),
-        (bad("x", {"capability": ">=8.0"}, job="jit"), GPU, "caution"),
-        (bad("x", {"numpy": "==2.1.0"}, job="jit"), GPU, None),
-        (bad("x", {"tensorflow": "==2.0.0"}, job="jit", effect="no-gpu"), GPU, None),
-        (bad("x", {"tensorflow": "==2.1.0"}), GPU, None),
-    ],
+@cases(
+    (bad("x", {"tensorflow": "==2.0.0"}), GPU, "against"),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="no-gpu"), GPU, "against"),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="no-gpu"), CPU, None),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="not-installable"), GPU, "against"),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="not-installable"), CPU, None),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="crash"), CPU, "against"),
+    (bad("x", {"tensorflow": "==2.0.0"}, effect="unproven"), GPU, None),
+    (bad("x", {"numpy": "==2.1.0"}), GPU, "against"),  # the release requires exactly that
+    (bad("x", {"protobuf": ">=5"}), GPU, None),  # an older one may be installed
+    (bad("x", {"tensorflow": "==2.0.0", "protobuf": ">=5"}), GPU, None),
+    (bad("x", {"capability": ">=8.0"}), GPU, "against"),
+    (bad("x", {"tensorflow": "==2.0.0"}, job="jit"), GPU, "caution"),
+    (bad("x", {"capability": ">=8.0"}, job="jit"), GPU, "caution"),
+    (bad("x", {"numpy": "==2.1.0"}, job="jit"), GPU, None),
+    (bad("x", {"tensorflow": "==2.0.0"}, job="jit", effect="no-gpu"), GPU, None),
+    (bad("x", {"tensorflow": "==2.1.0"}), GPU, None),
 )
 def test_kind_of_the_reason(row: KnownBad, machine: Machine, kind: str | None) -> None:
     verdict = judge(small_matrix(PINNED, known_bad=(row,)), PINNED, machine)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpu, gpus
 from helpers.matrices import with_driver
 from kdoctor.errors import UsageError
@@ -35,26 +36,20 @@ def facts(found: Found) -> dict[str, tuple[str, str]]:
     return {fact.label: (fact.value, fact.origin) for fact in found.facts}
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
+@cases(
         ({}, False), ({"gpus": ("A100",)}, True), ({"driver": "535"}, True), ({"python": "3.11"}, True),
         ({"platform": "wsl2"}, True), ({"cuda": "12.4"}, True), ({"cudnn": "9.3"}, True),
-    ],
 )  # fmt: skip
 def test_any_option_describes_a_machine(options: dict[str, Any], *, expected: bool) -> None:
     assert Asked(**options).anything is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "driver", "shown"),
-    [
-        ("535.161.08", "535.161.08", "535.161.08"),
-        (" R535.161.08 ", "535.161.08", "535.161.08"),
-        ("535", "535", "535, the newest release of this branch"),
-        ("100", "100", "100, the newest release of this branch"),
-        ("9999.1", "9999.1", "9999.1"),
-    ],
+@cases(
+    ("535.161.08", "535.161.08", "535.161.08"),
+    (" R535.161.08 ", "535.161.08", "535.161.08"),
+    ("535", "535", "535, the newest release of this branch"),
+    ("100", "100", "100, the newest release of this branch"),
+    ("9999.1", "9999.1", "9999.1"),
 )
 def test_driver_is_a_version_or_a_branch(tmp_path: Path, text: str, driver: str, shown: str) -> None:
     found = asked(tmp_path, driver=text)
@@ -135,10 +130,7 @@ def test_c_library_belongs_to_this_machine_only(tmp_path: Path, monkeypatch: pyt
         assert "glibc" not in facts(other)
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None)],
-)
+@cases(("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None))
 def test_version_of_the_c_library(monkeypatch: pytest.MonkeyPatch, answer: str | None, expected: str | None) -> None:
     monkeypatch.setattr(os, "confstr", lambda _: answer)
     assert module._glibc() == expected

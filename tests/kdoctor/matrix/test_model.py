@@ -4,6 +4,7 @@ import datetime as dt
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.keras import KerasBehaviour
 from kdoctor.matrix.kernels import Kernels
@@ -13,18 +14,15 @@ OWN = Kernels(cubins=(80,), ptx=("80",))
 """Code with the PTX of the build's CUDA."""
 
 
-@pytest.mark.parametrize(
-    ("name", "python", "found"),
-    [
-        ("numpy", None, "numpy>=1.26; python_version < '3.12'"),
-        ("numpy", "3.11", "numpy>=1.26; python_version < '3.12'"),
-        ("numpy", "3.12", "numpy>=2; python_version >= '3.12'"),
-        ("scipy", "3.11", None),
-        ("scipy", "3.9", "scipy<2; python_version < '3.10'"),
-        ("typing-extensions", None, "Typing_Extensions>=4"),
-        ("nvidia-cudnn-cu12", "3.11", "nvidia-cudnn-cu12>=9.3"),
-        ("absl-py", None, None),
-    ],
+@cases(
+    ("numpy", None, "numpy>=1.26; python_version < '3.12'"),
+    ("numpy", "3.11", "numpy>=1.26; python_version < '3.12'"),
+    ("numpy", "3.12", "numpy>=2; python_version >= '3.12'"),
+    ("scipy", "3.11", None),
+    ("scipy", "3.9", "scipy<2; python_version < '3.10'"),
+    ("typing-extensions", None, "Typing_Extensions>=4"),
+    ("nvidia-cudnn-cu12", "3.11", "nvidia-cudnn-cu12>=9.3"),
+    ("absl-py", None, None),
 )
 def test_requirement_of_a_release(name: str, python: str | None, found: str | None) -> None:
     lines = (
@@ -64,21 +62,18 @@ ISAS = (PtxVersion(isa="8.4", cuda="12.4", source=SOURCE), PtxVersion(isa="8.0",
 MATRIX = small_matrix(release("2.0.0"), cuda_majors=MAJORS, cuda_releases=RELEASES, ptx_versions=ISAS)
 
 
-@pytest.mark.parametrize(
-    ("isa", "cuda", "driver"),
-    [
-        (None, "12.5.1", "555.42.02"),  # the first driver of the minor release
-        (None, "12.5", "555.42.02"),
-        (None, "12.6.0", "560.35.03"),
-        (None, "12.8", None),
-        (None, "12.7", None),
-        (None, "12.0.1", "525.60.13"),  # every driver of CUDA 12
-        (None, "11.0", "450.80.02"),
-        (None, "13.0", None),
-        ("8.4", "12.5.1", "550.54.14"),
-        ("8.0", "12.5.1", "525.60.13"),
-        ("8.9", "12.5.1", None),
-    ],
+@cases(
+    (None, "12.5.1", "555.42.02"),  # the first driver of the minor release
+    (None, "12.5", "555.42.02"),
+    (None, "12.6.0", "560.35.03"),
+    (None, "12.8", None),
+    (None, "12.7", None),
+    (None, "12.0.1", "525.60.13"),  # every driver of CUDA 12
+    (None, "11.0", "450.80.02"),
+    (None, "13.0", None),
+    ("8.4", "12.5.1", "550.54.14"),
+    ("8.0", "12.5.1", "525.60.13"),
+    ("8.9", "12.5.1", None),
 )
 def test_driver_that_compiles_ptx(isa: str | None, cuda: str, driver: str | None) -> None:
     assert MATRIX.ptx_driver(Kernels(cubins=(), ptx=("80",), ptx_isa=isa), cuda) == driver
@@ -90,15 +85,12 @@ def test_oldest_driver_of_a_major_release() -> None:
     assert MATRIX.oldest_driver("13.0", windows=True) is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "major"),
-    [
-        ({"cudnn": "8.9"}, 8),
-        ({"cudnn": None}, 9),  # the lowest that it requires
-        ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12<10,>=8.6",)}, 8),
-        ({"cudnn": None, "and_cuda": None}, None),
-        ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12",)}, None),
-    ],
+@cases(
+    ({"cudnn": "8.9"}, 8),
+    ({"cudnn": None}, 9),  # the lowest that it requires
+    ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12<10,>=8.6",)}, 8),
+    ({"cudnn": None, "and_cuda": None}, None),
+    ({"cudnn": None, "and_cuda": ("nvidia-cudnn-cu12",)}, None),
 )
 def test_major_release_of_cudnn(changes: dict[str, object], major: int | None) -> None:
     assert MATRIX.cudnn_major(release("2.0.0", **changes)) == major
@@ -179,13 +171,10 @@ def test_first_row_about_keras_counts() -> None:
     assert found == [first, first, second, None, second]
 
 
-@pytest.mark.parametrize(
-    ("lists", "arm_only"),
-    [
-        ({"data_center": ("A",), "arm_models": ("C",)}, False),
-        ({"models": ("B",), "arm_models": ("C",)}, False),
-        ({"arm_models": ("C",)}, True),
-    ],
+@cases(
+    ({"data_center": ("A",), "arm_models": ("C",)}, False),
+    ({"models": ("B",), "arm_models": ("C",)}, False),
+    ({"arm_models": ("C",)}, True),
 )
 def test_models_of_a_capability(lists: dict[str, tuple[str, ...]], *, arm_only: bool) -> None:
     kind = GpuKind.model_validate({"capability": "12.1", "architecture": "X", "source": SOURCE, **lists})

@@ -429,6 +429,8 @@ def test_verdict_on_the_named_release_has_the_reasons_and_what_else_runs() -> No
     runs = terminal(named_release("2.18.0", small_matrix(OLD, late), MACHINE))
     assert "On the machine above: runs" in runs
     assert f"    {INSTALL}".replace("2.19.0", "2.18.0") in runs
+    unknown = terminal(named_release("2.18.0", small_matrix(OLD, late), Machine(gpus=(A100,))))
+    assert "On the machine above: unknown" in unknown
 
 
 def test_verdict_names_the_package_of_an_old_driver() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.compatibility import best, compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -20,15 +21,12 @@ def newest(given: Machine) -> str | None:
     return found.release.version if found else None
 
 
-@pytest.mark.parametrize(
-    ("platform", "gpu", "expected"),
-    [
-        ("windows", "RTX 3090", "2.10.1"),  # tensorflow.org/install/pip
-        ("wsl2", "RTX 3090", "2.21.0"),
-        ("macos", "RTX 3090", None),
-        ("linux-aarch64", "A100", None),
-        ("linux-aarch64", "GH200", None),
-    ],
+@cases(
+    ("windows", "RTX 3090", "2.10.1"),  # tensorflow.org/install/pip
+    ("wsl2", "RTX 3090", "2.21.0"),
+    ("macos", "RTX 3090", None),
+    ("linux-aarch64", "A100", None),
+    ("linux-aarch64", "GH200", None),
 )
 def test_platform_decides_which_wheels_use_a_gpu(platform: str, gpu: str, expected: str | None) -> None:
     assert newest(machine("580.95", gpu, python="3.10", platform=platform)) == expected
@@ -68,17 +66,14 @@ def way(given: Machine) -> WayOut | None:
     return way_out(MATRIX, given, compatible(MATRIX, given))
 
 
-@pytest.mark.parametrize(
-    ("driver", "gpu", "needed", "package"),
-    [  # NVIDIA's table of forward compatibility
-        ("535.161.08", "H100", "555.42.02", "cuda-compat-12-5"),
-        ("535.161.08", "H20", "555.42.02", "cuda-compat-12-5"),
-        ("550.54.15", "H100", "555.42.02", None),  # the branch has ended and is not in the table
-        ("470.256.02", "H100", "555.42.02", None),
-        ("470.256.02", "A100", "525.60.13", None),
-        ("470.256.02", "RTX 3090", "525.60.13", None),
-        ("565.57.01", "B200", "570.26", None),  # a package does not make the driver support a newer GPU
-    ],
+@cases(  # NVIDIA's table of forward compatibility
+    ("535.161.08", "H100", "555.42.02", "cuda-compat-12-5"),
+    ("535.161.08", "H20", "555.42.02", "cuda-compat-12-5"),
+    ("550.54.15", "H100", "555.42.02", None),  # the branch has ended and is not in the table
+    ("470.256.02", "H100", "555.42.02", None),
+    ("470.256.02", "A100", "525.60.13", None),
+    ("470.256.02", "RTX 3090", "525.60.13", None),
+    ("565.57.01", "B200", "570.26", None),  # a package does not make the driver support a newer GPU
 )
 def test_old_driver_has_a_way_out(driver: str, gpu: str, needed: str, package: str | None) -> None:
     found = way(machine(driver, gpu))

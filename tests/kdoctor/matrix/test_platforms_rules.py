@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, SOURCE, release, small_matrix
 from kdoctor.matrix.compatibility import judge
 from kdoctor.matrix.gpus import NamedGpu
@@ -17,20 +18,17 @@ CPU = Machine(gpus=(), python="3.11")
 ELSEWHERE = Platform(platform="linux-aarch64", wheels=">=2.1", gpu=">=2.3", lacks={"2.4.0": "==3.11.*"}, source=SOURCE)
 
 
-@pytest.mark.parametrize(
-    ("version", "machine", "number"),
-    [
-        ("2.0.0", MACHINE, 1),  # no wheel at all
-        ("2.1.0", MACHINE, 1),  # a CPU build
-        ("2.1.0", CPU, 0),
-        ("2.3.0", MACHINE, 0),
-        ("2.3.0rc1", MACHINE, 1),
-        ("2.4.0rc1", MACHINE, 0),
-        ("2.4.0", MACHINE, 1),  # no wheel for that Python
-        ("2.4.0", replace(MACHINE, python="3.12"), 0),
-        ("2.4.0", replace(MACHINE, python=None), 0),
-        ("2.4.0", CPU, 1),
-    ],
+@cases(
+    ("2.0.0", MACHINE, 1),  # no wheel at all
+    ("2.1.0", MACHINE, 1),  # a CPU build
+    ("2.1.0", CPU, 0),
+    ("2.3.0", MACHINE, 0),
+    ("2.3.0rc1", MACHINE, 1),
+    ("2.4.0rc1", MACHINE, 0),
+    ("2.4.0", MACHINE, 1),  # no wheel for that Python
+    ("2.4.0", replace(MACHINE, python="3.12"), 0),
+    ("2.4.0", replace(MACHINE, python=None), 0),
+    ("2.4.0", CPU, 1),
 )
 def test_wheels_of_a_platform(version: str, machine: Machine, number: int) -> None:
     found = list(platform_rule(release(version), ELSEWHERE, machine))
@@ -52,15 +50,12 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("gpu", "platform", "gpu_wheels", "kind"),
-    [
-        (GRACE, "linux-aarch64", ">=2", None),
-        (GRACE, "linux-aarch64", None, "against"),
-        (GRACE, None, ">=2", "against"),
-        (JETSON, "linux-aarch64", ">=2", "missing"),
-        (JETSON, "linux-aarch64", None, "against"),
-    ],
+@cases(
+    (GRACE, "linux-aarch64", ">=2", None),
+    (GRACE, "linux-aarch64", None, "against"),
+    (GRACE, None, ">=2", "against"),
+    (JETSON, "linux-aarch64", ">=2", "missing"),
+    (JETSON, "linux-aarch64", None, "against"),
 )
 def test_gpu_of_an_arm_machine(gpu: NamedGpu, platform: str | None, gpu_wheels: str | None, kind: str | None) -> None:
     row = ELSEWHERE.model_copy(update={"gpu": gpu_wheels})
@@ -82,20 +77,17 @@ def test_jax_names_the_option_for_arm_machines() -> None:
 V100, OTHER = NamedGpu(name="V100", capability="7.0"), NamedGpu(name="X", capability="13.0")
 
 
-@pytest.mark.parametrize(
-    ("last", "first", "gpus", "is_apart"),
-    [
-        (470, "520.61", (V100, H100), True),
-        (519, "520.61", (V100, H100), True),
-        (520, "520.61", (V100, H100), False),
-        (None, "520.61", (V100, H100), False),
-        (470, None, (V100, H100), False),
-        (470, "520.61", (V100,), False),
-        (470, "520.61", (H100,), False),
-        (470, "520.61", (V100, OTHER), False),
-        (470, "520.61", (OTHER, H100, A100, V100), True),
-        (470, "520.61", None, False),
-    ],
+@cases(
+    (470, "520.61", (V100, H100), True),
+    (519, "520.61", (V100, H100), True),
+    (520, "520.61", (V100, H100), False),
+    (None, "520.61", (V100, H100), False),
+    (470, None, (V100, H100), False),
+    (470, "520.61", (V100,), False),
+    (470, "520.61", (H100,), False),
+    (470, "520.61", (V100, OTHER), False),
+    (470, "520.61", (OTHER, H100, A100, V100), True),
+    (470, "520.61", None, False),
 )
 def test_gpus_without_a_common_driver(
     last: int | None, first: str | None, gpus: tuple[NamedGpu, ...] | None, *, is_apart: bool
@@ -112,30 +104,27 @@ def test_gpus_without_a_common_driver(
         assert "H100 (9.0) 520.61 or newer" in found[0].text
 
 
-@pytest.mark.parametrize(
-    ("cuda", "cudnn", "changes", "kinds"),
-    [
-        ("12.5", None, {}, []),
-        ("12.5.1", None, {}, []),
-        ("12.6", None, {}, []),
-        ("12.4", None, {}, ["missing"]),
-        ("12", None, {}, ["missing"]),
-        ("11.8", None, {}, ["against"]),
-        ("13.0", None, {}, ["against"]),
-        (None, "9.3", {}, []),
-        (None, "9.4", {}, []),
-        (None, "9.2", {}, ["against"]),
-        (None, "9", {}, ["missing"]),
-        (None, "8.9", {}, ["against"]),
-        (None, "10.0", {}, ["against"]),
-        (None, "9.3.1", {}, []),
-        (None, "9.4", {"cudnn": None}, []),
-        (None, "9.2", {"cudnn": None}, ["missing"]),  # it requires 9.3 or newer
-        (None, "8.9", {"cudnn": None}, ["against"]),
-        (None, "9.4", {"cudnn": None, "and_cuda": None}, ["against"]),
-        ("12.4", "9.2", {}, ["missing", "against"]),
-        (None, None, {}, []),
-    ],
+@cases(
+    ("12.5", None, {}, []),
+    ("12.5.1", None, {}, []),
+    ("12.6", None, {}, []),
+    ("12.4", None, {}, ["missing"]),
+    ("12", None, {}, ["missing"]),
+    ("11.8", None, {}, ["against"]),
+    ("13.0", None, {}, ["against"]),
+    (None, "9.3", {}, []),
+    (None, "9.4", {}, []),
+    (None, "9.2", {}, ["against"]),
+    (None, "9", {}, ["missing"]),
+    (None, "8.9", {}, ["against"]),
+    (None, "10.0", {}, ["against"]),
+    (None, "9.3.1", {}, []),
+    (None, "9.4", {"cudnn": None}, []),
+    (None, "9.2", {"cudnn": None}, ["missing"]),  # it requires 9.3 or newer
+    (None, "8.9", {"cudnn": None}, ["against"]),
+    (None, "9.4", {"cudnn": None, "and_cuda": None}, ["against"]),
+    ("12.4", "9.2", {}, ["missing", "against"]),
+    (None, None, {}, []),
 )
 def test_libraries_of_the_system(
     cuda: str | None, cudnn: str | None, changes: dict[str, Any], kinds: list[str]
@@ -149,19 +138,16 @@ def test_libraries_of_the_system(
 PLUGIN = ("nvidia-cuda-runtime-cu12>=12.1,<13", "nvidia-cudnn-cu12>=9.1,<10")
 
 
-@pytest.mark.parametrize(
-    ("cuda", "cudnn", "and_cuda", "named"),
-    [
-        ("12.5", "9.3", PLUGIN, []),
-        ("12.0", None, PLUGIN, ["CUDA 12.0"]),
-        ("13.0", None, PLUGIN, ["CUDA 13.0"]),
-        (None, "9.0", PLUGIN, ["cuDNN 9.0"]),
-        (None, "10.1", PLUGIN, ["cuDNN 10.1"]),
-        ("11.8", "8.9", PLUGIN, ["CUDA 11.8", "cuDNN 8.9"]),
-        ("12.5", "9.3", None, []),
-        ("12.5", "8.9", PLUGIN[1:], ["cuDNN 8.9"]),
-        ("11.8", "9.3", PLUGIN[:1], ["CUDA 11.8"]),
-    ],
+@cases(
+    ("12.5", "9.3", PLUGIN, []),
+    ("12.0", None, PLUGIN, ["CUDA 12.0"]),
+    ("13.0", None, PLUGIN, ["CUDA 13.0"]),
+    (None, "9.0", PLUGIN, ["cuDNN 9.0"]),
+    (None, "10.1", PLUGIN, ["cuDNN 10.1"]),
+    ("11.8", "8.9", PLUGIN, ["CUDA 11.8", "cuDNN 8.9"]),
+    ("12.5", "9.3", None, []),
+    ("12.5", "8.9", PLUGIN[1:], ["cuDNN 8.9"]),
+    ("11.8", "9.3", PLUGIN[:1], ["CUDA 11.8"]),
 )
 def test_libraries_of_the_system_for_a_plugin_of_jax(
     cuda: str | None, cudnn: str | None, and_cuda: tuple[str, ...] | None, named: list[str]

@@ -2,26 +2,24 @@
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.requirements import UnknownReleaseError, find_release, requirements
 
 MATRIX = load_matrix(environ={})
 
 
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("2.19", "2.19.1"),
-        ("2.19.0", "2.19.0"),
-        ("2.19.1", "2.19.1"),
-        ("2.15", "2.15.1"),
-        ("2.15.0", "2.15.0"),
-        ("2.15.0.post1", "2.15.0.post1"),
-        ("2.10", "2.10.1"),
-        (" 2.21 ", "2.21.0"),
-        ("nightly", "2.23.0.dev20261026"),
-        ("2.23.0.dev20261026", "2.23.0.dev20261026"),
-    ],
+@cases(
+    ("2.19", "2.19.1"),
+    ("2.19.0", "2.19.0"),
+    ("2.19.1", "2.19.1"),
+    ("2.15", "2.15.1"),
+    ("2.15.0", "2.15.0"),
+    ("2.15.0.post1", "2.15.0.post1"),
+    ("2.10", "2.10.1"),
+    (" 2.21 ", "2.21.0"),
+    ("nightly", "2.23.0.dev20261026"),
+    ("2.23.0.dev20261026", "2.23.0.dev20261026"),
 )
 def test_text_finds_its_release(text: str, version: str) -> None:
     assert find_release(MATRIX, text).version == version

@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+from helpers.cases import cases
+from kdoctor.matrix import terminal
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -12,7 +14,7 @@ from kdoctor.matrix.render import render
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.view import Fact, View
-from kdoctor.text.canvas import SCREEN
+from kdoctor.text.canvas import SCREEN, Canvas
 
 MATRIX = load_matrix(environ={})
 FACTS = tuple(Fact(label, "a value of usual length", "--option") for label in ("Driver", "GPUs", "Python", "Platform"))
@@ -50,14 +52,11 @@ def test_requirements_of_any_release_fit_on_one_screen(release: str) -> None:
     assert rows(render(view, "terminal")) <= SCREEN
 
 
-@pytest.mark.parametrize(
-    ("release", "driver", "gpus", "named"),
-    [  # the driver and the package of NVIDIA's tables, and the newest release that runs
-        ("2.21.0", "535.161.08", ("H100",), ("555.42.02", "cuda-compat-12-5", "2.16.2")),
-        ("2.15.1", "570.124.06", ("RTX 5090",), ("blackwell_invalid_ptx", "2.21.0")),
-        ("2.21.0", "535.161.08", ("GTX 980", "B200"), ()),
-        ("2.21.0", "580.95.05", ("B200",), ()),
-    ],
+@cases(  # the driver and the package of NVIDIA's tables, and the newest release that runs
+    ("2.21.0", "535.161.08", ("H100",), ("555.42.02", "cuda-compat-12-5", "2.16.2")),
+    ("2.15.1", "570.124.06", ("RTX 5090",), ("blackwell_invalid_ptx", "2.21.0")),
+    ("2.21.0", "535.161.08", ("GTX 980", "B200"), ()),
+    ("2.21.0", "580.95.05", ("B200",), ()),
 )
 def test_named_release_has_its_verdict_and_the_way_out(
     release: str, driver: str, gpus: tuple[str, ...], named: tuple[str, ...]
@@ -85,3 +84,8 @@ def test_reasons_that_do_not_fit_are_counted_and_listed_by_all() -> None:
 def test_table_that_is_cut_begins_with_the_release_to_install() -> None:
     machine = Machine(driver="580.95.05", gpus=(find_gpu(MATRIX, "V100"), find_gpu(MATRIX, "B200")), python="3.12")
     assert "\n>  2.21.0 " in answer(MATRIX, machine)
+
+
+@pytest.mark.parametrize(("length", "number"), [(0, 1), (1, 1), (80, 1), (81, 2), (160, 2), (161, 3)])
+def test_rows_that_a_line_takes(length: int, number: int) -> None:
+    assert terminal._rows("x" * length, Canvas(width=80)) == number

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import SOURCE, release, small_matrix
 from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature, features_of
 from kdoctor.matrix.truth import KerasOnReplicas, Span, describe, features_of_checks, for_release, spans, titles
@@ -60,14 +61,11 @@ def test_number_of_named_features_is_bounded() -> None:
     assert "2 more" in describe(MATRIX, found, most=2)
 
 
-@pytest.mark.parametrize(
-    ("checks", "features"),
-    [
-        (["smoke.clip"], ["a/clip", "b/clip"]),
-        (["smoke.other", "smoke.loss"], ["b/clip", "c/loss"]),
-        (["smoke.unknown"], []),
-        ([], []),
-    ],
+@cases(
+    (["smoke.clip"], ["a/clip", "b/clip"]),
+    (["smoke.other", "smoke.loss"], ["b/clip", "c/loss"]),
+    (["smoke.unknown"], []),
+    ([], []),
 )
 def test_features_that_checks_judge(checks: list[str], features: list[str]) -> None:
     assert features_of_checks(MATRIX, checks) == features
@@ -96,18 +94,15 @@ def test_spans_are_by_package_and_feature() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("requires", "tf_keras", "found"),
-    [
-        (("keras>=3.0",), None, [("keras", "3.10.0", 2, ["a/clip"])]),
-        (("keras<3.10",), None, [("keras", "3.2.1", 1, ["a/clip"])]),
-        (("keras>=4",), None, []),
-        (("keras-nightly>=3.0",), None, [("keras", "3.11.0rc0", 1, ["a/clip"])]),
-        ((), "2.0.0", [("tf_keras", "2.0.0", 1, ["c/loss"])]),
-        ((), "2.1.0", []),
-        ((), None, []),
-        (("keras>=3.0",), "2.0.0", [("keras", "3.10.0", 2, ["a/clip"]), ("tf_keras", "2.0.0", 1, ["c/loss"])]),
-    ],
+@cases(
+    (("keras>=3.0",), None, [("keras", "3.10.0", 2, ["a/clip"])]),
+    (("keras<3.10",), None, [("keras", "3.2.1", 1, ["a/clip"])]),
+    (("keras>=4",), None, []),
+    (("keras-nightly>=3.0",), None, [("keras", "3.11.0rc0", 1, ["a/clip"])]),
+    ((), "2.0.0", [("tf_keras", "2.0.0", 1, ["c/loss"])]),
+    ((), "2.1.0", []),
+    ((), None, []),
+    (("keras>=3.0",), "2.0.0", [("keras", "3.10.0", 2, ["a/clip"]), ("tf_keras", "2.0.0", 1, ["c/loss"])]),
 )
 def test_keras_of_a_release_of_tensorflow(
     requires: tuple[str, ...], tf_keras: str | None, found: list[tuple[str, str, int, list[str]]]
@@ -118,13 +113,10 @@ def test_keras_of_a_release_of_tensorflow(
     ] == found
 
 
-@pytest.mark.parametrize(
-    ("features", "defects", "text"),
-    [
-        (1, (), "1 measured feature, no defect"),
-        (3, (), "3 measured features, no defect"),
-        (3, (known("c/loss"),), "1 of 3 measured features fail: wrong without an error with losses"),
-    ],
+@cases(
+    (1, (), "1 measured feature, no defect"),
+    (3, (), "3 measured features, no defect"),
+    (3, (known("c/loss"),), "1 of 3 measured features fail: wrong without an error with losses"),
 )
 def test_keras_in_one_sentence(features: int, defects: tuple[KnownFeature, ...], text: str) -> None:
     found = KerasOnReplicas(package="keras", release="3.10.0", features=features, defects=defects)

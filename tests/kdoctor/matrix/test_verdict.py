@@ -1,7 +1,6 @@
 """The outcome and the commands of a verdict."""
 
-import pytest
-
+from helpers.cases import cases
 from helpers.matrices import A100, release
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
 
@@ -13,14 +12,8 @@ AGAINST, MISSING, CAUTION = (
 )
 
 
-@pytest.mark.parametrize(
-    ("reasons", "outcome"),
-    [
-        ((), "runs"),
-        ((CAUTION,), "runs"),
-        ((CAUTION, MISSING), "unknown"),
-        ((MISSING, AGAINST, CAUTION), "does-not-run"),
-    ],
+@cases(
+    ((), "runs"), ((CAUTION,), "runs"), ((CAUTION, MISSING), "unknown"), ((MISSING, AGAINST, CAUTION), "does-not-run")
 )
 def test_outcome_is_that_of_the_gravest_reason(reasons: tuple[Reason, ...], outcome: str) -> None:
     found = Verdict(release=RELEASE, reasons=reasons)
@@ -30,23 +23,18 @@ def test_outcome_is_that_of_the_gravest_reason(reasons: tuple[Reason, ...], outc
     assert found.cautions == tuple(reason for reason in reasons if reason is CAUTION)
 
 
-@pytest.mark.parametrize(
-    ("machine", "system", "cpu"),
-    [
-        (Machine(), False, False),
-        (Machine(gpus=()), False, True),
-        (Machine(gpus=(), unnamed_gpus=("X",)), False, False),
-        (Machine(gpus=(A100,), cuda="12.5"), True, False),
-        (Machine(gpus=(A100,), cudnn="9.3"), True, False),
-    ],
+@cases(
+    (Machine(), False, False),
+    (Machine(gpus=()), False, True),
+    (Machine(gpus=(), unnamed_gpus=("X",)), False, False),
+    (Machine(gpus=(A100,), cuda="12.5"), True, False),
+    (Machine(gpus=(A100,), cudnn="9.3"), True, False),
 )
 def test_machine_with_libraries_of_the_system_or_without_gpus(machine: Machine, *, system: bool, cpu: bool) -> None:
     assert (machine.system_libraries, machine.for_cpu) == (system, cpu)
 
 
-@pytest.mark.parametrize(
-    ("folders", "path"), [((), None), (("cudnn",), "/nvidia/cudnn/lib"), (("cudnn", "cublas"), "/nvidia/*/lib")]
-)
+@cases(((), None), (("cudnn",), "/nvidia/cudnn/lib"), (("cudnn", "cublas"), "/nvidia/*/lib"))
 def test_command_exports_the_folders_that_are_not_searched(folders: tuple[str, ...], path: str | None) -> None:
     found = Verdict(release=RELEASE, requirements=("tensorflow[and-cuda]==2.0.0", "numpy<2"), hidden_folders=folders)
     install, *export = found.commands

@@ -3,8 +3,7 @@
 import datetime as dt
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, bad, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.model import Nccl, Release, VersionMatrix
@@ -214,13 +213,10 @@ def test_requirements_of_a_distribution_are_as_in_its_metadata() -> None:
     assert asks(NEW, ["torch"]) == []
 
 
-@pytest.mark.parametrize(
-    ("linkage", "version", "expected"),
-    [
-        ("static", "2.25.1", ("2.25.1", "built into", "measured")),
-        ("static", None, ("unknown version", "built into", "measured")),
-        ("dynamic", ">=2.27", (">=2.27", "loaded when needed", "measured")),
-    ],
+@cases(
+    ("static", "2.25.1", ("2.25.1", "built into", "measured")),
+    ("static", None, ("unknown version", "built into", "measured")),
+    ("dynamic", ">=2.27", (">=2.27", "loaded when needed", "measured")),
 )
 def test_nccl_says_whether_an_installed_one_matters(linkage: Any, version: str | None, expected: tuple[str]) -> None:
     text = nccl_text(release("2.20.0", nccl=Nccl(linkage=linkage, version=version, basis="measured")))

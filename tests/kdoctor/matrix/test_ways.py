@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import NamedGpu
@@ -57,15 +56,12 @@ def test_reason_is_the_one_that_needs_this_driver() -> None:
     assert found.why == "the build has only PTX of CUDA 12.5.1 for H100 (9.0)"
 
 
-@pytest.mark.parametrize(
-    ("gpus", "changes"),
-    [
-        ((H100,), {"driver": "555.42.02"}),  # it runs
-        ((H100,), {"driver": None}),
-        ((), {}),
-        ((H100,), {"python": "3.9"}),  # a newer driver does not suffice
-        ((H100,), {"python": None}),  # nor where the Python is not known
-    ],
+@cases(
+    ((H100,), {"driver": "555.42.02"}),  # it runs
+    ((H100,), {"driver": None}),
+    ((), {}),
+    ((H100,), {"python": "3.9"}),  # a newer driver does not suffice
+    ((H100,), {"python": None}),  # nor where the Python is not known
 )
 def test_no_way_out_where_the_driver_alone_does_not_decide(gpus: tuple[NamedGpu, ...], changes: dict[str, Any]) -> None:
     assert way(*gpus, **changes) is None
@@ -91,10 +87,7 @@ def test_older_plugin_of_jax_is_preferred() -> None:
     assert found.verdict.release.extra == "cuda12"
 
 
-@pytest.mark.parametrize(
-    ("last", "driver", "has_way"),
-    [(None, OLD_DRIVER, True), (535, OLD_DRIVER, True), (534, OLD_DRIVER, False), (470, "470.256.02", True)],
-)
+@cases((None, OLD_DRIVER, True), (535, OLD_DRIVER, True), (534, OLD_DRIVER, False), (470, "470.256.02", True))
 def test_gpu_whose_support_has_ended_has_no_newer_driver(last: int | None, driver: str, *, has_way: bool) -> None:
     kinds = (
         GpuKind(capability="8.0", architecture="Ampere", data_center=("A100",), source=SOURCE),
@@ -103,15 +96,12 @@ def test_gpu_whose_support_has_ended_has_no_newer_driver(last: int | None, drive
     assert (way(A100, H100, driver=driver, matrix=small_matrix(NEW, gpus=kinds)) is not None) == has_way
 
 
-@pytest.mark.parametrize(
-    ("gpus", "machine", "package"),
-    [
-        ((H100,), {}, "cuda-compat-12-5"),
-        ((H100, A100), {}, "cuda-compat-12-5"),
-        ((DESKTOP,), {}, None),
-        ((H100, DESKTOP), {}, None),
-        ((H100,), {"platform": "linux-x86_64"}, "cuda-compat-12-5"),
-    ],
+@cases(
+    ((H100,), {}, "cuda-compat-12-5"),
+    ((H100, A100), {}, "cuda-compat-12-5"),
+    ((DESKTOP,), {}, None),
+    ((H100, DESKTOP), {}, None),
+    ((H100,), {"platform": "linux-x86_64"}, "cuda-compat-12-5"),
 )
 def test_package_is_for_data_center_gpus(
     gpus: tuple[NamedGpu, ...], machine: dict[str, Any], package: str | None
@@ -129,13 +119,10 @@ def test_package_does_not_make_the_driver_support_a_newer_gpu() -> None:
     assert (found.driver, found.package) == ("555.42.02", None)
 
 
-@pytest.mark.parametrize(
-    ("rows", "package"),
-    [
-        ([("12.4", (535,)), ("12.5", (535,)), ("12.6", (535,))], "cuda-compat-12-5"),  # the oldest that suffices
-        ([("12.4", (535,))], None),  # it does not compile the PTX of CUDA 12.5
-        ([("12.6", (550,)), ("12.8", (535, 550))], "cuda-compat-12-8"),  # 12.6 works on another branch
-    ],
+@cases(
+    ([("12.4", (535,)), ("12.5", (535,)), ("12.6", (535,))], "cuda-compat-12-5"),  # the oldest that suffices
+    ([("12.4", (535,))], None),  # it does not compile the PTX of CUDA 12.5
+    ([("12.6", (550,)), ("12.8", (535, 550))], "cuda-compat-12-8"),  # 12.6 works on another branch
 )
 def test_package_compiles_the_ptx_and_fits_the_branch(rows: list[tuple[str, tuple[int, ...]]], package: str) -> None:
     found = way(H100, matrix=packaged(*rows))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from helpers import facts as healthy
+from helpers.cases import cases
 from helpers.machine import context
 from kdoctor.facts import FactGroup, Facts, Gpus, Host, Packages, PciDevices, Unavailable
 from kdoctor.probes.builtin import PROBES
@@ -45,18 +46,15 @@ def test_facts_of_all_probes_are_collected(tmp_path: Path) -> None:
     assert collect_facts(probes, context(tmp_path)) == {Host: HOST, Gpus: healthy.gpus()}
 
 
-@pytest.mark.parametrize(
-    ("collect", "reason"),
-    [
-        (raising(RuntimeError("no luck")), r"\bp probe .*RuntimeError: no luck"),
-        (raising(SystemExit(3)), r"\bp probe .*SystemExit: 3"),
-        (raising(ChildrenEnded()), r"\bp probe .*interrupted"),
-        (lambda _: None, r"\bp probe .*NoneType"),
-        (lambda _: [HOST], r"\bp probe .*list"),
-        (lambda _: {}, r"\bp probe .*\bhost$"),
-        (lambda _: {Host: "Linux"}, r"\bp probe .*\bhost: 'Linux'"),
-        (lambda _: {Host: Unavailable(unavailable="closed today")}, "^closed today$"),
-    ],
+@cases(
+    (raising(RuntimeError("no luck")), r"\bp probe .*RuntimeError: no luck"),
+    (raising(SystemExit(3)), r"\bp probe .*SystemExit: 3"),
+    (raising(ChildrenEnded()), r"\bp probe .*interrupted"),
+    (lambda _: None, r"\bp probe .*NoneType"),
+    (lambda _: [HOST], r"\bp probe .*list"),
+    (lambda _: {}, r"\bp probe .*\bhost$"),
+    (lambda _: {Host: "Linux"}, r"\bp probe .*\bhost: 'Linux'"),
+    (lambda _: {Host: Unavailable(unavailable="closed today")}, "^closed today$"),
 )
 def test_failing_probe_makes_its_group_unavailable(tmp_path: Path, collect: Callable[[Any], Any], reason: str) -> None:
     facts = collect_facts([probe("p", collect)], context(tmp_path))

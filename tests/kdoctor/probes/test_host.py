@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from helpers.cases import cases
 from helpers.machine import context, write
 from kdoctor.facts import Host
 from kdoctor.probes.host import collect
@@ -46,12 +47,9 @@ def test_distribution_name_is_read_from_os_release(tmp_path: Path) -> None:
     assert read(tmp_path).os_release == "Debian GNU/Linux 12 (bookworm)"
 
 
-@pytest.mark.parametrize(
-    ("limit", "use"),
-    [
-        ("sys__fs__cgroup__memory.max", "sys__fs__cgroup__memory.current"),
-        ("sys__fs__cgroup__memory__memory.limit_in_bytes", "sys__fs__cgroup__memory__memory.usage_in_bytes"),
-    ],
+@cases(
+    ("sys__fs__cgroup__memory.max", "sys__fs__cgroup__memory.current"),
+    ("sys__fs__cgroup__memory__memory.limit_in_bytes", "sys__fs__cgroup__memory__memory.usage_in_bytes"),
 )
 def test_cgroup_memory_limit_applies(tmp_path: Path, limit: str, use: str) -> None:
     write(tmp_path, **{limit: f"{64 * 1024**2}\n", use: f"{24 * 1024**2}\n"})

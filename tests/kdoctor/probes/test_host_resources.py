@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.corpus import recorded
 from helpers.machine import context, write
 from helpers.trees import Tree
@@ -40,26 +41,23 @@ def test_empty_root_leaves_resources_unknown(tmp_path: Path) -> None:
     assert (facts.cpu_governors, facts.transparent_hugepages) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("groups", "files", "limit"),
-    [
-        ("0::/a/b", {"sys/fs/cgroup/a/b/cpu.max": "max 100000"}, 8.0),
-        ("0::/a/b", {"sys/fs/cgroup/a/b/cpu.max": "250000 100000"}, 2.5),
-        ("0::/a/b", {"sys/fs/cgroup/a/cpu.max": "150000 100000", "sys/fs/cgroup/a/b/cpu.max": "max 100000"}, 1.5),
-        ("0::/", {"sys/fs/cgroup/cpu.max": "50000 100000"}, 0.5),
-        ("0::/../../the/hosts/path", {"sys/fs/cgroup/cpu.max": "400000 100000"}, 4.0),
-        (
-            "4:cpu,cpuacct:/job\n1:name=systemd:/",
-            {"sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "300000", "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000"},
-            3.0,
-        ),
-        (
-            "4:cpu,cpuacct:/job",
-            {"sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "-1", "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000"},
-            8.0,
-        ),
-        ("0::/a", {"sys/fs/cgroup/a/cpu.max": "9900000 100000"}, 8.0),
-    ],
+@cases(
+    ("0::/a/b", {"sys/fs/cgroup/a/b/cpu.max": "max 100000"}, 8.0),
+    ("0::/a/b", {"sys/fs/cgroup/a/b/cpu.max": "250000 100000"}, 2.5),
+    ("0::/a/b", {"sys/fs/cgroup/a/cpu.max": "150000 100000", "sys/fs/cgroup/a/b/cpu.max": "max 100000"}, 1.5),
+    ("0::/", {"sys/fs/cgroup/cpu.max": "50000 100000"}, 0.5),
+    ("0::/../../the/hosts/path", {"sys/fs/cgroup/cpu.max": "400000 100000"}, 4.0),
+    (
+        "4:cpu,cpuacct:/job\n1:name=systemd:/",
+        {"sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "300000", "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000"},
+        3.0,
+    ),
+    (
+        "4:cpu,cpuacct:/job",
+        {"sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "-1", "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000"},
+        8.0,
+    ),
+    ("0::/a", {"sys/fs/cgroup/a/cpu.max": "9900000 100000"}, 8.0),
 )
 def test_cgroup_cpu_limit(tmp_path: Path, groups: str, files: dict[str, str], limit: float) -> None:
     Tree(cpus=8, files={"proc/self/cgroup": groups, **files}).write(tmp_path)
@@ -115,26 +113,21 @@ def test_limits_by_name(tmp_path: Path) -> None:
     assert facts.limit("beer") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("0-3,8", (0, 1, 2, 3, 8)),
-        ("", ()),
-        ("5", (5,)),
-        ("0-", None),
-        ("N/A", None),
-        ("0-3,x", None),
-        ("0-99999999999", None),
-        ("0-" + "9" * 5000, None),
-    ],
+@cases(
+    ("0-3,8", (0, 1, 2, 3, 8)),
+    ("", ()),
+    ("5", (5,)),
+    ("0-", None),
+    ("N/A", None),
+    ("0-3,x", None),
+    ("0-99999999999", None),
+    ("0-" + "9" * 5000, None),
 )
 def test_lists(text: str, numbers: tuple[int, ...] | None) -> None:
     assert parse_list(text) == numbers
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("0", ()), ("f", (0, 1, 2, 3)), ("00000001,00000000", (32,)), ("none", None)]
-)
+@cases(("0", ()), ("f", (0, 1, 2, 3)), ("00000001,00000000", (32,)), ("none", None))
 def test_masks(text: str, numbers: tuple[int, ...] | None) -> None:
     assert parse_mask(text) == numbers
 

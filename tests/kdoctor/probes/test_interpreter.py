@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.facts import FactGroup, Facts, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.probes import interpreter
 from kdoctor.probes.probe import Context
@@ -219,16 +220,13 @@ def test_distribution_next_to_the_package_is_chosen(job: Job, tmp_path: Path) ->
     assert (facts.distribution, facts.version) == ("tensorflow-cpu", "2.20.0")
 
 
-@pytest.mark.parametrize(
-    ("tensorflow", "environ", "package", "version", "legacy"),
-    [
-        ("2.21.0", {}, "keras", "3.15.1", False),
-        ("2.21.0", {"TF_USE_LEGACY_KERAS": "1"}, "tf-keras", "2.21.0", True),
-        ("2.21.0", {"TF_USE_LEGACY_KERAS": "True"}, "tf-keras", "2.21.0", True),
-        ("2.21.0", {"TF_USE_LEGACY_KERAS": "0"}, "keras", "3.15.1", False),
-        ("2.21.0", {"TF_USE_LEGACY_KERAS": "yes"}, "keras", "3.15.1", False),
-        ("2.5.3", {}, "tensorflow", "2.5.3", False),
-    ],
+@cases(
+    ("2.21.0", {}, "keras", "3.15.1", False),
+    ("2.21.0", {"TF_USE_LEGACY_KERAS": "1"}, "tf-keras", "2.21.0", True),
+    ("2.21.0", {"TF_USE_LEGACY_KERAS": "True"}, "tf-keras", "2.21.0", True),
+    ("2.21.0", {"TF_USE_LEGACY_KERAS": "0"}, "keras", "3.15.1", False),
+    ("2.21.0", {"TF_USE_LEGACY_KERAS": "yes"}, "keras", "3.15.1", False),
+    ("2.5.3", {}, "tensorflow", "2.5.3", False),
 )
 def test_keras_package_is_chosen_like_tensorflow(  # noqa: PLR0917 - one table
     job: Job,

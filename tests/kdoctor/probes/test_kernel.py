@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.machine import context, write
 from kdoctor.facts import KernelDriver, Unavailable
 from kdoctor.probes.kernel import collect, parse_version
@@ -21,21 +22,15 @@ def read(root: Path) -> KernelDriver:
     return facts
 
 
-@pytest.mark.parametrize(
-    ("text", "version", "flavour"),
-    [(PROPRIETARY, "535.161.08", "proprietary"), (OPEN, "580.95.05", "open"), ("", None, None), ("NVRM", None, None)],
-)
+@cases((PROPRIETARY, "535.161.08", "proprietary"), (OPEN, "580.95.05", "open"), ("", None, None), ("NVRM", None, None))
 def test_driver_version_is_parsed(text: str, version: str | None, flavour: str | None) -> None:
     assert parse_version(text) == (version, flavour)
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize(
-    ("file", "version", "flavour"),
-    [
-        ("nvidia-version-proprietary-580.173.02.txt", "580.173.02", "proprietary"),
-        ("nvidia-version-open-570.158.01.txt", "570.158.01", "open"),
-    ],
+@cases(
+    ("nvidia-version-proprietary-580.173.02.txt", "580.173.02", "proprietary"),
+    ("nvidia-version-open-570.158.01.txt", "570.158.01", "open"),
 )
 def test_recorded_versions(file: str, version: str, flavour: str) -> None:
     corpus = os.environ.get("KDOCTOR_CORPUS")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.facts import KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_lines import is_kernels, split_line
 from kdoctor.probes.kernel_log import LogReader, parse_log
@@ -102,14 +103,11 @@ def test_utf_16_and_windows_line_ends_change_nothing(tmp_path: Path, form: str, 
     assert (found.code, found.text.rstrip('",')) == (119, XID)
 
 
-@pytest.mark.parametrize(
-    ("line", "boot_s", "time"),
-    [
-        ("[ 1843.308145] text", 1843.308145, None),
-        ("kern  :err   : [Sun Feb 23 16:24:18 2025] text", None, "Sun Feb 23 16:24:18 2025"),
-        ("<4>Feb 23 16:24:18 node17 kernel: [   12.500000] text", 12.5, "Feb 23 16:24:18"),
-        ("Sun 2025-02-23 16:24:18 UTC node17 kernel: text", None, "Sun 2025-02-23 16:24:18 UTC"),
-    ],
+@cases(
+    ("[ 1843.308145] text", 1843.308145, None),
+    ("kern  :err   : [Sun Feb 23 16:24:18 2025] text", None, "Sun Feb 23 16:24:18 2025"),
+    ("<4>Feb 23 16:24:18 node17 kernel: [   12.500000] text", 12.5, "Feb 23 16:24:18"),
+    ("Sun 2025-02-23 16:24:18 UTC node17 kernel: text", None, "Sun 2025-02-23 16:24:18 UTC"),
 )
 def test_time_is_kept(line: str, boot_s: float | None, time: str | None) -> None:
     found = split_line(line)
@@ -145,18 +143,15 @@ def test_message_that_quotes_the_log_is_no_log(tmp_path: Path) -> None:
     assert Diagnostics in facts
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "kernel:         5.15.0-185-generic",
-        "[    12.345] (II) LoadModule: nvidia",
-        "2026-01-05T10:00:00 INFO training step 7 of 10",
-        "|   0  NVIDIA H100 80GB HBM3          On  | 00000000:19:00.0 Off |                    0 |",
-        "    Product Name                          : NVIDIA H100",
-        "3b:00.0 3D controller: NVIDIA Corporation GA100",
-        "# a comment about nvidia",
-        '{"message": "step 7 of 10", "level": "info"}',
-    ],
+@cases(
+    "kernel:         5.15.0-185-generic",
+    "[    12.345] (II) LoadModule: nvidia",
+    "2026-01-05T10:00:00 INFO training step 7 of 10",
+    "|   0  NVIDIA H100 80GB HBM3          On  | 00000000:19:00.0 Off |                    0 |",
+    "    Product Name                          : NVIDIA H100",
+    "3b:00.0 3D controller: NVIDIA Corporation GA100",
+    "# a comment about nvidia",
+    '{"message": "step 7 of 10", "level": "info"}',
 )
 def test_lines_of_others_are_not_the_kernels(line: str) -> None:
     assert not is_kernels(line)
@@ -220,14 +215,11 @@ def test_many_alike_events_are_counted() -> None:
     assert sum(event.times for event in log.events) == 1000
 
 
-@pytest.mark.parametrize(
-    ("line", "complete"),
-    [
-        ("[    0.000000] Linux version 5.15.0-112-generic", True),
-        ("Feb 23 16:24:18 node17 kernel: Linux version 5.15.0-112-generic", True),
-        ("[ 1843.308145] usb 1-1: new device", None),
-        ("Feb 23 16:24:18 node17 kernel: usb 1-1: new device", None),
-    ],
+@cases(
+    ("[    0.000000] Linux version 5.15.0-112-generic", True),
+    ("Feb 23 16:24:18 node17 kernel: Linux version 5.15.0-112-generic", True),
+    ("[ 1843.308145] usb 1-1: new device", None),
+    ("Feb 23 16:24:18 node17 kernel: usb 1-1: new device", None),
 )
 def test_excerpt_is_not_complete(line: str, *, complete: bool | None) -> None:
     assert parse_log([line, XID], source="x").complete is complete

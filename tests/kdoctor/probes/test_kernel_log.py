@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.corpus import recorded
 from helpers.machine import context, write
 from kdoctor.facts import KernelLog, KernelLogEvent, KernelLogKind, Unavailable
@@ -21,19 +22,16 @@ def event(line: str) -> KernelLogEvent:
 XID = "NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response"
 
 
-@pytest.mark.parametrize(
-    ("prefix", "boot_s", "time"),
-    [
-        ("", None, None),
-        ("4,812,75000250,-;", 75.00025, None),
-        ("[ 1843.308145] ", 1843.308145, None),
-        ("kern  :err   : [ 1843.308145] ", 1843.308145, None),
-        ("[Sun Feb 23 16:24:18 2025] ", None, "Sun Feb 23 16:24:18 2025"),
-        ("2024-11-15T05:39:15,491363+00:00 ", None, "2024-11-15T05:39:15,491363+00:00"),
-        ("2025-06-02T13:13:04+0200 node17 kernel: ", None, "2025-06-02T13:13:04+0200"),
-        ("Feb 23 16:24:18 node17 kernel: ", None, "Feb 23 16:24:18"),
-        ("Feb  3 16:24:18 node17 kernel: [   12.500000] ", 12.5, "Feb  3 16:24:18"),
-    ],
+@cases(
+    ("", None, None),
+    ("4,812,75000250,-;", 75.00025, None),
+    ("[ 1843.308145] ", 1843.308145, None),
+    ("kern  :err   : [ 1843.308145] ", 1843.308145, None),
+    ("[Sun Feb 23 16:24:18 2025] ", None, "Sun Feb 23 16:24:18 2025"),
+    ("2024-11-15T05:39:15,491363+00:00 ", None, "2024-11-15T05:39:15,491363+00:00"),
+    ("2025-06-02T13:13:04+0200 node17 kernel: ", None, "2025-06-02T13:13:04+0200"),
+    ("Feb 23 16:24:18 node17 kernel: ", None, "Feb 23 16:24:18"),
+    ("Feb  3 16:24:18 node17 kernel: [   12.500000] ", 12.5, "Feb  3 16:24:18"),
     ids=["bare", "kmsg", "dmesg", "dmesg -x", "dmesg -T", "dmesg iso", "journalctl iso", "journalctl", "syslog"],
 )
 def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | None) -> None:
@@ -42,78 +40,69 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "bus_id", "code"),
-    [
-        ("NVRM: Xid (PCI:0008:01:00): 48, pid=1, An uncorrectable double bit error", "xid", "0008:01:00.0", 48),
-        ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel", "xid", "0000:01:00.0", 94),
-        ("NVRM: Xid (0000:03:00): 62, 00000000 0000", "xid", "0000:03:00.0", 62),
-        ("nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32", "sxid", "0000:86:00.0", 12028),
-        ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),
-        ("DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000", "iommu-fault", "0000:02:00.0", None),
-        ("DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x0", "iommu-fault", "0000:17:00.0", None),
-        ("nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]", "iommu-fault", "0000:21:00.0", None),
-        ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)", "init-failed", "0000:01:00.0", None),
-        ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
-        ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),
-        ("NVRM: API mismatch: the client has the version 580.178, but", "version-mismatch", None, None),
-        ("Loading of unsigned module is rejected", "module-rejected", None, None),
-        ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
-        (
-            "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
-            "pcie-error",
-            "0000:01:00.0",
-            None,
-        ),
-        (
-            "pcieport 0000:3a:00.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected",
-            "pcie-error",
-            "0000:3a:00.0",
-            None,
-        ),
-        (
-            "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.",
-            "init-failed",
-            "0000:01:00.0",
-            None,
-        ),
-    ],
+@cases(
+    ("NVRM: Xid (PCI:0008:01:00): 48, pid=1, An uncorrectable double bit error", "xid", "0008:01:00.0", 48),
+    ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel", "xid", "0000:01:00.0", 94),
+    ("NVRM: Xid (0000:03:00): 62, 00000000 0000", "xid", "0000:03:00.0", 62),
+    ("nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32", "sxid", "0000:86:00.0", 12028),
+    ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),
+    ("DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000", "iommu-fault", "0000:02:00.0", None),
+    ("DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x0", "iommu-fault", "0000:17:00.0", None),
+    ("nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]", "iommu-fault", "0000:21:00.0", None),
+    ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)", "init-failed", "0000:01:00.0", None),
+    ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
+    ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),
+    ("NVRM: API mismatch: the client has the version 580.178, but", "version-mismatch", None, None),
+    ("Loading of unsigned module is rejected", "module-rejected", None, None),
+    ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
+    (
+        "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
+        "pcie-error",
+        "0000:01:00.0",
+        None,
+    ),
+    (
+        "pcieport 0000:3a:00.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected",
+        "pcie-error",
+        "0000:3a:00.0",
+        None,
+    ),
+    (
+        "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.",
+        "init-failed",
+        "0000:01:00.0",
+        None,
+    ),
 )
 def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int | None) -> None:
     found = event(line)
     assert (found.kind, found.bus_id, found.code, found.text) == (kind, bus_id, code, line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build",
-        "NVRM: GPU4 GSP RPC buffer contains function 103 (GSP_RM_ALLOC) and data 0x2081",
-        "pcieport 0000:00:01.0: AER: enabled with IRQ 120",
-        "pcieport 0000:00:01.0: DPC: enabled with IRQ 120",
-        "NVRM: GPU at 0000:0b:00.0: GPU-aaaba90e-a327-1a65-9c8d-fd28b59b8057",
-        "nvidia-fs: registered correctly with major number 508",
-        "NVRM:  visit http://www.nvidia.com/object/unix.html for more",
-        "iommu: Default domain type: Translated",
-        "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
-        "",
-    ],
+@cases(
+    "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build",
+    "NVRM: GPU4 GSP RPC buffer contains function 103 (GSP_RM_ALLOC) and data 0x2081",
+    "pcieport 0000:00:01.0: AER: enabled with IRQ 120",
+    "pcieport 0000:00:01.0: DPC: enabled with IRQ 120",
+    "NVRM: GPU at 0000:0b:00.0: GPU-aaaba90e-a327-1a65-9c8d-fd28b59b8057",
+    "nvidia-fs: registered correctly with major number 508",
+    "NVRM:  visit http://www.nvidia.com/object/unix.html for more",
+    "iommu: Default domain type: Translated",
+    "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
+    "",
 )
 def test_unrelated_lines_are_ignored(line: str) -> None:
     assert events(line) == ()
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        ("NVRM: GPU reset required", "reset-required"),
-        ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60", "uvm-fatal"),
-        ("NVRM: The NVIDIA probe routine was not called for 3 device(s).", "not-probed"),
-        ("NVRM: No NVIDIA graphics adapter probed!", "not-probed"),
-        ("NVRM: Xid (a form that is not known)", "unclassified"),
-        ("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context", "unclassified"),
-        ("nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed", "unclassified"),
-    ],
+@cases(
+    ("NVRM: GPU reset required", "reset-required"),
+    ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60", "uvm-fatal"),
+    ("NVRM: The NVIDIA probe routine was not called for 3 device(s).", "not-probed"),
+    ("NVRM: No NVIDIA graphics adapter probed!", "not-probed"),
+    ("NVRM: Xid (a form that is not known)", "unclassified"),
+    ("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context", "unclassified"),
+    ("nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed", "unclassified"),
 )
 def test_problems_of_a_driver_are_events(line: str, kind: KernelLogKind) -> None:
     assert event(line).kind == kind
@@ -162,9 +151,7 @@ def test_unreadable_log_is_unavailable(tmp_path: Path) -> None:
     assert "kernel.dmesg_restrict" in facts.unavailable
 
 
-@pytest.mark.parametrize(
-    ("first", "complete"), [("6,0,0,-;Linux version", True), ("6,917,5,-;usb", False), ("x", None)]
-)
+@cases(("6,0,0,-;Linux version", True), ("6,917,5,-;usb", False), ("x", None))
 def test_log_is_complete_from_first_sequence_number(tmp_path: Path, *, first: str, complete: bool | None) -> None:
     write(tmp_path, dev__kmsg=f"{first}\n4,918,75000250,-;{XID}\n SUBSYSTEM=pci\n")
     facts = collect(context(tmp_path))[KernelLog]
@@ -181,22 +168,19 @@ def test_log_of_this_machine_is_read_or_unavailable() -> None:
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        ("xid119-gsp-timeout-xe9680.log", {("xid", "0000:9b:00.0", 119)}),
-        ("xid48-63-94-h100-dmesg-iso.log", {("xid", "0000:19:00.0", code) for code in (48, 63, 94)}),
-        (
-            "xid-and-fallen-off-lines.log",
-            {
-                ("fallen-off-the-bus", "0000:b3:00.0", None),
-                ("init-failed", "0000:b3:00.0", None),
-                ("xid", "0000:0f:00.0", 64),
-                ("xid", "0000:0f:00.0", 94),
-                ("iommu-fault", "0000:02:00.0", None),
-            },
-        ),
-    ],
+@cases(
+    ("xid119-gsp-timeout-xe9680.log", {("xid", "0000:9b:00.0", 119)}),
+    ("xid48-63-94-h100-dmesg-iso.log", {("xid", "0000:19:00.0", code) for code in (48, 63, 94)}),
+    (
+        "xid-and-fallen-off-lines.log",
+        {
+            ("fallen-off-the-bus", "0000:b3:00.0", None),
+            ("init-failed", "0000:b3:00.0", None),
+            ("xid", "0000:0f:00.0", 64),
+            ("xid", "0000:0f:00.0", 94),
+            ("iommu-fault", "0000:02:00.0", None),
+        },
+    ),
 )
 def test_recorded_logs(file: str, expected: set[tuple[str, str, int | None]]) -> None:
     text = recorded(f"kmsg/{file}").read_text()

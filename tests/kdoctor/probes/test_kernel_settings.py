@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.machine import context, write
 from kdoctor.facts import Kernel, KernelDriver, Unavailable
 from kdoctor.probes.kernel import PROBE, collect
@@ -52,14 +53,11 @@ def test_secure_boot_is_unknown_if_firmware_is_hidden(tmp_path: Path) -> None:
     assert read(tmp_path).secure_boot is None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[none] integrity confidentiality", "none"),
-        ("none [integrity] confidentiality", "integrity"),
-        ("none integrity", None),
-        ("[new]", None),
-    ],
+@cases(
+    ("[none] integrity confidentiality", "none"),
+    ("none [integrity] confidentiality", "integrity"),
+    ("none integrity", None),
+    ("[new]", None),
 )
 def test_lockdown(tmp_path: Path, text: str, expected: str | None) -> None:
     write(tmp_path, proc__cmdline="", sys__kernel__security__lockdown=text)

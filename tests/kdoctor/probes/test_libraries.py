@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.job_environment import COMPONENTS, HEADER, JobEnvironment, build_library
 from helpers.shared_libraries import build
 from kdoctor.facts import Libraries, Library, LibraryCopy, Unavailable
@@ -227,13 +228,10 @@ def test_cupti_may_have_its_plain_name(job: JobEnvironment) -> None:
     assert (cupti.status, cupti.path) == ("found", str(path.with_name("libcupti.so")))
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        ("tensorflow", "TensorFlow is not installed"),
-        ("tensorflow/python/platform/build_info.py", "build_info.py"),
-        ("tensorflow/libtensorflow_framework.so.2", "libtensorflow_framework.so.2 is missing"),
-    ],
+@cases(
+    ("tensorflow", "TensorFlow is not installed"),
+    ("tensorflow/python/platform/build_info.py", "build_info.py"),
+    ("tensorflow/libtensorflow_framework.so.2", "libtensorflow_framework.so.2 is missing"),
 )
 def test_unknown_build_is_unavailable(job: JobEnvironment, damage: str, message: str) -> None:
     path = job.site / damage
@@ -277,14 +275,11 @@ def end(*records: object, **how: object) -> ChildEnd:
     return ChildEnd(records=records, **values)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("ended", "message"),
-    [
-        (end(exit_code=None, signal="SIGKILL"), "SIGKILL"),
-        (end({"facts": {"cuda_build": "yes"}}), "Libraries.cuda_build is 'yes'"),
-        (end({"error": "no glibc"}), "no glibc"),
-        (end("hello"), "exited with status 0"),
-    ],
+@cases(
+    (end(exit_code=None, signal="SIGKILL"), "SIGKILL"),
+    (end({"facts": {"cuda_build": "yes"}}), "Libraries.cuda_build is 'yes'"),
+    (end({"error": "no glibc"}), "no glibc"),
+    (end("hello"), "exited with status 0"),
 )
 def test_early_end_is_unavailable(ended: ChildEnd, message: str) -> None:
     facts = probe.read_end(ended)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from helpers import machines
+from helpers.cases import cases
 from helpers.command import kdoctor
 from helpers.machines import MACHINES
 from kdoctor.facts import FactGroup, Gpus, Kernel, KernelDriver, KernelLog, PciDevices, Unavailable
@@ -68,18 +69,15 @@ def test_every_machine_can_be_read(name: str) -> None:
         assert not isinstance(facts[group], Unavailable), (group, facts[group])
 
 
-@pytest.mark.parametrize(
-    ("name", "state"),
-    [
-        ("driver-not-loaded", "driver-not-loaded"),
-        ("nouveau", "driver-not-loaded"),
-        ("unsigned-module", "driver-not-loaded"),
-        ("library-mismatch", "library-mismatch"),
-        ("permission-denied", "no-permission"),
-        ("one-gpu-lost", "ready"),
-        ("nothing-supported", "ready"),
-        ("one-call-hangs", "ready"),
-    ],
+@cases(
+    ("driver-not-loaded", "driver-not-loaded"),
+    ("nouveau", "driver-not-loaded"),
+    ("unsigned-module", "driver-not-loaded"),
+    ("library-mismatch", "library-mismatch"),
+    ("permission-denied", "no-permission"),
+    ("one-gpu-lost", "ready"),
+    ("nothing-supported", "ready"),
+    ("one-call-hangs", "ready"),
 )
 def test_driver_state_is_detected(name: str, state: str) -> None:
     assert machines.gpus(name).state == state

@@ -2,8 +2,7 @@ import platform
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.machine import context
 from kdoctor.facts import Node
 from kdoctor.probes.node import collect
@@ -15,35 +14,29 @@ def node(tmp_path: Path, **environ: str) -> Node:
     return found
 
 
-@pytest.mark.parametrize(
-    ("environ", "named_by", "name"),
-    [
-        ({"SLURMD_NODENAME": "node07", "NODE_NAME": "gke-1"}, "SLURMD_NODENAME", "node07"),
-        ({"KDOCTOR_NODE": "algo-1", "SLURMD_NODENAME": "node07"}, "KDOCTOR_NODE", "algo-1"),
-        ({"NODE_NAME": "gke-1"}, "NODE_NAME", "gke-1"),
-        ({}, "host name", platform.node()),
-    ],
+@cases(
+    ({"SLURMD_NODENAME": "node07", "NODE_NAME": "gke-1"}, "SLURMD_NODENAME", "node07"),
+    ({"KDOCTOR_NODE": "algo-1", "SLURMD_NODENAME": "node07"}, "KDOCTOR_NODE", "algo-1"),
+    ({"NODE_NAME": "gke-1"}, "NODE_NAME", "gke-1"),
+    ({}, "host name", platform.node()),
 )
 def test_name_is_that_of_the_scheduler_or_the_host(
-    environ: dict[str, str], named_by: str, name: str, tmp_path: Path
+    tmp_path: Path, environ: dict[str, str], named_by: str, name: str
 ) -> None:
     found = node(tmp_path, **environ)
     assert (found.name, found.named_by) == (name, named_by)
 
 
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "42", "PMI_RANK": "3"}, ("slurm", "42", 3, 8)),
-        ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "SLURM_PROCID": "0"}, ("open-mpi", None, 2, 4)),
-        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, ("mpich", None, 1, 2)),
-        ({"JOB_COMPLETION_INDEX": "5"}, ("kubernetes", None, 5, None)),
-        ({"RANK": "0", "WORLD_SIZE": "16"}, ("torchrun", None, 0, 16)),
-        ({"RANK": "first"}, (None, None, None, None)),
-        ({}, (None, None, None, None)),
-    ],
+@cases(
+    ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "42", "PMI_RANK": "3"}, ("slurm", "42", 3, 8)),
+    ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "SLURM_PROCID": "0"}, ("open-mpi", None, 2, 4)),
+    ({"PMI_RANK": "1", "PMI_SIZE": "2"}, ("mpich", None, 1, 2)),
+    ({"JOB_COMPLETION_INDEX": "5"}, ("kubernetes", None, 5, None)),
+    ({"RANK": "0", "WORLD_SIZE": "16"}, ("torchrun", None, 0, 16)),
+    ({"RANK": "first"}, (None, None, None, None)),
+    ({}, (None, None, None, None)),
 )
-def test_rank_is_that_of_the_launcher(environ: dict[str, str], expected: tuple[object, ...], tmp_path: Path) -> None:
+def test_rank_is_that_of_the_launcher(tmp_path: Path, environ: dict[str, str], expected: tuple[object, ...]) -> None:
     found = node(tmp_path, **environ)
     assert (found.launcher, found.job, found.rank, found.ranks) == expected
 

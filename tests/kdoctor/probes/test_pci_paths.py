@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.machine import context
 from helpers.trees import ACS_OFF, ACS_REDIRECT, Slot, Tree
 from kdoctor.facts import PciDevice, PciDevices, link_generation
@@ -46,9 +47,7 @@ def test_nonzero_pci_domain(tmp_path: Path) -> None:
     assert found.path[0].bus_id == "0008:00:00.0"
 
 
-@pytest.mark.parametrize(
-    ("control", "redirects"), [(ACS_OFF, False), (ACS_REDIRECT, True), (0x01, False), (0x10, True)]
-)
+@cases((ACS_OFF, False), (ACS_REDIRECT, True), (0x01, False), (0x10, True))
 def test_acs_control_of_bridges_is_read(tmp_path: Path, *, control: int, redirects: bool) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, acs=control))
     assert [(bridge.acs_control, bridge.acs_redirects) for bridge in found.path or ()] == [(control, redirects)] * 3
@@ -91,9 +90,7 @@ def test_aer_counters_are_read(tmp_path: Path) -> None:
     assert read(tmp_path).devices[0].aer_correctable is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None)]
-)
+@cases(("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None))
 def test_iommu_group_and_type(tmp_path: Path, kind: str, expected: str | None) -> None:
     found = device(tmp_path, iommu=kind)
     assert (found.iommu_group, found.iommu_type) == (1, expected)
@@ -127,19 +124,16 @@ def test_nvswitches_are_found(tmp_path: Path) -> None:
     assert facts.find("0000:84:00.0") is None
 
 
-@pytest.mark.parametrize(
-    ("speed", "generation"),
-    [
-        ("2.5 GT/s PCIe", 1),
-        ("5.0 GT/s PCIe", 2),
-        ("8.0 GT/s PCIe", 3),
-        ("16GT/s", 4),
-        ("32.0 GT/s PCIe", 5),
-        ("64.0 GT/s PCIe", 6),
-        ("Unknown", None),
-        ("", None),
-        (None, None),
-    ],
+@cases(
+    ("2.5 GT/s PCIe", 1),
+    ("5.0 GT/s PCIe", 2),
+    ("8.0 GT/s PCIe", 3),
+    ("16GT/s", 4),
+    ("32.0 GT/s PCIe", 5),
+    ("64.0 GT/s PCIe", 6),
+    ("Unknown", None),
+    ("", None),
+    (None, None),
 )
 def test_link_speed_is_converted_to_generation(speed: str | None, generation: int | None) -> None:
     assert link_generation(speed) == generation

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.probes.project import find_project_environment, project_folders
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the folders of environments differ on Windows")
@@ -162,18 +163,15 @@ def poetry(job: Path, root: Path, *minors: str) -> list[Path]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("place", "environ"),
-    [
-        (".cache/pypoetry/virtualenvs", {}),
-        ("cache/pypoetry/virtualenvs", {"XDG_CACHE_HOME": "{home}/cache"}),
-        ("poetry/virtualenvs", {"POETRY_CACHE_DIR": "{home}/poetry"}),
-        ("named", {"POETRY_VIRTUALENVS_PATH": "{home}/named"}),
-    ],
+@cases(
+    (".cache/pypoetry/virtualenvs", {}),
+    ("cache/pypoetry/virtualenvs", {"XDG_CACHE_HOME": "{home}/cache"}),
+    ("poetry/virtualenvs", {"POETRY_CACHE_DIR": "{home}/poetry"}),
+    ("named", {"POETRY_VIRTUALENVS_PATH": "{home}/named"}),
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="other default folders")
 def test_environment_of_poetry_is_found(
-    job: Path, home: Path, place: str, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    job: Path, home: Path, monkeypatch: pytest.MonkeyPatch, place: str, environ: dict[str, str]
 ) -> None:
     monkeypatch.setenv("HOME", str(home))
     (made,) = poetry(job, home / place, "3.11")
@@ -221,14 +219,11 @@ def test_environment_of_pipenv_is_found(job: Path, home: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["name: job\n", 'name: "job"  # ours\n', "channels:\n  - x\nname: 'job'\ndependencies: []\n"]
 )
-@pytest.mark.parametrize(
-    ("place", "environ"),
-    [
-        ("conda/envs/job", {"CONDA_EXE": "{home}/conda/bin/conda"}),
-        ("mamba/envs/job", {"MAMBA_ROOT_PREFIX": "{home}/mamba"}),
-        ("here/job", {"CONDA_ENVS_PATH": "/nowhere:{home}/here"}),
-        ("listed/job", {}),
-    ],
+@cases(
+    ("conda/envs/job", {"CONDA_EXE": "{home}/conda/bin/conda"}),
+    ("mamba/envs/job", {"MAMBA_ROOT_PREFIX": "{home}/mamba"}),
+    ("here/job", {"CONDA_ENVS_PATH": "/nowhere:{home}/here"}),
+    ("listed/job", {}),
 )
 def test_named_environment_of_conda_is_found(
     job: Path, home: Path, text: str, place: str, environ: dict[str, str]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.target import TargetError, choose_target, own_framework
 
@@ -98,10 +99,7 @@ def test_own_environment_in_the_project_without_a_framework_is_a_stand_in(apart:
     assert (chosen.python, chosen.stand_in) == (sys.executable, True)
 
 
-@pytest.mark.parametrize(
-    "named",
-    [{"option": sys.prefix}, {"environ": {"VIRTUAL_ENV": sys.prefix}}, {"environ": {"CONDA_PREFIX": sys.prefix}}],
-)
+@cases({"option": sys.prefix}, {"environ": {"VIRTUAL_ENV": sys.prefix}}, {"environ": {"CONDA_PREFIX": sys.prefix}})
 def test_named_own_environment_is_no_stand_in(apart: None, tmp_path: Path, named: dict[str, Any]) -> None:
     chosen = choose_target(named.get("option"), named.get("environ", {}), folder=tmp_path)
     assert not chosen.stand_in
@@ -123,9 +121,7 @@ def test_deleted_working_directory_has_no_project(apart: None, tmp_path: Path, m
     assert choose_target(None, {}).stand_in
 
 
-@pytest.mark.parametrize(
-    "text", ["exit 1", "sleep 30", "printf '\\036[3, 8, 1]\\n'", "printf '\\036[2, 7, 18]\\n'", "kill -SEGV $$"]
-)
+@cases("exit 1", "sleep 30", "printf '\\036[3, 8, 1]\\n'", "printf '\\036[2, 7, 18]\\n'", "kill -SEGV $$")
 def test_unusable_interpreter_of_a_project_is_an_error_with_a_way_out(apart: None, tmp_path: Path, text: str) -> None:
     script(tmp_path / ".venv/bin/python", text)
     (tmp_path / ".venv/pyvenv.cfg").touch()
@@ -173,15 +169,12 @@ def test_option_may_be_a_name_on_path(environment: Path) -> None:
     assert choose_target("python", {"PATH": str(environment / "bin")}).python == str(environment / "bin/python")
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("/nowhere/bin/python", "no such file"),
-        ("no-such-python", "no-such-python"),
-        ("", "--python is empty"),
-        ("/dev/null", "/dev/null"),
-        ("a\0b", "a\0b"),
-    ],
+@cases(
+    ("/nowhere/bin/python", "no such file"),
+    ("no-such-python", "no-such-python"),
+    ("", "--python is empty"),
+    ("/dev/null", "/dev/null"),
+    ("a\0b", "a\0b"),
 )
 def test_missing_interpreter_is_a_target_error(option: str, message: str) -> None:
     with pytest.raises(TargetError, match=message):

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
-import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.cases import cases
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, complete, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import Report
 from kdoctor.model import Remedy
@@ -127,16 +127,13 @@ def test_failed_check_leads_with_its_finding() -> None:
     assert text.index("GPU 3 (0000:40:00.0): on the PCI bus") < text.index(report.results[0].title)
 
 
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ("1. one", "1\\. one"),
-        ("2030-01-02", "2030-01-02"),
-        ("2.20.0", "2.20.0"),
-        ("- one", "\\- one"),
-        ("===", "\\==="),
-        ("a - b", "a - b"),
-    ],
+@cases(
+    ("1. one", "1\\. one"),
+    ("2030-01-02", "2030-01-02"),
+    ("2.20.0", "2.20.0"),
+    ("- one", "\\- one"),
+    ("===", "\\==="),
+    ("a - b", "a - b"),
 )
 def test_only_what_would_start_a_list_or_a_heading_is_escaped(text: str, escaped: str) -> None:
     assert escape(text) == escaped

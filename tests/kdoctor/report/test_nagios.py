@@ -1,8 +1,7 @@
 import re
 from dataclasses import replace
 
-import pytest
-
+from helpers.cases import cases
 from helpers.reports import cpu_report, failure, gpu_report, result, with_text
 from kdoctor.engine.report import Conclusion, Result, Verdict
 from kdoctor.engine.verdict import conclude, exit_code_for
@@ -54,18 +53,15 @@ def test_bar_in_the_text_is_replaced() -> None:
 WARNED = failure("gpu.free", severity=Severity.WARNING)
 
 
-@pytest.mark.parametrize(
-    ("results", "fail_on", "code"),
-    [
-        ([result("gpu.free")], Severity.ERROR, 0),
-        ([result("gpu.count-expected"), failure("gpu.free", severity=Severity.INFO)], Severity.ERROR, 0),
-        ([result("gpu.count-expected"), WARNED], Severity.ERROR, 1),
-        ([result("gpu.count-expected"), WARNED], Severity.WARNING, 2),
-        ([failure("gpu.free")], Severity.ERROR, 2),
-        ([result("gpu.free", Status.UNKNOWN, reason="not read")], Severity.ERROR, 3),
-        ([result("gpu.free", Status.SKIP)], Severity.ERROR, 3),
-        ([], Severity.ERROR, 3),
-    ],
+@cases(
+    ([result("gpu.free")], Severity.ERROR, 0),
+    ([result("gpu.count-expected"), failure("gpu.free", severity=Severity.INFO)], Severity.ERROR, 0),
+    ([result("gpu.count-expected"), WARNED], Severity.ERROR, 1),
+    ([result("gpu.count-expected"), WARNED], Severity.WARNING, 2),
+    ([failure("gpu.free")], Severity.ERROR, 2),
+    ([result("gpu.free", Status.UNKNOWN, reason="not read")], Severity.ERROR, 3),
+    ([result("gpu.free", Status.SKIP)], Severity.ERROR, 3),
+    ([], Severity.ERROR, 3),
 )
 def test_exit_code_is_that_of_a_plugin(results: list[Result], fail_on: Severity, code: int) -> None:
     verdict = conclude(results, fail_on)

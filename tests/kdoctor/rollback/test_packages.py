@@ -2,8 +2,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import package, packages, target
 from helpers.facts.libraries import libraries, library
 from helpers.locks import lock, node_facts
@@ -12,16 +11,13 @@ from kdoctor.facts import Package, Packages, Target
 from kdoctor.rollback.installers import read_installation
 
 
-@pytest.mark.parametrize(
-    ("installer", "install", "remove"),
-    [
-        ("pip", f"{PYTHON} -m pip install --no-deps h5py==3.14.0 keras==3.15.1", f"{PYTHON} -m pip uninstall -y jax"),
-        (
-            "uv",
-            f"uv pip install --python {PYTHON} --no-deps h5py==3.14.0 keras==3.15.1",
-            f"uv pip uninstall --python {PYTHON} jax",
-        ),
-    ],
+@cases(
+    ("pip", f"{PYTHON} -m pip install --no-deps h5py==3.14.0 keras==3.15.1", f"{PYTHON} -m pip uninstall -y jax"),
+    (
+        "uv",
+        f"uv pip install --python {PYTHON} --no-deps h5py==3.14.0 keras==3.15.1",
+        f"uv pip uninstall --python {PYTHON} jax",
+    ),
 )
 def test_packages_that_drifted_are_restored_by_their_installer(installer: str, install: str, remove: str) -> None:
     now = with_packages(package("keras", "3.6.0"), package("jax", "0.6"), without="h5py", installer=installer)
@@ -186,13 +182,8 @@ def test_environment_of_kdoctor_itself_is_not_changed() -> None:
     assert planned(target(stand_in=True)).by_hand == ()
 
 
-@pytest.mark.parametrize(
-    ("path", "package_name", "outside"),
-    [
-        ("/opt/job/lib/libnccl.so.2", None, False),
-        ("/usr/lib/libnccl.so.2", None, True),
-        ("/usr/lib/x", "nvidia", False),
-    ],
+@cases(
+    ("/opt/job/lib/libnccl.so.2", None, False), ("/usr/lib/libnccl.so.2", None, True), ("/usr/lib/x", "nvidia", False)
 )
 def test_library_is_of_the_system_if_it_is_outside_the_environment(
     path: str,

@@ -1,8 +1,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import environment, keras
 from helpers.locks import lock, node_facts
 from helpers.rollbacks import planned, shell
@@ -63,9 +62,7 @@ def test_withheld_value_is_named_with_the_value_of_now() -> None:
     assert "is now not set;" in text
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "named"), [({"TF_A.B": "1"}, {}, "was 1;"), ({}, {"TF_A.B": "2"}, "was not set;")]
-)
+@cases(({"TF_A.B": "1"}, {}, "was 1;"), ({}, {"TF_A.B": "2"}, "was not set;"))
 def test_variable_that_a_shell_cannot_set_is_restored_manually(
     before: dict[str, str], now: dict[str, str], named: str
 ) -> None:
@@ -76,9 +73,7 @@ def test_variable_that_a_shell_cannot_set_is_restored_manually(
     assert named in text
 
 
-@pytest.mark.parametrize(
-    ("recorded", "command"), [(True, "export TF_USE_LEGACY_KERAS=1"), (False, "unset TF_USE_LEGACY_KERAS")]
-)
+@cases((True, "export TF_USE_LEGACY_KERAS=1"), (False, "unset TF_USE_LEGACY_KERAS"))
 def test_legacy_keras_is_restored_by_its_variable(recorded: bool, command: str) -> None:  # noqa: FBT001
     (step,) = planned(keras(legacy=not recorded), to=lock(keras(legacy=recorded))).steps
     assert step.commands == (command,)

@@ -1,5 +1,6 @@
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpus, host, kernel, package, packages
 from helpers.facts.libraries import libraries, library
 from helpers.locks import lock
@@ -8,25 +9,22 @@ from kdoctor.facts import FactGroup, Libraries
 from kdoctor.rollback.render import as_text
 
 
-@pytest.mark.parametrize(
-    ("os_release", "commands"),
-    [
+@cases(
+    (
+        "Ubuntu 24.04.2 LTS",
         (
-            "Ubuntu 24.04.2 LTS",
             (
-                (
-                    "printf '%s\\n' 'Package: *nvidia*' 'Pin: version 580.105.08*' 'Pin-Priority: 1001' "
-                    "| sudo tee /etc/apt/preferences.d/kdoctor-rollback"
-                ),
-                "sudo apt-get update",
-                "sudo apt-get install --allow-downgrades nvidia-driver-580-open",
+                "printf '%s\\n' 'Package: *nvidia*' 'Pin: version 580.105.08*' 'Pin-Priority: 1001' "
+                "| sudo tee /etc/apt/preferences.d/kdoctor-rollback"
             ),
+            "sudo apt-get update",
+            "sudo apt-get install --allow-downgrades nvidia-driver-580-open",
         ),
-        (
-            "Rocky Linux 9.5 (Blue Onyx)",
-            ("sudo dnf install 'nvidia-driver*-580.105.08*' 'kmod-nvidia-open-dkms-580.105.08*'",),
-        ),
-    ],
+    ),
+    (
+        "Rocky Linux 9.5 (Blue Onyx)",
+        ("sudo dnf install 'nvidia-driver*-580.105.08*' 'kmod-nvidia-open-dkms-580.105.08*'",),
+    ),
 )
 def test_driver_needs_root_and_a_reboot_and_comes_last(os_release: str, commands: tuple[str, ...]) -> None:
     drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"), with_packages(package("keras", "3.6.0")))
@@ -49,15 +47,12 @@ def test_dnf_downgrades_a_newer_driver() -> None:
 IMAGE = "registry.example/train:7"
 
 
-@pytest.mark.parametrize(
-    ("engine", "command"),
-    [
-        ("docker", f"docker pull {IMAGE}"),
-        ("podman", f"podman pull {IMAGE}"),
-        ("kubernetes", f"kubectl set image '<kind>/<name>' '<container>'={IMAGE}"),
-        ("apptainer", f"apptainer exec --nv {IMAGE} '<command>'"),
-        ("container", f"docker pull {IMAGE}"),
-    ],
+@cases(
+    ("docker", f"docker pull {IMAGE}"),
+    ("podman", f"podman pull {IMAGE}"),
+    ("kubernetes", f"kubectl set image '<kind>/<name>' '<container>'={IMAGE}"),
+    ("apptainer", f"apptainer exec --nv {IMAGE} '<command>'"),
+    ("container", f"docker pull {IMAGE}"),
 )
 def test_recorded_image_comes_first_and_is_started_elsewhere(engine: str, command: str) -> None:
     before = host(container=engine, image=IMAGE, image_from="KDOCTOR_IMAGE")
@@ -85,17 +80,14 @@ def system_libraries(version: str | None) -> Libraries:
 
 
 @pytest.mark.parametrize("now", ["9.1.0", None])
-@pytest.mark.parametrize(
-    ("os_release", "command", "verify"),
-    [
-        ("Ubuntu 24.04.2 LTS", "sudo apt-get install --allow-downgrades 'libcudnn9-cuda-12=9.24.0*'",
-         "dpkg-query -W libcudnn9-cuda-12 | grep -F 9.24.0"),
-        ("Rocky Linux 9.5 (Blue Onyx)", "sudo dnf install --allowerasing 'libcudnn9-cuda-12-9.24.0*'",
-         "rpm -q libcudnn9-cuda-12 | grep -F 9.24.0"),
-    ],
+@cases(
+    ("Ubuntu 24.04.2 LTS", "sudo apt-get install --allow-downgrades 'libcudnn9-cuda-12=9.24.0*'",
+     "dpkg-query -W libcudnn9-cuda-12 | grep -F 9.24.0"),
+    ("Rocky Linux 9.5 (Blue Onyx)", "sudo dnf install --allowerasing 'libcudnn9-cuda-12-9.24.0*'",
+     "rpm -q libcudnn9-cuda-12 | grep -F 9.24.0"),
 )  # fmt: skip
 def test_libraries_of_the_system_are_restored_by_its_package_manager(
-    os_release: str, command: str, verify: str, now: str | None
+    now: str | None, os_release: str, command: str, verify: str
 ) -> None:
     system = host(os_release=os_release)
     (step,) = planned(system_libraries(now), system, to=lock(system_libraries("9.24.0"), system)).steps
@@ -125,10 +117,7 @@ def test_library_package_names_the_release_of_the_toolkit() -> None:
     assert step.commands == ("sudo apt-get install --allow-downgrades 'libcufft-12-9=11.4.1*'",)
 
 
-@pytest.mark.parametrize(
-    ("system", "decisive"),
-    [(host(container="docker"), "container"), (host(os_release="Arch Linux"), "install 580.105.08")],
-)
+@cases((host(container="docker"), "container"), (host(os_release="Arch Linux"), "install 580.105.08"))
 def test_driver_that_cannot_be_restored_from_here_is_manual(system: FactGroup, decisive: str) -> None:
     drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"))
     plan = planned(*drifted, system, to=lock(system))
@@ -166,9 +155,8 @@ def test_library_with_an_odd_name_is_restored_manually() -> None:
     assert "libraries.a(b: nothing -> 1" in planned(libraries(), to=odd).by_hand[0]
 
 
-@pytest.mark.parametrize(
-    ("engine", "verify"),
-    [("apptainer", 'test "${APPTAINER_CONTAINER##*/}" = train:7'), ("docker", f'test "${{KDOCTOR_IMAGE-}}" = {IMAGE}')],
+@cases(
+    ("apptainer", 'test "${APPTAINER_CONTAINER##*/}" = train:7'), ("docker", f'test "${{KDOCTOR_IMAGE-}}" = {IMAGE}')
 )
 def test_image_is_verified_by_what_its_engine_sets(engine: str, verify: str) -> None:
     before, now = (host(container=engine, image=name, image_from="KDOCTOR_IMAGE") for name in (IMAGE, "x:8"))

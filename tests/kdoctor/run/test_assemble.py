@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import kdoctor
+from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor as run_kdoctor
 from helpers.facts import cpu_host, packages
 from helpers.judging import TODAY
@@ -30,20 +31,6 @@ from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
 
 STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
-JOB = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 1
-owner: me
-assumptions:
-  packages: {keras: ">=3.0"}
-  gpus: {count: 0}
-checks:
-  - id: versions.tensorflow-installed
-  - id: versions.packages-expected
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-rollback: {decides: ada, within: an hour, at_once: [versions]}
-"""
 
 
 def without_keras() -> FactGroup:
@@ -57,7 +44,7 @@ def collected(*changed: FactGroup, recorded: bool = False) -> Collected:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "job.yaml").write_text(WITHOUT_TRAININGS)
     return RunOptions(checklist=str(tmp_path / "job.yaml")).plan(load_catalog())
 
 
@@ -80,7 +67,7 @@ def test_reports_are_created_and_changed_nowhere_else() -> None:
 
 
 def test_check_and_record_print_the_same_report_of_a_failure(tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "job.yaml").write_text(WITHOUT_TRAININGS)
     for name, facts in (("good", cpu_host()), ("bad", (*cpu_host(), without_keras()))):
         text = dumps(Snapshot.now(fact_table(*facts)), Redaction(home="", user=""))
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")

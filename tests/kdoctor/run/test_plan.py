@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.catalogs import described, scenario
 from helpers.judging import TODAY
 from kdoctor.check import Check
@@ -51,18 +52,15 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.releases == shipped_matrix().releases
 
 
-@pytest.mark.parametrize(
-    ("options", "scope"),
-    [
-        ({}, ""),
-        ({"select": ["gpu", "host"], "skip": ["gpu.free"]}, "--select gpu --select host --skip gpu.free"),
-        ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
-        ({"gpus": 7, "smoke": False}, "--no-smoke --gpus 7"),
-        ({"gpus": 0}, "--gpus 0"),
-        ({"added": [AddedTraining(scenario=scenario(), options="--model job:build")]}, "--model job:build"),
-        ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
-        ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),
-    ],
+@cases(
+    ({}, ""),
+    ({"select": ["gpu", "host"], "skip": ["gpu.free"]}, "--select gpu --select host --skip gpu.free"),
+    ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
+    ({"gpus": 7, "smoke": False}, "--no-smoke --gpus 7"),
+    ({"gpus": 0}, "--gpus 0"),
+    ({"added": [AddedTraining(scenario=scenario(), options="--model job:build")]}, "--model job:build"),
+    ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
+    ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),
 )
 def test_scope_names_the_narrowing_options(options: dict[str, Any], scope: str) -> None:
     assert RunOptions(checklist="cpu-smoke", **options).scope == scope
@@ -75,16 +73,13 @@ def test_named_matrix_is_always_validated(tmp_path: Path) -> None:
         with_matrix(RULES, planned(plain), str(broken))
 
 
-@pytest.mark.parametrize(
-    ("count", "others", "options", "expected"),
-    [
-        (1, (), {}, "single-gpu-keras"),
-        (2, (), {}, "multi-gpu-keras"),
-        (None, (), {}, "multi-gpu-keras"),
-        (1, (), {"gpus": 1}, "multi-gpu-keras"),
-        (1, (), {"lock": Path("lock.yaml")}, "multi-gpu-keras"),
-        (1, (Environment,), {}, "multi-gpu-keras"),
-    ],
+@cases(
+    (1, (), {}, "single-gpu-keras"),
+    (2, (), {}, "multi-gpu-keras"),
+    (None, (), {}, "multi-gpu-keras"),
+    (1, (), {"gpus": 1}, "multi-gpu-keras"),
+    (1, (), {"lock": Path("lock.yaml")}, "multi-gpu-keras"),
+    (1, (Environment,), {}, "multi-gpu-keras"),
 )
 def test_imported_output_of_one_gpu_is_judged_as_a_machine_with_one(
     count: int | None, others: tuple[type[FactGroup], ...], options: dict[str, Any], expected: str

@@ -15,6 +15,7 @@ import pytest
 
 from helpers import nvml_library as nvml
 from helpers import smoke
+from helpers.cases import cases
 from helpers.facts import environment, gpu, gpus
 from kdoctor.facts import GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.model import Status
@@ -263,13 +264,10 @@ def test_absent_library_is_reported_and_fails_nothing(
     )
 
 
-@pytest.mark.parametrize(
-    ("machine", "state"),
-    [
-        (nvml.driver_not_loaded(), "driver-not-loaded"),
-        (nvml.permission_denied(), "no-permission"),
-        (nvml.two_l4().order("nvmlDeviceGetCount_v2", nvml.UNKNOWN), "failed"),
-    ],
+@cases(
+    (nvml.driver_not_loaded(), "driver-not-loaded"),
+    (nvml.permission_denied(), "no-permission"),
+    (nvml.two_l4().order("nvmlDeviceGetCount_v2", nvml.UNKNOWN), "failed"),
 )
 def test_unavailable_driver_has_state_and_error(
     where: Where, begun: Callable[..., Sampler], machine: nvml.Machine, state: str

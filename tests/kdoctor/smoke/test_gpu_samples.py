@@ -3,10 +3,10 @@
 import json
 from dataclasses import asdict
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.cases import cases
 from kdoctor.facts import Spread
 from kdoctor.smoke.gpu_samples import MOST_POINTS, CaseNow, GpuTally
 
@@ -84,15 +84,12 @@ def test_before_and_during_are_separate() -> None:
     assert facts.before.temperature_c == Spread(low=30, mean=30.5, high=31)
 
 
-@pytest.mark.parametrize(
-    ("began", "samples", "training", "busy"),
-    [
-        (9.9, 0, 0, False),  # read before the case began
-        (10.0, 1, 0, False),  # the driver still averages the time before
-        (10.9, 1, 0, False),
-        (11.0, 1, 0, True),
-        (12.0, 1, 1, True),
-    ],
+@cases(
+    (9.9, 0, 0, False),  # read before the case began
+    (10.0, 1, 0, False),  # the driver still averages the time before
+    (10.9, 1, 0, False),
+    (11.0, 1, 0, True),
+    (12.0, 1, 1, True),
 )
 def test_sample_belongs_to_the_case_in_which_it_was_read(
     began: float, samples: int, training: int, *, busy: bool

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from helpers import smoke
+from helpers.cases import cases
 from kdoctor.facts import SmokeRun, Unavailable
 from kdoctor.probes.process.child import ChildrenEnded
 from kdoctor.smoke.session import SmokeEvent
@@ -54,12 +55,9 @@ def test_segfault_has_signal_and_stacks(tmp_path: Path, isolation: str) -> None:
     assert "in crash" in (case.stacks or "")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "import time\ntime.sleep(60)",
-        "import ctypes\nctypes.PyDLL(None).sleep(60)",  # holds the GIL
-    ],
+@cases(
+    "import time\ntime.sleep(60)",
+    "import ctypes\nctypes.PyDLL(None).sleep(60)",  # holds the GIL
     ids=["python", "c"],
 )
 @ISOLATIONS
@@ -99,10 +97,7 @@ def test_invalid_facts_fail_their_case(tmp_path: Path) -> None:
     assert "variables" in (case.error_message or "")
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [("import no_such_module_at_all", "ModuleNotFoundError"), ("CASES = 3", "LookupError"), ("(", "SyntaxError")],
-)
+@cases(("import no_such_module_at_all", "ModuleNotFoundError"), ("CASES = 3", "LookupError"), ("(", "SyntaxError"))
 def test_program_that_cannot_be_loaded_fails_each_case(tmp_path: Path, text: str, error: str) -> None:
     fake = smoke.scenario(tmp_path, one="pass", two="pass")
     fake.program.write_text(text, encoding="utf-8")

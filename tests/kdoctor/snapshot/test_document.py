@@ -10,6 +10,7 @@ import pytest
 
 import kdoctor
 from helpers import facts as healthy
+from helpers.cases import cases
 from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.snapshot.document import SCHEMA, Snapshot, SnapshotError, dumps, json_schema, load, loads
 from kdoctor.snapshot.redaction import Redaction
@@ -117,23 +118,17 @@ def test_truncated_file_says_where() -> None:
     assert refusal('{"a": 1,').endswith("(the file is truncated)")
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        ("", "empty"),
-        ("[]", "found a list"),
-        ("{}", f"expected schema {SCHEMA!r}, found no schema"),
-        ('{"schema": "other/v1"}', "found 'other/v1'"),
-        ('{"schema": "kdoctor/report/v1"}', "found 'kdoctor/report/v1'"),
-        ('{"schema": 1}', "found 1"),
-        ("{schema: x}", "at line 1, column 2"),
-        ("[" * 100_000, "nested too deeply"),
-        (
-            f'{{"schema": "{SCHEMA}", "facts": {{"a": {"[" * 300}{"]" * 300}}}}}',
-            "not a snapshot: recursion limit exceeded",
-        ),
-        ('{"a": 1, "b": 2, "c": 3, "b": 4}', "duplicate key 'b'"),
-    ],
+@cases(
+    ("", "empty"),
+    ("[]", "found a list"),
+    ("{}", f"expected schema {SCHEMA!r}, found no schema"),
+    ('{"schema": "other/v1"}', "found 'other/v1'"),
+    ('{"schema": "kdoctor/report/v1"}', "found 'kdoctor/report/v1'"),
+    ('{"schema": 1}', "found 1"),
+    ("{schema: x}", "at line 1, column 2"),
+    ("[" * 100_000, "nested too deeply"),
+    (f'{{"schema": "{SCHEMA}", "facts": {{"a": {"[" * 300}{"]" * 300}}}}}', "not a snapshot: recursion limit exceeded"),
+    ('{"a": 1, "b": 2, "c": 3, "b": 4}', "duplicate key 'b'"),
 )
 def test_other_files_are_refused_with_what_was_found(data: str, found: str) -> None:
     assert refusal(data).endswith(found)
@@ -160,23 +155,20 @@ def test_number_that_is_not_finite_or_too_large_is_refused(number: str) -> None:
     assert refusal(text).startswith(("facts.gpus: ", "facts: ", "not a snapshot: ", "invalid JSON: "))
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (("facts",), [], "facts: Input should be an object, found a list"),
-        (("created_at",), 5, "created_at: Input should be a valid string, found the number 5"),
-        (("facts", "host"), 5, "facts.host: "),
-        (("facts", "host"), {}, "missing key facts.host.os"),
-        (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, found the number 5"),
-        (
-            ("facts", "gpus", "devices", 1, "index"),
-            "x",
-            "facts.gpus.devices[1].index: Input should be a valid integer, found the string 'x'",
-        ),
-        (("facts", "gpus", "state"), "splendid", "facts.gpus.state: Input should be 'ready'"),
-        (("facts", "gpus", "count"), "8", "facts.gpus.count: Input should be a valid integer, found the string '8'"),
-        (("facts", "gpus", "count"), True, "facts.gpus.count: Input should be a valid integer, found the boolean True"),
-    ],
+@cases(
+    (("facts",), [], "facts: Input should be an object, found a list"),
+    (("created_at",), 5, "created_at: Input should be a valid string, found the number 5"),
+    (("facts", "host"), 5, "facts.host: "),
+    (("facts", "host"), {}, "missing key facts.host.os"),
+    (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, found the number 5"),
+    (
+        ("facts", "gpus", "devices", 1, "index"),
+        "x",
+        "facts.gpus.devices[1].index: Input should be a valid integer, found the string 'x'",
+    ),
+    (("facts", "gpus", "state"), "splendid", "facts.gpus.state: Input should be 'ready'"),
+    (("facts", "gpus", "count"), "8", "facts.gpus.count: Input should be a valid integer, found the string '8'"),
+    (("facts", "gpus", "count"), True, "facts.gpus.count: Input should be a valid integer, found the boolean True"),
 )
 def test_wrong_types_name_their_place(path: tuple[str | int, ...], value: object, message: str) -> None:
     made: Any = document()

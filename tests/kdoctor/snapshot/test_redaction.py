@@ -1,28 +1,26 @@
 import pytest
 
+from helpers.cases import cases
 from kdoctor.snapshot.redaction import Redaction
 
 ALICE = Redaction(home="/home/alice", user="alice")
 
 
-@pytest.mark.parametrize(
-    ("text", "redacted"),
-    [
-        ("/home/alice", "~"),
-        ("/home/alice/venv/bin/python", "~/venv/bin/python"),
-        ("/opt/lib:/home/alice/lib:/home/bob/lib", "/opt/lib:~/lib:/home/<user>/lib"),
-        ("--flag=/home/alice/x", "--flag=~/x"),
-        ("/home/alicelike/x", "/home/<user>/x"),
-        ("/Users/bob/x", "/Users/<user>/x"),
-        ("C:\\Users\\bob\\x", "C:\\Users\\<user>\\x"),
-        ("/data/alice/run", "/data/<user>/run"),
-        ("/data/alice", "/data/<user>"),
-        ("/data/malice/run", "/data/malice/run"),
-        ("alice", "alice"),
-        ("/srv/site-packages/alice/x.py", "/srv/site-packages/alice/x.py"),
-        ("https://alice:secret@host/x", "https://***@host/x"),
-        ('File "/home/alice/train.py", line 3', 'File "~/train.py", line 3'),
-    ],
+@cases(
+    ("/home/alice", "~"),
+    ("/home/alice/venv/bin/python", "~/venv/bin/python"),
+    ("/opt/lib:/home/alice/lib:/home/bob/lib", "/opt/lib:~/lib:/home/<user>/lib"),
+    ("--flag=/home/alice/x", "--flag=~/x"),
+    ("/home/alicelike/x", "/home/<user>/x"),
+    ("/Users/bob/x", "/Users/<user>/x"),
+    ("C:\\Users\\bob\\x", "C:\\Users\\<user>\\x"),
+    ("/data/alice/run", "/data/<user>/run"),
+    ("/data/alice", "/data/<user>"),
+    ("/data/malice/run", "/data/malice/run"),
+    ("alice", "alice"),
+    ("/srv/site-packages/alice/x.py", "/srv/site-packages/alice/x.py"),
+    ("https://alice:secret@host/x", "https://***@host/x"),
+    ('File "/home/alice/train.py", line 3', 'File "~/train.py", line 3'),
 )
 def test_user_is_redacted_in_text(text: str, redacted: str) -> None:
     assert ALICE.text(text) == redacted

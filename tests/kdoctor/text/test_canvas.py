@@ -1,7 +1,6 @@
 import io
 
-import pytest
-
+from helpers.cases import cases
 from kdoctor.text.canvas import Canvas, canvas_for
 
 
@@ -18,21 +17,18 @@ class Stream(io.StringIO):
         return self._terminal
 
 
-@pytest.mark.parametrize(
-    ("stream", "environ", "expected"),
-    [
-        (None, {"COLUMNS": "100"}, Canvas(width=80)),
-        (Stream(terminal=False), {}, Canvas(width=80)),
-        (Stream(terminal=False), {"COLUMNS": "100"}, Canvas(width=100)),
-        (Stream(terminal=False), {"COLUMNS": "many"}, Canvas(width=80)),
-        (Stream(terminal=False), {"COLUMNS": "1"}, Canvas(width=40)),
-        (Stream(terminal=False), {"COLUMNS": "9" * 5000}, Canvas(width=120)),
-        (Stream(terminal=True), {"COLUMNS": "90"}, Canvas(width=90, colour=True)),
-        (Stream(terminal=True), {}, Canvas(width=80, colour=True)),
-        (Stream(terminal=True), {"NO_COLOR": "1"}, Canvas(width=80)),
-        (Stream(terminal=True), {"TERM": "dumb"}, Canvas(width=80)),
-        (Stream(terminal=False, encoding="ANSI_X3.4-1968"), {}, Canvas(width=80, unicode=False)),
-    ],
+@cases(
+    (None, {"COLUMNS": "100"}, Canvas(width=80)),
+    (Stream(terminal=False), {}, Canvas(width=80)),
+    (Stream(terminal=False), {"COLUMNS": "100"}, Canvas(width=100)),
+    (Stream(terminal=False), {"COLUMNS": "many"}, Canvas(width=80)),
+    (Stream(terminal=False), {"COLUMNS": "1"}, Canvas(width=40)),
+    (Stream(terminal=False), {"COLUMNS": "9" * 5000}, Canvas(width=120)),
+    (Stream(terminal=True), {"COLUMNS": "90"}, Canvas(width=90, colour=True)),
+    (Stream(terminal=True), {}, Canvas(width=80, colour=True)),
+    (Stream(terminal=True), {"NO_COLOR": "1"}, Canvas(width=80)),
+    (Stream(terminal=True), {"TERM": "dumb"}, Canvas(width=80)),
+    (Stream(terminal=False, encoding="ANSI_X3.4-1968"), {}, Canvas(width=80, unicode=False)),
 )
 def test_canvas_of_a_stream(stream: Stream | None, environ: dict[str, str], expected: Canvas) -> None:
     assert canvas_for(stream, environ) == expected

@@ -1,21 +1,17 @@
 from dataclasses import dataclass
 
-import pytest
-
+from helpers.cases import cases
 from kdoctor.model import Status
 from kdoctor.text.sanitize import clean, cleaned
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\x1b[1;31mred\x1b[0m", "ared"),
-        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
-        ("a\r\nb\tc", "a\nb\tc"),
-        ("\u202egnp.exe", "\\u202egnp.exe"),
-        ("\udcff", "\\udcff"),
-        ("Grüße ✓", "Grüße ✓"),
-    ],
+@cases(
+    ("a\x1b[1;31mred\x1b[0m", "ared"),
+    ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+    ("a\r\nb\tc", "a\nb\tc"),
+    ("\u202egnp.exe", "\\u202egnp.exe"),
+    ("\udcff", "\\udcff"),
+    ("Grüße ✓", "Grüße ✓"),
 )
 def test_control_characters_are_removed_or_escaped(text: str, shown: str) -> None:
     assert clean(text) == shown

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 import kdoctor_checklists
+from helpers.cases import cases
 from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 
 SHIPPED = sorted(Path(kdoctor_checklists.__file__).parent.glob("*.yaml"))
@@ -50,38 +51,32 @@ def test_libyaml_and_pyyaml_read_the_same_nodes(monkeypatch: pytest.MonkeyPatch,
     assert quick == slow
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a: [b\nc: d\n",
-        "a: b\n c: d\n",
-        "a:\n\tb: c\n",
-        "a: x\ty\n",
-        "? q\n",
-        "? q\n: r\n",
-        "a: \ufeffb\n",
-        "a: 'b\n",
-        "a: *b\n",
-        "a: 1\n---\nb: 2\n",
-        "a: \x07\n",
-        "a: {b: [c: d}\n",
-        "@a: b\n",
-        "[" * 20 + "]" * 20 + "\n",
-    ],
+@cases(
+    "a: [b\nc: d\n",
+    "a: b\n c: d\n",
+    "a:\n\tb: c\n",
+    "a: x\ty\n",
+    "? q\n",
+    "? q\n: r\n",
+    "a: \ufeffb\n",
+    "a: 'b\n",
+    "a: *b\n",
+    "a: 1\n---\nb: 2\n",
+    "a: \x07\n",
+    "a: {b: [c: d}\n",
+    "@a: b\n",
+    "[" * 20 + "]" * 20 + "\n",
 )
 def test_libyaml_and_pyyaml_report_the_same_errors(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     quick, slow = both(monkeypatch, text)
     assert quick == slow
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ('a: 1\nb: "\\U00110000"\n', 2),
-        ('a: "\\UFFFFFFFF"\n', 1),
-        ('a: "\\U0010FFFF"\nb: "\\U80000000"\n', 2),
-        (f"%YAML {'1' * 5000}.1\n---\na: 1\n", 1),
-    ],
+@cases(
+    ('a: 1\nb: "\\U00110000"\n', 2),
+    ('a: "\\UFFFFFFFF"\n', 1),
+    ('a: "\\U0010FFFF"\nb: "\\U80000000"\n', 2),
+    (f"%YAML {'1' * 5000}.1\n---\na: 1\n", 1),
 )
 def test_number_that_python_does_not_convert_is_an_error(text: str, line: int) -> None:
     with pytest.raises(YamlSourceError) as caught:

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.comparison_checks import ComparisonCheck
 from helpers.facts import smoke_case, smoke_run
 from helpers.optimizer_states import STATE as MEASURES
@@ -36,17 +37,14 @@ class TestDataParallelFeatures(ComparisonCheck):
     measures = HEALTHY
 
 
-@pytest.mark.parametrize(
-    ("name", "measures"),
-    [
-        ("clipvalue", {"reference_way": 0.2}),
-        ("muon", {"mirrored_state": 8.0}),
-        ("ema", {"state_deviation": 0.1}),
-        ("metrics", {"metric auc": 0.7, "reference auc": 0.8}),
-        ("dropout", {"equal_masks": 1.0}),
-        ("random-layers", {"repeated_masks": 1.0}),
-        ("float16", {"loss_scale": 0.5}),
-    ],
+@cases(
+    ("clipvalue", {"reference_way": 0.2}),
+    ("muon", {"mirrored_state": 8.0}),
+    ("ema", {"state_deviation": 0.1}),
+    ("metrics", {"metric auc": 0.7, "reference auc": 0.8}),
+    ("dropout", {"equal_masks": 1.0}),
+    ("random-layers", {"repeated_masks": 1.0}),
+    ("float16", {"loss_scale": 0.5}),
 )
 def test_a_wrong_feature_is_a_warning_with_an_alternative(name: str, measures: dict[str, float]) -> None:
     result = _judge(name, measures={**HEALTHY, **measures})
@@ -61,9 +59,7 @@ def test_weights_that_did_not_move_are_unknown(name: str) -> None:
     assert _judge(name, measures={**HEALTHY, "moved": 1e-6}).status is Status.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("name", "missing"), [("dropout", "masks"), ("bfloat16", "variables_float32"), ("clipnorm", "longest_way")]
-)
+@cases(("dropout", "masks"), ("bfloat16", "variables_float32"), ("clipnorm", "longest_way"))
 def test_is_unknown_without_its_measure(name: str, missing: str) -> None:
     measures = {key: value for key, value in HEALTHY.items() if key != missing}
     assert _judge(name, measures=measures).status is Status.UNKNOWN

@@ -1,7 +1,6 @@
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
@@ -47,17 +46,14 @@ def test_key_that_matches_a_part_of_a_path_may_shard() -> None:
     assert result.evidence[1].observed.endswith("1 of 4 variables sharded")
 
 
-@pytest.mark.parametrize(
-    ("changes", "decisive"),
-    [
-        ({"matches_nothing": {"weights": SHARDED}}, "1 of 4"),
-        ({"partial_path": {"weight_deviation": 0.2}}, "0.2"),
-        ({"not_divisible": {"outcome": "trained", "weights": WHOLE}}, "0 of 4"),
-        ({"unknown_axis": {"outcome": "trained", "weights": SHARDED}}, "1 of 4"),
-        ({"model_outside": {"outcome": "trained", "weights": SHARDED, "weight_deviation": 0.3}}, "0.3"),
-        ({"model_outside": {"error_type": "MemoryError"}}, "MemoryError in the first step"),
-        ({"matches_nothing": {"outcome": "timed-out", "phase": "trace", "finished": "data"}}, "phase trace"),
-    ],
+@cases(
+    ({"matches_nothing": {"weights": SHARDED}}, "1 of 4"),
+    ({"partial_path": {"weight_deviation": 0.2}}, "0.2"),
+    ({"not_divisible": {"outcome": "trained", "weights": WHOLE}}, "0 of 4"),
+    ({"unknown_axis": {"outcome": "trained", "weights": SHARDED}}, "1 of 4"),
+    ({"model_outside": {"outcome": "trained", "weights": SHARDED, "weight_deviation": 0.3}}, "0.3"),
+    ({"model_outside": {"error_type": "MemoryError"}}, "MemoryError in the first step"),
+    ({"matches_nothing": {"outcome": "timed-out", "phase": "trace", "finished": "data"}}, "phase trace"),
 )
 def test_mistakes_that_shard_or_train_incorrectly_fail(changes: dict[str, Any], decisive: str) -> None:
     result = compute_check(layout_map, _run(**changes))

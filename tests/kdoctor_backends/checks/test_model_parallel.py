@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
@@ -41,18 +42,15 @@ def test_placement_that_was_not_read_is_unknown(measure: str) -> None:
     assert "placement" in (compute_check(model_parallel, _run(measures=unread)).reason or "")
 
 
-@pytest.mark.parametrize(
-    ("changes", "decisive"),
-    [
-        ({"weights": weights(mirrored=4, sharded=0)}, "0 of 3 variables"),
-        ({"measures": {**MEASURED, "optimizer sharded": 0.0}}, "optimizer's state of 0 of 3"),
-        ({"weights": weights(mirrored=0)}, "1 of 4 variables"),
-        ({"weight_deviation": 0.2}, "0.2"),
-        ({"losses": (1.0, 0.7)}, "1, 0.7"),
-        ({"weights": weights(replicas_agree=False)}, "different weights"),
-        ({"weights": weights(nonfinite=("out/bias",))}, "out/bias"),
-        ({"outcome": "raised", "error_type": "TypeError", "error_message": "no"}, "TypeError in phase inspect: no"),
-    ],
+@cases(
+    ({"weights": weights(mirrored=4, sharded=0)}, "0 of 3 variables"),
+    ({"measures": {**MEASURED, "optimizer sharded": 0.0}}, "optimizer's state of 0 of 3"),
+    ({"weights": weights(mirrored=0)}, "1 of 4 variables"),
+    ({"weight_deviation": 0.2}, "0.2"),
+    ({"losses": (1.0, 0.7)}, "1, 0.7"),
+    ({"weights": weights(replicas_agree=False)}, "different weights"),
+    ({"weights": weights(nonfinite=("out/bias",))}, "out/bias"),
+    ({"outcome": "raised", "error_type": "TypeError", "error_message": "no"}, "TypeError in phase inspect: no"),
 )
 def test_unsharded_or_incorrect_models_fail(changes: dict[str, Any], decisive: str) -> None:
     result = compute_check(model_parallel, _run(**changes))

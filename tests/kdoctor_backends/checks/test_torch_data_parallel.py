@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from helpers.saying import said
 from kdoctor.facts import SmokeRun, SmokeWorker, Weights
@@ -41,20 +42,17 @@ def test_passes_with_differences_by_design() -> None:
     assert len(result.evidence) == len(HEALTHY)
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("ddp", {"weight_deviation": 0.1}),
-        ("clipping", {"weight_deviation": 0.1}),
-        ("keras_adam", {"weight_deviation": 0.1}),
-        ("metrics_of_classes", {"measures": {**METRICS, "metric f1": 0.25}}),
-        ("layers", {"weights": DISAGREE}),
-        ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0, "equal_masks_of_ranks": 1.0}}),
-        ("uneven_tail", {"weights": DISAGREE}),
-        ("batch_normalization", {"outcome": "raised", "error_type": "ValueError"}),
-        ("model_built_late", {"outcome": "trained", "workers": ()}),
-        ("lost_rank", {"measures": {"patience_s": 25.0}}),
-    ],
+@cases(
+    ("ddp", {"weight_deviation": 0.1}),
+    ("clipping", {"weight_deviation": 0.1}),
+    ("keras_adam", {"weight_deviation": 0.1}),
+    ("metrics_of_classes", {"measures": {**METRICS, "metric f1": 0.25}}),
+    ("layers", {"weights": DISAGREE}),
+    ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0, "equal_masks_of_ranks": 1.0}}),
+    ("uneven_tail", {"weights": DISAGREE}),
+    ("batch_normalization", {"outcome": "raised", "error_type": "ValueError"}),
+    ("model_built_late", {"outcome": "trained", "workers": ()}),
+    ("lost_rank", {"measures": {"patience_s": 25.0}}),
 )
 def test_each_defect_is_a_finding_about_its_case(name: str, change: dict[str, Any]) -> None:
     result = compute_check(torch_data_parallel, _run(**{name: change}))
@@ -72,24 +70,17 @@ def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
     assert "torch is not installed" in (result.reason or "")
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "stated"),
-    [
-        ("batch-normalization", {}, f"equal on all ranks; weights differ from one device by up to 0.05; {STATISTICS}"),
-        ("uneven-tail", {}, "equal on all ranks; weights differ from one device by up to 0.03"),
-        ("lost-rank", {}, "the others ended after 0.8 s with RuntimeError"),
-        ("lost-rank", {"workers": ()}, "the others ended after 0.8 s"),
-        ("lost-rank", {"measures": {"patience_s": 25.0}}, "the others still waited after 25 s"),
-        ("lost-rank", {"measures": {"patience_s": 25.0}, "workers": ()}, "the loss of a rank was not observed"),
-        ("dropout", {}, "equal masks with the rank in the seed in 0 of 3 steps, with the same seed in 3"),
-        ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0}}, "its masks were not compared"),
-        ("model-built-late", {"outcome": "trained"}, "trains without an error"),
-        (
-            "metrics-of-classes",
-            {"measures": {**METRICS, "part f1": None}},
-            "its metrics were not compared with one device",
-        ),
-    ],
+@cases(
+    ("batch-normalization", {}, f"equal on all ranks; weights differ from one device by up to 0.05; {STATISTICS}"),
+    ("uneven-tail", {}, "equal on all ranks; weights differ from one device by up to 0.03"),
+    ("lost-rank", {}, "the others ended after 0.8 s with RuntimeError"),
+    ("lost-rank", {"workers": ()}, "the others ended after 0.8 s"),
+    ("lost-rank", {"measures": {"patience_s": 25.0}}, "the others still waited after 25 s"),
+    ("lost-rank", {"measures": {"patience_s": 25.0}, "workers": ()}, "the loss of a rank was not observed"),
+    ("dropout", {}, "equal masks with the rank in the seed in 0 of 3 steps, with the same seed in 3"),
+    ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0}}, "its masks were not compared"),
+    ("model-built-late", {"outcome": "trained"}, "trains without an error"),
+    ("metrics-of-classes", {"measures": {**METRICS, "part f1": None}}, "its metrics were not compared with one device"),
 )
 def test_outcome_of_each_case_is_stated(name: str, change: dict[str, Any], stated: str) -> None:
     result = compute_check(torch_data_parallel, _run(**{name.replace("-", "_"): change}))

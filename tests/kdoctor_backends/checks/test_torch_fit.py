@@ -1,7 +1,6 @@
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity, Status
@@ -29,12 +28,9 @@ def test_passes_if_ranks_agree_and_all_devices_are_used() -> None:
     assert compute_check(torch_fit, _run(EQUAL, refused)).status is Status.PASS
 
 
-@pytest.mark.parametrize(
-    ("fit", "distribution", "subject"),
-    [
-        ({"measures": {"ranks differ": 0.19}}, ALL, "training fit"),
-        (EQUAL, {"measures": {"devices used": 1.0}}, "training distribution"),
-    ],
+@cases(
+    ({"measures": {"ranks differ": 0.19}}, ALL, "training fit"),
+    (EQUAL, {"measures": {"devices used": 1.0}}, "training distribution"),
 )
 def test_what_trains_alone_is_a_warning(fit: dict[str, Any], distribution: dict[str, Any], subject: str) -> None:
     result = compute_check(torch_fit, _run(fit, distribution))

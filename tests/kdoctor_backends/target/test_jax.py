@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
+from helpers.cases import cases
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
@@ -204,13 +205,10 @@ def test_unsharded_optimizer_is_detected(tmp_path: Path) -> None:
     assert {case.measures["optimizer sharded"] for case in runs["smoke.model-parallel"].cases} == {0}
 
 
-@pytest.mark.parametrize(
-    ("absent", "reason"),
-    [
-        (("jax",), "JAX"),
-        pytest.param(("jax", "numpy"), "JAX", marks=pytest.mark.smoke_full),
-        pytest.param(("keras",), "Keras 3", marks=pytest.mark.smoke_full),
-    ],
+@cases(
+    (("jax",), "JAX"),
+    pytest.param(("jax", "numpy"), "JAX", marks=pytest.mark.smoke_full),
+    pytest.param(("keras",), "Keras 3", marks=pytest.mark.smoke_full),
 )
 def test_cases_are_skipped_without_jax_or_keras(tmp_path: Path, absent: tuple[str, ...], reason: str) -> None:
     blocker = "import sys, importlib.machinery\nplain = importlib.machinery.PathFinder.find_spec\n"

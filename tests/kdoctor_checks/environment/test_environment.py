@@ -35,14 +35,6 @@ test_variables = table(
         said={"NCCL_DEBUG": "'INFO'", "NCCL_P2P_DISABLE": "unset"},
     ),
     fails(
-        environment(NCCL_DEBUG="a b"),
-        wanted(NCCL_DEBUG="unset"),
-        "'a b'",
-        expected="unset",
-        commands=("unset NCCL_DEBUG",),
-        rollback=("export NCCL_DEBUG='a b'",),
-    ),
-    fails(
         environment(),
         wanted(NCCL_DEBUG="INFO"),
         "fail NCCL_DEBUG: unset",
@@ -50,11 +42,7 @@ test_variables = table(
         commands=("export NCCL_DEBUG=INFO",),
         rollback=("unset NCCL_DEBUG",),
     ),
-    fails(environment(NCCL_DEBUG="2"), wanted(NCCL_DEBUG="1"), "fail NCCL_DEBUG: '2'", expected="'1'"),
-    unknown(environment(), wanted(MY_OWN="unset")),
-    unknown(environment(), wanted(SOME_NAME="1"), of=1),
     unknown(Environment(variables={}), wanted(NCCL_DEBUG="unset"), of=1),
-    unknown(MASKED, wanted(NCCL_ENV_PLUGIN="https://ada@plugins.example")),
     fails(MASKED, wanted(NCCL_ENV_PLUGIN="unset"), "Rollback: not possible", rollback=()),
     skips(environment()),
     unknown(Environment, wanted(NCCL_DEBUG="INFO")),
@@ -100,11 +88,6 @@ test_flags = table(
         commands=("export XLA_FLAGS='--xla_dump_to=/tmp --xla_gpu_autotune_level=2'",),
         rollback=("export XLA_FLAGS='--xla_dump_to=/tmp --xla_gpu_autotune_level=4'",),
     ),
-    passes(
-        environment(TF_XLA_FLAGS="--tf_xla_auto_jit=2"),
-        Assumptions(flags={"tf_xla_auto_jit": "2"}),
-        said={"tf_xla_auto_jit": "2 (TF_XLA_FLAGS)"},
-    ),
     fails(
         environment(TF_XLA_FLAGS="--tf_xla_auto_jit=2"),
         Assumptions(flags={"tf_xla_auto_jit": "unset"}),
@@ -114,13 +97,11 @@ test_flags = table(
     passes(environment(), settings(floatx="float32", epsilon="0.0000001")),
     fails(environment(), settings(floatx="float32", epsilon="0.001")),
     fails(environment(), settings(floatx="float16"), said={"keras.floatx": "float32"}),
-    unknown(environment(), settings(floatx="float32"), keras(settings={})),
     given=(keras(),),
 )
 
 VISIBLE, ORDER, CONTAINER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
 UUIDS = [f"GPU-{index:08x}-1111-2222-3333-444444444444" for index in range(4)]
-FOUR = Assumptions(gpus=GpuAssumption(count=4))
 MIXED = gpus(3, gpu(0, name="A"), gpu(1, name="A"), gpu(2, name="B"))
 LOST = gpus(3, gpu(0), lost_gpu(1), gpu(2))
 
@@ -156,7 +137,6 @@ test_visible_devices = table(
             ("1gpu,2ampere", 2),
         )
     ),
-    fails(mask(""), "0 of 4 GPUs visible."),
     *(
         fails(mask(value), f"is invalid from {invalid!r}: ", f"{visible} of 4 GPUs visible.")
         for value, invalid, visible in (
@@ -184,24 +164,15 @@ test_visible_devices = table(
     ),
     fails(mask("0,1,2,3,4"), pci(4), explained_by=[""]),
     passes(mask("0,1", "PCI_BUS_ID"), least(at_least=2), f"pass {VISIBLE}: '0,1': 2 of 4 GPUs visible."),
-    fails(mask("0,1", "PCI_BUS_ID"), least(at_least=3)),
-    passes(mask("0,1"), least(count=2)),
     fails(mask("0,1"), least(count=3)),
     passes(mask("0,1,2"), LOST),  # a lost GPU keeps its index
-    fails(mask("0,1,2,3"), LOST),
-    unknown(mask("MIG-GPU-8932f937/1/2")),
-    unknown(mask("GPU-ffff"), gpus(2, gpu(0), gpu(1, uuid=None))),
     passes(mask("0,1"), f"{ORDER}: not set; all GPUs are of one model and in bus order."),
-    passes(mask("0", "FASTEST_FIRST"), f"{ORDER}: FASTEST_FIRST; all"),
     passes(mask("0,1,2"), MIXED, unsaid=ORDER),  # all GPUs, so the order does not matter
-    passes(mask(UUIDS[0]), MIXED),
-    passes(environment(), MIXED),
     passes(mask("0", "PCI_BUS_ID"), MIXED),
     fails(mask("0"), MIXED, f"{ORDER}: not set (fastest first), but "),
     fails(
         mask("0", "FASTEST_FIRST"), MIXED, f"{ORDER}: FASTEST_FIRST (fastest first), but {VISIBLE} has indices of A, B."
     ),
-    unknown(mask("0"), gpus(2, gpu(0), gpu(1, name=None))),
     in_container(passes, "all", gpus(2), "docker", f"pass {CONTAINER}: 'all'; the container has 2 GPUs."),
     in_container(passes, "GPU-a", gpus(2)),
     in_container(passes, "", gpus(1), "docker", "''; the container has 1 GPU."),
@@ -210,7 +181,6 @@ test_visible_devices = table(
     in_container(passes, "0,1,", gpus(2)),
     in_container(fails, "0,1,2", gpus(2)),
     in_container(passes, "0,1,2", gpus(2), "none"),
-    unknown(Gpus(state="failed", error="Unknown Error"), "the driver does not list the GPUs: Unknown Error."),
     unknown(Gpus(state="failed"), "the driver does not list the GPUs: failed."),
     unknown(gpus(0, devices=(), count=0), "the driver lists no GPUs."),
     unknown(Environment),

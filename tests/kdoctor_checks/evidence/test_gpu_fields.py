@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.evidence.checks import CHECKS, healthy_status, judged
 from helpers.facts import H100_LACKS, NOT_SUPPORTED, geforces, gpu, gpus, kernel, lost_gpu, pci, v100_workstation
 from kdoctor.check import Check
@@ -106,20 +107,17 @@ def test_unread_field_of_one_gpu_does_not_pass(field: str, error: str) -> None:
     assert status is (Status.PASS if is_excused else Status.UNKNOWN)
 
 
-@pytest.mark.parametrize(
-    ("machine", "field", "check_ids"),
-    [
-        ("v100", "retired_pages_single_bit", {"gpu.retired-pages"}),
-        ("v100", "retired_pages_double_bit", {"gpu.retired-pages"}),
-        ("v100", "retired_pages_pending", {"gpu.retired-pages-pending"}),
-        ("v100", "temperature_c", {"gpu.temperature"}),
-        ("v100", "temperature_slowdown_c", {"gpu.temperature"}),
-        ("v100", "fan_speed_percent", {"gpu.fan"}),
-        ("v100", "nvlinks", {"topology.nvlink-direct"}),
-        ("geforce", "fan_speed_percent", {"gpu.fan"}),
-        ("geforce", "temperature_c", {"gpu.fan"}),
-        ("geforce", "performance_state", {"topology.pcie-generation"}),
-    ],
+@cases(
+    ("v100", "retired_pages_single_bit", {"gpu.retired-pages"}),
+    ("v100", "retired_pages_double_bit", {"gpu.retired-pages"}),
+    ("v100", "retired_pages_pending", {"gpu.retired-pages-pending"}),
+    ("v100", "temperature_c", {"gpu.temperature"}),
+    ("v100", "temperature_slowdown_c", {"gpu.temperature"}),
+    ("v100", "fan_speed_percent", {"gpu.fan"}),
+    ("v100", "nvlinks", {"topology.nvlink-direct"}),
+    ("geforce", "fan_speed_percent", {"gpu.fan"}),
+    ("geforce", "temperature_c", {"gpu.fan"}),
+    ("geforce", "performance_state", {"topology.pcie-generation"}),
 )
 def test_unread_field_of_other_gpu_families_does_not_pass(machine: str, field: str, check_ids: set[str]) -> None:
     others: tuple[FactGroup, ...] = v100_workstation() if machine == "v100" else (geforces(2), pci(2), kernel(2))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.evidence.checks import CHECKS, judged
 from helpers.facts import gpus, h100_node, pci
 from kdoctor.facts import FactGroup, Gpus, Host, Kernel, KernelDriver, PciDevices
@@ -40,14 +41,11 @@ def test_unread_field_of_a_group_does_not_pass(group: type[FactGroup], field: st
             assert judged(check, replace(healthy, **{field: None})).status is Status.UNKNOWN, check.id
 
 
-@pytest.mark.parametrize(
-    ("field", "check_ids"),
-    [
-        ("aer_correctable", {"topology.pcie-errors"}),
-        ("aer_nonfatal", {"topology.pcie-errors"}),
-        ("aer_fatal", {"topology.pcie-errors"}),
-        ("path", {"topology.acs", "topology.acs-settings", "topology.pcie-errors", "topology.pcie-path"}),
-    ],
+@cases(
+    ("aer_correctable", {"topology.pcie-errors"}),
+    ("aer_nonfatal", {"topology.pcie-errors"}),
+    ("aer_fatal", {"topology.pcie-errors"}),
+    ("path", {"topology.acs", "topology.acs-settings", "topology.pcie-errors", "topology.pcie-path"}),
 )
 def test_unread_field_of_a_pci_function_does_not_pass(field: str, check_ids: set[str]) -> None:
     one, *others = pci(8).devices
@@ -58,14 +56,11 @@ def test_unread_field_of_a_pci_function_does_not_pass(field: str, check_ids: set
             assert found.status in {Status.UNKNOWN, Status.SKIP}, check.id
 
 
-@pytest.mark.parametrize(
-    ("field", "check_ids"),
-    [
-        ("acs_control", {"topology.acs", "topology.acs-settings"}),
-        ("link_width_max", {"topology.pcie-path"}),
-        ("link_speed_max", {"topology.pcie-path"}),
-        ("aer_fatal", {"topology.pcie-errors"}),
-    ],
+@cases(
+    ("acs_control", {"topology.acs", "topology.acs-settings"}),
+    ("link_width_max", {"topology.pcie-path"}),
+    ("link_speed_max", {"topology.pcie-path"}),
+    ("aer_fatal", {"topology.pcie-errors"}),
 )
 def test_unread_field_of_a_bridge_does_not_pass(field: str, check_ids: set[str]) -> None:
     one, *others = pci(8).devices

@@ -2,21 +2,19 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import v100
 from kdoctor_checks.gpu._memory import bad_memory, replacement_pending, worn_out
 
 
-@pytest.mark.parametrize(
-    ("change", "causes"),
-    [
-        ({}, ()),
-        ({"retired_pages_single_bit": 50, "retired_pages_double_bit": 9}, ()),
-        ({"retired_pages_single_bit": 50, "retired_pages_double_bit": 10}, ("gpu.retired-pages",)),
-        ({"retired_pages_single_bit": None, "retired_pages_double_bit": 59}, ()),
-        ({"retired_pages_single_bit": 59, "retired_pages_double_bit": None}, ()),
-        ({"retired_pages_single_bit": None, "retired_pages_double_bit": 60}, ("gpu.retired-pages",)),
-        ({"remapped_rows_failure": True, "sram_threshold_exceeded": True}, ("gpu.row-remapping", "gpu.sram-errors")),
-    ],
+@cases(
+    ({}, ()),
+    ({"retired_pages_single_bit": 50, "retired_pages_double_bit": 9}, ()),
+    ({"retired_pages_single_bit": 50, "retired_pages_double_bit": 10}, ("gpu.retired-pages",)),
+    ({"retired_pages_single_bit": None, "retired_pages_double_bit": 59}, ()),
+    ({"retired_pages_single_bit": 59, "retired_pages_double_bit": None}, ()),
+    ({"retired_pages_single_bit": None, "retired_pages_double_bit": 60}, ("gpu.retired-pages",)),
+    ({"remapped_rows_failure": True, "sram_threshold_exceeded": True}, ("gpu.row-remapping", "gpu.sram-errors")),
 )
 def test_counters_of_worn_out_memory(change: dict[str, Any], causes: tuple[str, ...]) -> None:
     assert worn_out(v100(0, **change)) == causes

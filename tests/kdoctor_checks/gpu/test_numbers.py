@@ -25,7 +25,6 @@ from kdoctor.facts import Environment, Gpus, Host, KernelDriver, PciDevices, Smo
 from kdoctor.model import Action, Assumptions, GpuAssumption, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._gpus import RESTART
-from kdoctor_checks.gpu.count_expected import _FAULTS
 
 H100 = "NVIDIA H100 80GB HBM3"
 GPU0, GPU1, GPU2 = (gpu(index).subject for index in range(3))
@@ -54,8 +53,6 @@ FITS = "x" * (60 - len("1 x , 1 x b"))
 test_count_expected = table(
     "gpu.count-expected",
     Severity.ERROR,
-    passes(gpus(8), wanted(count=8)),
-    fails(gpus(7), wanted(count=8)),
     fails(
         gpus(9),
         wanted(count=8),
@@ -71,12 +68,7 @@ test_count_expected = table(
         briefs=["2 usable, at least 4 expected"],
         expected="at least 4",
     ),
-    fails(gpus(2), wanted(count=1), briefs=["2 usable, exactly 1 expected"]),
     fails(gpus(1), wanted(at_least=2), commands=("kdoctor check --checklist single-gpu-keras",), after=[""]),
-    passes(gpus(2), wanted(at_least=2)),
-    passes(gpus(3), wanted(at_least=2)),
-    passes(gpus(1)),
-    fails(gpus(0)),
     skips(gpus(0), wanted(count=0)),
     fails(
         LOST_OF_THREE,
@@ -87,38 +79,19 @@ test_count_expected = table(
         action=Action.REBOOT,
         explained_by=["gpu.responding"],
     ),
-    passes(LOST_OF_THREE, wanted(count=2)),
     # Four listed, one of them lost, and a fifth on the PCI bus only.
     fails(LOST_OF_FOUR, pci(5), wanted(count=4), "Rollback: not needed (", explained_by=["gpu.responding"]),
     fails(LOST_OF_FOUR, pci(5), wanted(count=5), explained_by=["gpu.responding, gpu.visible-to-driver"]),
-    fails(LOST_OF_FOUR, pci(5), wanted(count=6), explained_by=[""]),
     fails(gpus(3), pci(4), wanted(count=4), explained_by=["gpu.responding, gpu.visible-to-driver"]),
-    fails(gpus(3), pci(4), wanted(count=5), explained_by=[""]),
-    fails(gpus(3), pci(3), wanted(count=4), explained_by=[""]),
     fails(gpus(3), pci(2), wanted(count=4), explained_by=[""]),
     unknown(gpus(8, count=None, errors={"count": "Unknown"}), wanted(count=8), reason=INCOMPLETE.format("Unknown")),
-    unknown(gpus(1, count=None), wanted(count=1), reason=INCOMPLETE.format("it counts None and lists 1")),
     unknown(gpus(1, count=4, errors={"count": "Unknown"}), reason=INCOMPLETE.format("it counts 4 and lists 1")),
-    unknown(FAILED, wanted(count=1), reason=INCOMPLETE.format("Unknown Error")),
     skips(FAILED, wanted(count=0)),
     unknown(),
-    passes(gpus(8), masked("0,1,3,4,5,6,7"), wanted(count=7)),
-    fails(gpus(8), masked("0,1,3,4,5,6,7"), wanted(count=8), commands=("unset CUDA_VISIBLE_DEVICES",)),
-    fails(gpus(8), masked(""), wanted(count=8), commands=("unset CUDA_VISIBLE_DEVICES",)),
-    fails(gpus(8), masked("GPU-nothing-like-it"), wanted(count=8), commands=("unset CUDA_VISIBLE_DEVICES",)),
-    unknown(gpus(8), masked("MIG-1"), wanted(count=8)),
-    passes(LOST_OF_FOUR, masked("0,1,2"), wanted(count=3)),
-    fails(LOST_OF_FOUR, masked("0,1,2,3"), wanted(count=4), action=Action.REBOOT),
     # A recorded machine has no shell that could hide GPUs, but more than an exact number may be hidden on purpose.
     passes(named(H100, H100), RECORDED, briefs=[f"2 x {H100}"]),
-    passes(gpus(2), RECORDED, wanted(count=2)),
-    unknown(gpus(3), RECORDED, wanted(count=2)),
-    fails(gpus(1), RECORDED, wanted(count=2)),
     unknown(gpus(1), Environment),
     fails(gpus(1), Environment, wanted(at_least=2)),  # whatever the variable hides
-    unknown(gpus(2), Environment, wanted(at_least=2)),
-    fails(gpus(1), RECORDED, wanted(at_least=2), after=[", ".join(_FAULTS)]),
-    passes(named("NVIDIA A10", "NVIDIA L4", "NVIDIA A10"), briefs=["2 x NVIDIA A10, 1 x NVIDIA L4"]),
     passes(named("NVIDIA A10", None), briefs=["2 GPUs"]),
     passes(named(FITS, "b"), briefs=[f"1 x {FITS}, 1 x b"]),  # 60 characters fit
     passes(named(f"{FITS}x", "b"), briefs=["2 GPUs of 2 models"]),
@@ -132,9 +105,7 @@ test_model_expected = table(
     "gpu.model-expected",
     Severity.ERROR,
     passes(gpus(2), H100S, said={GPU0: f"model is {H100}", GPU1: f"model is {H100}"}),
-    passes(gpus(2), wanted(model=H100)),
     *(fails(gpus(2), wanted(model=model)) for model in ("NVIDIA H200*", "H100", "nvidia h100*")),
-    fails(gpus(2, gpu(0), gpu(1, name="Tesla T4")), H100S, "Tesla T4.", of=[GPU1], evidence=1),
     fails(named(None, H100, "Tesla T4"), H100S, of=[GPU2], unjudged=[GPU0], evidence=1),
     unknown(
         gpus(2, gpu(0), gpu(1, name=None, errors={"name": "NotSupported"})),
@@ -163,15 +134,12 @@ test_same_model = table(
     fails(odd(1, compute_capability="8.0"), "  unlike most GPUs.", of=[GPU1]),
     fails(odd(memory_total_bytes=40960 * MIB), "40.0 GiB of memory, most have 79.6 GiB.", of=[GPU2]),
     passes(odd(memory_total_bytes=(81559 - 1631) * MIB)),  # 2 % of 81559 MiB is 1631.18 MiB
-    fails(odd(memory_total_bytes=(81559 - 1632) * MIB)),
-    passes(odd(memory_total_bytes=(81559 - 1632) * MIB), {"memory_tolerance": 0.05}),
     fails(odd(name="NVIDIA A100"), commands=(f"export CUDA_VISIBLE_DEVICES={gpu(0).uuid},{gpu(1).uuid}",)),
     fails(
         gpus(3, gpu(0), gpu(1, uuid=None), gpu(2, name="NVIDIA A100")),
         commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1"),
     ),
     skips(gpus(1)),
-    skips(gpus(0)),
     *(
         unknown(odd(1, 3, **{field: None}), of=[GPU1], evidence=2)
         for field in ("name", "compute_capability", "memory_total_bytes")
@@ -179,8 +147,6 @@ test_same_model = table(
     unknown(LOST_OF_THREE, "79.6 GiB", of=["GPU 1"], evidence=2),
     # Without any compute capability, the name counts.
     passes(without_capability(), f"pass {GPU0}: {H100}, 79.6 GiB."),
-    fails(without_capability(name="NVIDIA H100 NVL"), of=[GPU1]),
-    unknown(without_capability(name=None), of=[GPU1]),
     unknown(odd(1, compute_capability=None, errors={"compute_capability": "not in nvidia-smi -q"}), of=[GPU1]),
 )
 
@@ -201,20 +167,16 @@ ON_BUS = PciDevices(devices=tuple(device for device in pci(4).devices if device.
 test_visible_to_driver = table(
     "gpu.visible-to-driver",
     Severity.ERROR,
-    passes(of=GPUS),
-    fails(gpus(4, gpu(0), gpu(1), gpu(3)), of=[f"GPU at {bus_id(2)}"], evidence=3),
     passes(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)), "gpu.responding", of=GPUS),
     *(
         unknown(gpus(4, gpu(0), lost, gpu(2), gpu(3)), ON_BUS, of=["GPU 1"], explained_by=["gpu.responding"])
         for lost in (lost_gpu(1), gpu(1, errors={"handle": "GpuIsLost"}))
     ),
-    fails(gpus(4, gpu(0), lost_gpu(1), gpu(3)), of=[f"GPU at {bus_id(1)}", f"GPU at {bus_id(2)}"]),
     *(
         passes(broken(1, memory_used_bytes=error), of=GPUS)
         for error in ("GpuIsLost", "NVML_ERROR_RESET_REQUIRED", "NVMLError_GpuIsLost")
     ),
     fails(bound(None), gpus(2), f"GPU at {bus_id(2)}: missing from NVML; the PCI device has no driver bound."),
-    fails(bound("nvidia"), gpus(2), f"GPU at {bus_id(2)}: missing from NVML; the PCI device is bound to the driver."),
     fails(
         bound("nouveau"),
         gpus(2),
@@ -237,8 +199,6 @@ test_visible_to_driver = table(
     ),
     fails(gpus(2), kernel(3), DOCKER, "missing from NVML; the PCI device is bound to the driver."),
     unknown(gpus(2), kernel(0), DOCKER, f"{bus_id(2)}: on the PCI bus, not in NVML; this may be a container."),
-    unknown(gpus(2), kernel(0), host(container=None)),
-    unknown(gpus(2), kernel(2), host(container=None)),
     unknown(gpus(0), kernel(0), DOCKER, of=4),
     unknown(odd(1, 4, bus_id=None, errors={"bus_id": "Unknown"}), "GPU 1: its bus id was not read (Unknown)."),
     unknown(PciDevices(devices=())),
@@ -282,7 +242,6 @@ test_replicas_match = table(
     # The libraries are those for the TensorFlow of the run.
     fails(run(1, 0, "CPU", tensorflow="2.20.0"), "install 'tensorflow[and-cuda]==2.20.0'"),
     fails(run(1, 0, "CPU", tensorflow=None), "install 'tensorflow[and-cuda]==2.21.0'"),
-    fails(run(3), expected="4 registered", evidence=0),
     fails(run(3), masked("0,1,2,3"), expected="4 registered (CUDA_VISIBLE_DEVICES=0,1,2,3)"),
     fails(run(2, 4), action=Action.CHANGE_CODE),
     fails(run(4, 4, "CPU"), "4 replicas, 0 on a GPU"),
@@ -291,8 +250,6 @@ test_replicas_match = table(
         ": 0 replicas, 0 on a GPU; 4 on the PCI bus, 4 in the driver, 4 visible to CUDA",
         "  0 on a GPU, although TensorFlow has 4 GPUs.",
     ),
-    passes(masked("0,2"), smoke_run(replicas=2)),
-    fails(masked("0,2")),
     explained(3, "gpu.compute-mode", *FIRST_THREE, CLOSED),
     explained(2, "", *FIRST_THREE, CLOSED),
     explained(3, "gpu.responding", *FIRST_THREE, lost_gpu(3)),
@@ -301,13 +258,10 @@ test_replicas_match = table(
     explained(1, "", *FIRST_THREE, gpu(3)),
     unknown(smoke_run(replicas=4, gpus_seen=None)),
     unknown(smoke_run(replicas=4, gpus_seen=None, cases=(), failure="TensorFlow did not import")),
-    unknown(smoke_run(replicas=4, cases=())),
     unknown(smoke_run("smoke.baseline", 4, smoke_case(replicas=4, devices=()))),
     unknown(smoke_run("smoke.baseline", 4, smoke_case(replicas=4, strategy="OneDeviceStrategy"))),
-    unknown(smoke_run(replicas=4, devices_kind="cpu")),
     unknown(masked("MIG-1234")),
     unknown(gpus(1, gpu(0, uuid=None)), masked("GPU-abc")),
-    unknown(FAILED, "the driver does not respond: Unknown Error."),
     unknown(Gpus(state="failed"), "the driver does not respond: failed."),
     unknown(*h100_node(4), SmokeRuns(), reason="scenario smoke.baseline was not run"),
     unknown(masked(""), run(1, 0), "no GPU is visible (CUDA_VISIBLE_DEVICES=)."),

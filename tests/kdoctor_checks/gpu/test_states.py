@@ -4,20 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import (
-    GIB,
-    MIB,
-    NOT_SUPPORTED,
-    bus_id,
-    geforces,
-    gpu,
-    gpus,
-    h100_node,
-    logged,
-    lost_gpu,
-    pci,
-    pci_gpu,
-)
+from helpers.facts import GIB, MIB, NOT_SUPPORTED, bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci, pci_gpu
 from helpers.rows import Row, fails, passes, skips, table, unknown
 from kdoctor.facts import Gpu, GpuProcess, Gpus
 from kdoctor.model import Finding, Severity, Unjudged
@@ -63,16 +50,9 @@ test_free = table(
         "; ps -o pid,user,lstart,args -p 1,4711.",
         commands=(),
     ),
-    passes(one(memory_used_bytes=1024 * MIB)),
     fails(one(memory_used_bytes=1024 * MIB + 1), expected="no compute process, and at most 1024 MiB used"),
-    passes(one(memory_used_bytes=2048 * MIB), {"max_used_mib": 4096}),
-    fails(one(processes=ONE)),
-    passes(several({}, {"processes": ONE}), {"allow_processes": True}, briefs=["all free", ""]),
-    fails(one(**BIG), {"allow_processes": True, "max_used_mib": 512}, expected="at most 512 MiB used"),
     unknown(gpus(2, gpu(0), lost_gpu(1)), of=["GPU 1"], evidence=1),
     unknown(several({"memory_used_bytes": None}, {}), of=[GPU0], evidence=1),
-    unknown(one(processes=None)),
-    fails(several({}, FULL, {}), of=[GPU1], evidence=2),
     skips(gpus(0)),
     user(f"{USED}, in use by process 1", "in use by process 1 (2048 MiB used)", processes=ONE),
     user(
@@ -99,20 +79,10 @@ test_free = table(
     ),
     # A desktop may use a quarter of the memory.
     passes(one(memory_total_bytes=80 * GIB, memory_used_bytes=20 * GIB, graphics_processes=DESKTOP), "Xorg"),
-    fails(one(memory_total_bytes=80 * GIB, memory_used_bytes=20 * GIB + MIB, graphics_processes=DESKTOP)),
-    passes(
-        one(memory_total_bytes=80 * GIB, memory_used_bytes=40 * GIB, graphics_processes=DESKTOP),
-        {"max_desktop_share": 0.5},
-    ),
     # All have the same short form and the same commands.
     fails(
         several(held_by(11, memory_used_bytes=30 * GIB), held_by(11, memory_used_bytes=20 * GIB)),
         briefs=["in use by process 11 (20.0 GiB to 30.0 GiB used)"] * 2,
-    ),
-    fails(
-        several(held_by(11), held_by(12), {}),
-        "-p 11,12.",
-        briefs=[*["in use by 2 processes (2048 MiB used)"] * 2, "all free"],
     ),
     fails(several({**FULL, "graphics_processes": DESKTOP}, FULL), briefs=["in use by a desktop (40.0 GiB used)"] * 2),
     fails(several({**FULL, "processes": None}, FULL), briefs=["memory in use (40.0 GiB used)"] * 2),
@@ -144,7 +114,6 @@ def lost_at(*addresses: str) -> Gpus:
 test_responding = table(
     "gpu.responding",
     Severity.ERROR,
-    passes(of=[GPU0, GPU1, GPU2, GPU3]),
     passes(one(name=None), "responds (name not read)."),
     fails(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)), "GpuIsLost", of=[GPU1], commands=("sudo reboot",), evidence=3),
     *(
@@ -158,7 +127,6 @@ test_responding = table(
             ("memory_used_bytes", "GPU is lost"),
         )
     ),
-    passes(with_errors({"fan_speed_percent": "ERR!", "performance_state": "N/A"})),
     fails(
         with_errors({"memory_used_bytes": "NVML_ERROR_RESET_REQUIRED"}),
         "  does not respond until it is reset.",
@@ -170,10 +138,7 @@ test_responding = table(
         "  hangs (power draw).",
         f"sudo nvidia-smi --gpu-reset -i {bus_id(1)}",
     ),
-    fails(with_errors({"handle": "Unknown Error"}), "  cannot be opened (Unknown Error)."),
     fails(with_errors({"handle": "Unknown Error"}), logged(xid(119)), "  cannot be opened (Unknown Error) (Xid 119)."),
-    fails(with_errors(IS_LOST), logged(xid(13)), "  lost."),
-    fails(with_errors(IS_LOST), logged(xid(119)), "  lost (Xid 119)."),
     fails(with_errors(IS_LOST), logged(xid(79)), "; kernel log: Xid 79", "  lost, fell off the bus (Xid 79)."),
     fails(
         with_errors(IS_LOST),
@@ -205,7 +170,6 @@ test_responding = table(
         of=[f"GPU at {bus_id(1)}"],
         commands=("sudo reboot",),
     ),
-    unknown({Gpus: "no driver"}, pci(2)),
     fails(gpus(2, gpu(0), gpu(1, errors=IS_LOST)), pci(2, pci_gpu(0), pci_gpu(1, responds=False)), of=[GPU1]),
     # Lost GPUs without an address have those that remain, in the order of the bus.
     fails(lost_at(bus_id(0), bus_id(2)), of=[GPU1, GPU3]),
@@ -232,32 +196,22 @@ def answers(*seconds: float | None) -> Gpus:
 test_response_time = table(
     "gpu.response-time",
     Severity.WARNING,
-    passes(answers(0.04, 0.05, 0.04, 0.06)),
-    passes(answers(0.9, 1.0, 0.8, 1.2)),
     fails(answers(0.04, 0.05, 0.04, 0.9), of=[GPU3]),
-    fails(answers(3.5, 3.6), of=[GPU0, GPU1]),
     # 3 s, and five times the median of the others, are the limits; half a second is not slow.
     passes(answers(3.0)),
-    fails(answers(3.01)),
-    passes(answers(0.25, 1.25)),
-    fails(answers(0.25, 1.26)),
     passes(answers(0.04, 0.5)),
-    fails(answers(0.04, 0.51)),
     fails(answers(4.0, 0.04, 0.04), "the driver took 4 s to answer all calls; median of the others: 0.04 s."),
     fails(answers(4.0), "the driver took 4 s to answer all calls."),
-    passes(answers(4.0), {"most_s": 10.0}),
     unknown(answers(0.04, None)),
     skips(answers(None, None)),
     unknown(gpus(2, gpu(0), lost_gpu(1)), explained_by=["gpu.responding"]),
 )
 
 OLD = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND", "recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
-MANY = {f"field_{number}": "Unknown Error" for number in range(7)}
 
 test_readings = table(
     "gpu.readings",
     Severity.WARNING,
-    passes(geforces(2)),
     passes(one(errors={}), said={GPU0: "all readings succeeded"}),
     # Recorded: "Addressing Mode: Unknown Error" on eight RTX 4090.
     unknown(
@@ -266,7 +220,6 @@ test_readings = table(
     unknown(one(name=None, errors={"name": "Unknown Error"}), said={GPU0: "not read: name (Unknown Error)"}),
     unknown(one(name=None, errors={}), said={GPU0: "nothing about it was read"}),
     unknown(one(errors=OLD), "too old", "SRAM threshold exceeded, recovery action."),
-    unknown(one(errors=MANY), "field 3 (Unknown Error) and 3 more."),
     unknown(gpus(1, not_understood=("q.txt: Frobnication: Failed",)), "Frobnication: Failed", of=1),
     *(
         fails(
@@ -291,28 +244,15 @@ def card(name: str | None, architecture: str | None = None, capability: str | No
 test_resizable_bar = table(
     "gpu.resizable-bar",
     Severity.INFO,
-    passes(gpus(2), "BAR1 is 128.0 GiB"),
-    passes(one(bar1_total_bytes=81559 * MIB)),
-    fails(several({}, {}, {"bar1_total_bytes": 81559 * MIB - 1}), of=[GPU2]),
     fails(one(**SMALL), "BAR1 is 256 MiB", "79.6 GiB", look=("nvidia-smi -q -d MEMORY",)),
     unknown(several({}, {}, {"bar1_total_bytes": None}), of=[GPU2]),
-    unknown(several({}, {}, {"memory_total_bytes": None}), of=[GPU2]),
     skips(several(NO_BAR, NO_BAR), H100, unsaid="no resizable BAR"),
     skips(gpus(0), reason="the driver lists no GPU"),
     skips(
         several({"name": "Tesla T4", **TURING}, {"name": None, **TURING}),
         reason="no resizable BAR is known for Tesla T4, this model",
     ),
-    skips(card("NVIDIA GeForce GTX 1660 Ti")),
-    skips(card("Quadro P400")),
-    skips(card("NVIDIA GeForce RTX 2080 SUPER", "Turing")),
-    skips(card("Tesla T4", None, "7.5")),
-    skips(card(H100, None, "7.5")),
-    skips(card(None)),
     fails(card(H100, None, "8.0")),  # Ampere's
-    fails(card("NVIDIA GeForce RTX 4090")),
-    fails(card("NVIDIA GeForce RTX 3080", "Ampere", "8.6")),
-    fails(card("NVIDIA RTX 6000 Ada Generation")),
     fails(card("NVIDIA RTX PRO 6000 Blackwell Workstation Edition")),
     passes(card("Tesla T4", "Turing", bar1_total_bytes=81559 * MIB)),
 )

@@ -70,7 +70,6 @@ test_import = table(
         of=["import tensorflow"],
         briefs=["libcudart.so.12: cannot open"],
     ),
-    fails(not_imported("KeyboardInterrupt"), briefs=["KeyboardInterrupt"]),
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
     fails(
         *FACTS,
@@ -108,11 +107,7 @@ test_baseline = table(
         briefs=["1 replica, same weights as NumPy (within 9e-08)"],
     ),
     passes(made(2, 2), ": 2 replicas (gpu), 6 variables mirrored on each; losses"),
-    fails(one_replica(measures=NUMPY, weight_deviation=0.05), "NumPy"),
     unknown(one_replica(measures={}), "one replica"),  # it is not compared with itself
-    unknown(one_replica(measures={"numpy": None}), "one replica"),
-    fails(one_replica(losses=(1.0, 2.0))),
-    fails(one_replica(weights=weights(nonfinite=("a",)))),
     unknown(replace(run(), cases=()), "MirroredStrategy"),
     unknown(run(weights=None), "weights were not read"),
     unknown(run(weight_deviation=None), "weights were not compared"),
@@ -131,7 +126,6 @@ test_baseline = table(
     ),
     fails(run(**DIED), "SIGSEGV in phase strategy", '"last one"'),
     fails(run(outcome="died", signal="SIGKILL", phase="train"), "SIGKILL in phase train", "free -h"),
-    fails(run(outcome="died", exit_code=3, phase=None), "status 3"),
     *(
         fails(
             replace(made(1, requested, seen=0), cases=(smoke_case("mirrored", 1, "CPU"),)),
@@ -160,9 +154,6 @@ test_baseline = table(
         )
     ),
     fails(run(weights=weights(mirrored=5)), "5 of 6", "keras 3.15.1 with TensorFlow 2.21.0 does not"),
-    fails(
-        replace(run(weights=weights(mirrored=5)), keras=None, tensorflow=None), "this Keras with TensorFlow does not"
-    ),
     passes(
         replace(run(), keras=None, tensorflow=None), "; weights within 0 of one device; Keras unknown, import 3.3 s"
     ),
@@ -182,7 +173,6 @@ test_baseline = table(
     ),
     fails(run(weight_deviation=0.05), action=Action.CHANGE_CODE, commands=()),
     fails(replace(run(weight_deviation=0.05), keras="keras 3.8.0"), commands=()),
-    passes(run(weight_deviation=0.05), {"tolerance": 0.1}),
     fails(
         replace(run(losses=(1.0, 0.5), reference_losses=(1.0, 0.55)), keras="keras 3.8.0"),
         "1, 0.5 instead of 1, 0.55",

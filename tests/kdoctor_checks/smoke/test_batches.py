@@ -33,9 +33,6 @@ test_starved_replica = table(
         of=["keras 3.15.1"],
         action=Action.CHANGE_CODE,
     ),
-    fails(starved(weights=ONE_NAN), f": NaN or infinity in 1 variable (a/gamma) after {OVER}"),
-    fails(replace(starved(weights=NAN), keras=None), of=["training starved-tail"]),
-    fails(starved(losses=(None, None)), of=["keras 3.15.1"]),
     fails(starved(losses=(1.0, None)), f": weights are finite after {OVER}, but "),
     fails(replace(starved(losses=(None, None)), keras=None), of=["training starved-tail"]),
     fails(
@@ -45,14 +42,8 @@ test_starved_replica = table(
     ),
     # By the version matrix: with 4 replicas, tails of 1, 2, 3, 5, 6 and 9 leave one empty.
     passes(starved(4, final_batch=5)),
-    passes(starved(8, final_batch=9)),
-    unknown(starved(4, final_batch=4)),
-    unknown(starved(4, final_batch=7)),
     unknown(starved(final_batch=2), "final batch of 2 over 2 replicas: no replica is empty"),
     unknown(starved(weights=None), "its weights or its losses were not read"),
-    unknown(starved(losses=()), "its weights or its losses were not read"),
-    unknown(starved(final_batch=None)),
-    unknown(smoke_run("smoke.uneven-final-batch", 2, smoke_case("guarded", 2))),
     skips(starved(1)),
 )
 
@@ -63,7 +54,6 @@ def uneven(fed: dict[str, Any] | None = None, guarded: dict[str, Any] | None = N
 
 
 RUINED_BY_NAN = {"weights": ONE_NAN, "weight_deviation": None}
-RAISED = {"outcome": "raised", "error_type": "InvalidArgumentError", "error_message": "AddN", "phase": "train"}
 
 test_uneven_final_batch = table(
     "smoke.uneven-final-batch",
@@ -71,18 +61,8 @@ test_uneven_final_batch = table(
     passes(uneven(), "3 over 2 replicas", "0.046"),
     fails(uneven(RUINED_BY_NAN), "a/gamma", "with keras 3.15.1 and TensorFlow 2.21.0: ", of=["training fed-tail"]),
     fails(replace(uneven(RUINED_BY_NAN), **NO_KERAS), "with this Keras and TensorFlow: "),
-    fails(uneven(guarded=RUINED_BY_NAN), "a/gamma", of=["training guarded"]),
-    fails(uneven({"losses": (1.0, None)}), "3 over 2 replicas", "1, not finite"),
     fails(uneven(guarded={"weight_deviation": 0.01}), "0.01", of=["training guarded"]),
     passes(uneven(guarded={"weight_deviation": 0.5}), {"tolerance": 0.5}),
-    fails(uneven(guarded={"weight_deviation": 0.51}), {"tolerance": 0.5}),
-    fails(uneven(RAISED), "fail training fed-tail: InvalidArgumentError in phase train: AddN."),
-    fails(
-        smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1, **RAISED), smoke_case("guarded", 2)),
-        of=["training fed-tail"],
-    ),
-    unknown(uneven(guarded={"weight_deviation": None})),
-    unknown(uneven({"weights": None})),
     unknown(
         smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 2), failure="the child died"),
         reason="training guarded: the child died",
@@ -109,7 +89,6 @@ test_final_batch_sweep = table(
     Severity.ERROR,
     passes(sweep({}, RUINED)),  # Keras 3
     passes(sweep({}, {})),  # Keras 2
-    fails(sweep({"tail 1": 1.0}, RUINED), "[1]."),
     fails(sweep({}, {"tail 4": 1.0}), "[4]."),
     unknown(smoke_run("smoke.final-batch-sweep", 4, smoke_case("plain", 4)), "no size was tried."),
     skips(sweep({}, RUINED, 1)),
@@ -146,8 +125,6 @@ test_odd_batches = table(
     shared(8.0, 16.0),  # every replica gets all
     shared(4.0, 4.0),  # a replica gets none
     fails(odd(losses=(1.0, None)), "loss"),
-    fails(odd(outcome="raised", error_type="E"), "E in phase"),
-    unknown(odd(None)),
     unknown(odd(weights=None)),
     skips(odd(replicas=1)),
 )

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import smoke_case
 from kdoctor.facts import SmokeWorker
 from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, innermost_frames, was_refused
@@ -15,37 +14,31 @@ def raised(message: str | None, **changes: Any) -> str:
     return describe_end(smoke_case(**{**RAISED, "error_message": message, **changes}))
 
 
-@pytest.mark.parametrize(
-    ("phase", "text"),
-    [
-        ("trace", "in phase trace"), ("step 3", "in step 3"), ("first step", "in the first step"),
-        ("between steps", "between steps"), (None, "before its first phase"), ("", "in phase "),
-    ],
+@cases(
+    ("trace", "in phase trace"), ("step 3", "in step 3"), ("first step", "in the first step"),
+    ("between steps", "between steps"), (None, "before its first phase"), ("", "in phase "),
 )  # fmt: skip
 def test_phases_have_their_preposition(phase: str | None, text: str) -> None:
     assert in_phase(phase) == text
 
 
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("no", "no"),
-        (None, "no message"),
-        ("\n \n", "no message"),
-        ("first\nsecond", "first"),
-        ("Exception encountered when calling X.\n\nthe cause\nmore", "the cause"),
-        ("Graph execution error:\nDetected at node Y\nthe cause", "the cause"),
-        ("Graph execution error:", "Graph execution error:"),  # nothing else is known
-        ("in user code:\n  File a\n  ValueError: the end", "ValueError: the end"),
-        ("got {\n 'a': 1\n}", "got { ... }"),
-        ("got {\n 'a': 1\nafter", "got {"),
-        ("expected:\nan integer", "expected: an integer"),
-        ("expected:\nan integer\nmore", "expected: an integer"),
-        ("expected:", "expected:"),
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("<keras.src.models.Sequential object at 0x7f00> failed", "Sequential failed"),
-        ("{{function_node __wrapped__X}} failed", "failed"),
-    ],
+@cases(
+    ("no", "no"),
+    (None, "no message"),
+    ("\n \n", "no message"),
+    ("first\nsecond", "first"),
+    ("Exception encountered when calling X.\n\nthe cause\nmore", "the cause"),
+    ("Graph execution error:\nDetected at node Y\nthe cause", "the cause"),
+    ("Graph execution error:", "Graph execution error:"),  # nothing else is known
+    ("in user code:\n  File a\n  ValueError: the end", "ValueError: the end"),
+    ("got {\n 'a': 1\n}", "got { ... }"),
+    ("got {\n 'a': 1\nafter", "got {"),
+    ("expected:\nan integer", "expected: an integer"),
+    ("expected:\nan integer\nmore", "expected: an integer"),
+    ("expected:", "expected:"),
+    ("\x1b[31mred\x1b[0m", "red"),
+    ("<keras.src.models.Sequential object at 0x7f00> failed", "Sequential failed"),
+    ("{{function_node __wrapped__X}} failed", "failed"),
 )
 def test_line_that_tells_most_is_shown(message: str | None, shown: str) -> None:
     assert raised(message) == f"ValueError in phase train: {shown}"
@@ -60,23 +53,18 @@ def test_error_without_a_phase_has_no_place() -> None:
     assert raised("no", phase=None) == "ValueError: no"
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"), [("E0000 b", ""), ("NCCL WARN no", '; log: "NCCL WARN no"')], ids=["other", "NCCL"]
-)
+@cases(("E0000 b", ""), ("NCCL WARN no", '; log: "NCCL WARN no"'), ids=["other", "NCCL"])
 def test_error_of_a_worker_names_its_place_itself(line: str, shown: str) -> None:
     worker = SmokeWorker(name="worker 1", outcome="raised")
     message = "worker 1: ValueError in phase train: no"
     assert raised(f"{message}\nmore", workers=(worker,), log_lines=(line,)) == message + shown
 
 
-@pytest.mark.parametrize(
-    ("lines", "after_error", "after_hang"),
-    [
-        ((), "", ""),
-        (("a", "NCCL WARN no"), '; log: "NCCL WARN no"', '; log: "NCCL WARN no"'),
-        (("NCCL INFO one", " NCCL WARN two ", "other"), '; log: "NCCL WARN two"', '; log: "NCCL WARN two"'),
-        (("a", "E0000 b"), "", '; log: "E0000 b"'),  # an error has its message; a hang has only the log
-    ],
+@cases(
+    ((), "", ""),
+    (("a", "NCCL WARN no"), '; log: "NCCL WARN no"', '; log: "NCCL WARN no"'),
+    (("NCCL INFO one", " NCCL WARN two ", "other"), '; log: "NCCL WARN two"', '; log: "NCCL WARN two"'),
+    (("a", "E0000 b"), "", '; log: "E0000 b"'),  # an error has its message; a hang has only the log
 )
 def test_last_line_of_the_log_is_that_of_nccl(lines: tuple[str, ...], after_error: str, after_hang: str) -> None:
     assert raised("no", log_lines=lines) == f"ValueError in phase train: no{after_error}"
@@ -84,33 +72,27 @@ def test_last_line_of_the_log_is_that_of_nccl(lines: tuple[str, ...], after_erro
     assert describe_end(hung) == f"hung in phase trace and was ended after 10 s{after_hang}"
 
 
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"phase": "trace", "seconds": None}, "hung in phase trace and was ended"),
-        ({"phase": "train", "steps": 3, "seconds": None}, "hung in phase train after step 3 and was ended"),
-        ({"phase": "train", "steps": 0, "seconds": None},
-         "hung in phase train in the first step (tracing) and was ended"),
-        ({"phase": "train", "steps": None, "seconds": None}, "hung in phase train and was ended"),
-        ({"phase": "trace", "steps": 3, "seconds": None}, "hung in phase trace and was ended"),
-        ({"phase": "train", "steps": 3, "finished": "pair 0-1", "seconds": None},
-         "hung in phase train (last finished: pair 0-1) and was ended"),
-    ],
+@cases(
+    ({"phase": "trace", "seconds": None}, "hung in phase trace and was ended"),
+    ({"phase": "train", "steps": 3, "seconds": None}, "hung in phase train after step 3 and was ended"),
+    ({"phase": "train", "steps": 0, "seconds": None},
+     "hung in phase train in the first step (tracing) and was ended"),
+    ({"phase": "train", "steps": None, "seconds": None}, "hung in phase train and was ended"),
+    ({"phase": "trace", "steps": 3, "seconds": None}, "hung in phase trace and was ended"),
+    ({"phase": "train", "steps": 3, "finished": "pair 0-1", "seconds": None},
+     "hung in phase train (last finished: pair 0-1) and was ended"),
 )  # fmt: skip
 def test_hang_has_its_progress(changes: dict[str, Any], text: str) -> None:
     assert describe_end(smoke_case(outcome="timed-out", **changes)) == text
 
 
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"signal": "SIGSEGV"}, "terminated by SIGSEGV in phase trace"),
-        ({"signal": None, "exit_code": 3}, "exited with status 3 in phase trace"),
-        ({"signal": "SIGSEGV", "stderr_tail": "one\ntwo\n\n"},
-         'terminated by SIGSEGV in phase trace; last line of stderr: "two"'),
-        ({"signal": "SIGSEGV", "stderr_tail": "one", "log_lines": ("E0000 b",)},
-         'terminated by SIGSEGV in phase trace; log: "E0000 b"'),
-    ],
+@cases(
+    ({"signal": "SIGSEGV"}, "terminated by SIGSEGV in phase trace"),
+    ({"signal": None, "exit_code": 3}, "exited with status 3 in phase trace"),
+    ({"signal": "SIGSEGV", "stderr_tail": "one\ntwo\n\n"},
+     'terminated by SIGSEGV in phase trace; last line of stderr: "two"'),
+    ({"signal": "SIGSEGV", "stderr_tail": "one", "log_lines": ("E0000 b",)},
+     'terminated by SIGSEGV in phase trace; log: "E0000 b"'),
 )  # fmt: skip
 def test_crash_has_its_signal_and_last_line(changes: dict[str, Any], text: str) -> None:
     assert describe_end(smoke_case(outcome="died", phase="trace", **changes)) == text
@@ -132,27 +114,21 @@ Thread 0x00007f02 (most recent call first):
 """
 
 
-@pytest.mark.parametrize(
-    ("stacks", "text"),
-    [
-        (None, ""),
-        ("", ""),
-        ("no frames", ""),
-        (MAIN, " at python/a.py:1 one, from src/b.py:2 two, from src/c.py:3 three"),
-        (MAIN.replace("Thread 0x00007f01", "Current thread 0x00007f01"), " at python3/threading.py:5 wait"),
-    ],
+@cases(
+    (None, ""),
+    ("", ""),
+    ("no frames", ""),
+    (MAIN, " at python/a.py:1 one, from src/b.py:2 two, from src/c.py:3 three"),
+    (MAIN.replace("Thread 0x00007f01", "Current thread 0x00007f01"), " at python3/threading.py:5 wait"),
 )
 def test_frames_are_those_of_the_thread_that_crashed_or_of_the_main_one(stacks: str | None, text: str) -> None:
     assert innermost_frames(stacks) == text
 
 
-@pytest.mark.parametrize(
-    ("changes", "refused"),
-    [
-        ({}, True), ({"phase": "build"}, True), ({"phase": "inspect"}, True), ({"phase": "first step"}, True),
-        ({"phase": "step 3"}, True), ({"phase": "strategy"}, False), ({"phase": None}, False),
-        ({"error_type": "KeyError"}, False), ({"outcome": "died"}, False),
-    ],
+@cases(
+    ({}, True), ({"phase": "build"}, True), ({"phase": "inspect"}, True), ({"phase": "first step"}, True),
+    ({"phase": "step 3"}, True), ({"phase": "strategy"}, False), ({"phase": None}, False),
+    ({"error_type": "KeyError"}, False), ({"outcome": "died"}, False),
 )  # fmt: skip
 def test_refusal_is_a_known_error_of_the_model(changes: dict[str, Any], *, refused: bool) -> None:
     assert was_refused(smoke_case(**{**RAISED, **changes}), ("ValueError", "TypeError")) is refused

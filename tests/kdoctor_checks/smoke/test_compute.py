@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpu, gpus, smoke_case, smoke_run
 from helpers.facts.gpus import bus_id
 from kdoctor.check import Check
@@ -28,15 +29,12 @@ def machine(count: int, **changes: Any) -> Gpus:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("tflops", "copies", "slow"),
-    [
-        ((700.0, 710.0, 690.0, 705.0), (), []),
-        ((700.0, 710.0, 590.0, 705.0), (), ["GPU 2"]),
-        ((700.0, 710.0, 610.0, 705.0), (), []),
-        ((700.0, 710.0, 690.0), (2900.0, 1450.0, 2880.0), ["GPU 1"]),
-        ((700.0, 350.0), (), ["GPU 1"]),
-    ],
+@cases(
+    ((700.0, 710.0, 690.0, 705.0), (), []),
+    ((700.0, 710.0, 590.0, 705.0), (), ["GPU 2"]),
+    ((700.0, 710.0, 610.0, 705.0), (), []),
+    ((700.0, 710.0, 690.0), (2900.0, 1450.0, 2880.0), ["GPU 1"]),
+    ((700.0, 350.0), (), ["GPU 1"]),
 )
 def test_outlier_among_equal_gpus_fails(
     check: Check, tflops: tuple[float, ...], copies: tuple[float, ...], slow: list[str]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.checks import ALL, BUILT_IN, of_installed
 from helpers.facts import smoke_case, smoke_run
 from helpers.optimizer_states import STATE
@@ -132,14 +133,11 @@ def test_error_of_the_defect_is_a_warning_with_the_remedy(defect: Defect) -> Non
 
 
 @pytest.mark.parametrize("defect", ERRORS, ids=named)
-@pytest.mark.parametrize(
-    "end",
-    [
-        {"error_type": "MemoryError"},
-        {"error_message": "something else"},
-        {"outcome": "died", "error_type": None, "signal": "SIGSEGV"},
-        {"outcome": "timed-out", "error_type": None, "seconds": 9.0},
-    ],
+@cases(
+    {"error_type": "MemoryError"},
+    {"error_message": "something else"},
+    {"outcome": "died", "error_type": None, "signal": "SIGSEGV"},
+    {"outcome": "timed-out", "error_type": None, "seconds": 9.0},
     ids=["type", "message", "crash", "hang"],
 )
 def test_another_end_is_not_blamed_on_it(defect: Defect, end: Changes) -> None:

@@ -83,25 +83,18 @@ TWO_CASES = smoke_run("smoke.baseline", 2, smoke_case(replicas=2), smoke_case("f
 test_gpus_worked = table(
     "smoke.gpus-worked",
     Severity.WARNING,
-    passes("90 %", "596 MiB", "1 compute process", "12 samples in 1 training", of=[GPU0, GPU1]),
-    fails(second(idle_use()), "12 samples in 1 training", "40 %", of=[GPU1]),
     fails(second(NEVER), f"fail {GPU1}: memory in use up by 596 MiB, 1 compute process"),
     # The strategy has replicas on both GPUs, but the model's variables are on one.
     passes(second(NEVER), training(weights=ON_ONE)),
-    unknown(second(idle_use(training_samples=2)), "2 samples"),
     fails(second(idle_use(training_samples=3))),
     unknown(second(idle_use(memory_used_bytes=None)), "memory"),
     unknown(second(case_use(**NO_USE, training_samples=1)), "1 sample "),
-    passes(both(case_use(utilization_gpu_percent=None))),
     passes(of_two(LITTLE, NEVER), ": memory in use up by 596 MiB, 1 compute process (12 samples", of=2),
-    unknown(held(30.0 * GIB, 1.0), "other processes"),
     fails(held(2.0 * GIB, 0.0)),
-    unknown(held(2.1 * GIB, 0.0)),
     unknown(held(2.0 * GIB, 1.0)),
     # The probe of the GPUs replaces missing samples from before.
     passes(second(case_use(), before=GpuUse())),
     fails(second(idle_use(), before=GpuUse())),
-    unknown(second(idle_use(), before=GpuUse()), gpus(2, gpu(0), gpu(1, memory_used_bytes=None, processes=None))),
     passes(
         second(idle_use(utilization_gpu_percent=spread(0.0, 0.1, 1.0)), before=GpuUse()),
         gpus(2, gpu(0), gpu(1, utilization_gpu_percent=None)),
@@ -117,13 +110,6 @@ test_gpus_worked = table(
         )
     ),
     skips(CPU_ONLY, reason="the trainings ran on logical CPU devices"),
-    unknown(GpuSampling(state="library-absent", error="NVML_ERROR_LIBRARY_NOT_FOUND: libnvidia-ml.so.1")),
-    unknown(GpuSampling(state="failed", error="the sampling process died of SIGKILL")),
-    unknown(GpuSampling(state="ready")),
-    unknown(SmokeRuns()),
-    unknown(training(outcome="raised")),
-    unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=None)),
-    unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3)),
     unknown(training(kind="CPU")),
     of_four((environment(CUDA_VISIBLE_DEVICES="2"),), 2),
     of_four((environment(CUDA_VISIBLE_DEVICES="3,1"),), 1, 3, replicas=2),
@@ -141,9 +127,7 @@ test_gpus_worked = table(
     unknown(sampling(1), NOT_SAMPLED),
     # The memory of a context shows work if no GPU has utilization.
     passes(both(idle_use(memory_used_bytes=spread(4.0 * MIB, 4.0 * MIB, 68.0 * MIB)))),
-    fails(both(idle_use(memory_used_bytes=spread(4.0 * MIB, 4.0 * MIB, 67.0 * MIB)))),
     fails(of_two(busy(10.0, 3), NEVER), unsaid="too little work"),
-    passes(of_two(busy(9.9, 3), NEVER), f"pass {GPU0}: ", "; too little work to show in the utilization)."),
     passes(of_two(busy(10.0, 2), NEVER), "; too little work to show in the utilization)."),
     fails(
         sampling(
@@ -178,7 +162,6 @@ def trainings(*names: str) -> GpuSampling:
 
 COOL = smoke_run("smoke.baseline", 2, smoke_case("cool", 2))
 HOT = slowed(event(0x40))
-UNREAD: dict[str, Any] = {"temperature_c": None, "power_draw_w": None, "clock_sm_mhz": None}
 SILENT = {"during": gpu_use(events=()), "errors": {"clock_event_reasons": "NVML_ERROR_NOT_SUPPORTED"}}
 STATE = "no slowdown in 12 samples, at most 45 C, 310 of 700 W, SM clock 345 to 1980 of 1980 MHz"
 UNKNOWN_USE = "which of them trained is not known: "
@@ -209,13 +192,8 @@ test_gpus_unslowed = table(
         f"; nvidia-smi -i {bus_id(1)}",
         of=[GPU1],
     ),
-    fails(trainings(), COOL, f"{SLOWED}, at most"),
-    fails(trainings("a"), COOL, f"{SLOWED} during smoke.baseline/a, at most"),
     fails(trainings("a", "b", "c"), COOL, f"{SLOWED} during smoke.baseline/a, smoke.baseline/b and 1 more, at most"),
-    passes(slowed(event(0x04, 6.0)), "; SW Power Cap 6.0 s."),
     passes(slowed(event(0x1000, 1.25)), "; reason 0x1000 1.2 s."),
-    passes(slowed(event(0x1), use=UNREAD), f"pass {GPU1}: no slowdown in 12 samples."),
-    passes(slowed(event(0x1), use={**UNREAD, "samples": 1}), f"pass {GPU1}: no slowdown in 1 sample."),
     passes(
         slowed(event(0x1), enforced_power_limit_w=None, clock_sm_max_mhz=None, temperature_slowdown_c=87),
         "no slowdown in 12 samples, at most 45 C (slowdown at 87 C), 310 W, SM clock 345 to 1980 MHz.",
@@ -231,12 +209,7 @@ test_gpus_unslowed = table(
     ),
     skips(sampling(2, *(sampled_gpu(index, **SILENT) for index in range(2)))),
     skips(GpuSampling(state="not-started", error="no training was run")),
-    unknown(GpuSampling(state="driver-not-loaded", error="no driver")),
-    unknown(GpuSampling(state="failed", error="the sampling process died of SIGSEGV")),
-    unknown(GpuSampling(state="ready")),
     passes(HOT, training(1), environment(CUDA_VISIBLE_DEVICES="0")),  # unused GPUs are not judged
-    fails(HOT, training(1), environment(CUDA_VISIBLE_DEVICES="1")),
-    fails(HOT, SmokeRuns()),
     fails(HOT, environment(CUDA_VISIBLE_DEVICES="MIG-1234")),
     unknown(SmokeRuns(), f"{UNKNOWN_USE}no training on GPUs finished.", evidence=0),
     unknown(environment(CUDA_VISIBLE_DEVICES="MIG-1234"), evidence=0),

@@ -1,11 +1,11 @@
 """What the checks of trainings share: who is judged, how trainings are compared, and what is said about them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import packages, smoke_case, smoke_run, target
 from kdoctor.facts import SmokeCase, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Unjudged
@@ -17,11 +17,9 @@ from kdoctor_checks.smoke._judging import (
     evidence,
     fit_unsupported,
     judge_cases,
-    loss_falls,
     losses_match,
     not_replicated,
     requested_replicas,
-    starves,
     summarize,
     training,
     weights_problem,
@@ -47,15 +45,6 @@ def test_case_is_judged() -> None:
     assert training("no-batch") == "training no-batch"
 
 
-def test_every_outcome_of_a_judge_counts() -> None:
-    def several(case: SmokeCase) -> Iterator[Outcome]:
-        yield evidence(case, "one")
-        yield evidence("weights", "two")
-
-    found = list(judge_cases(smoke_run("smoke.test", 2), ["mirrored"], several))
-    assert [item.observed for item in found if isinstance(item, Evidence)] == ["one", "two"]
-
-
 def test_case_without_a_result_says_why() -> None:
     missing = judged(None)
     assert isinstance(missing, Unjudged)
@@ -74,42 +63,30 @@ def test_skipped_case_leaves_the_next_one() -> None:
     assert (type(first), type(second)) == (NotApplicable, Evidence)
 
 
-def test_skipped_case_is_not_applicable_with_its_reason() -> None:
-    skipped = judged(smoke_case(replicas=2, outcome="skipped", skip_reason="no port"))
-    assert isinstance(skipped, NotApplicable)
-    assert skipped.reason == "MirroredStrategy: no port"
-
-
-@pytest.mark.parametrize(
-    ("changes", "options", "expected"),
-    [
-        ({"replicas": 1}, {}, Unjudged),  # one of two replicas was made
-        ({"replicas": 1}, {"replicated": False}, Evidence),
-        ({"replicas": None}, {}, Unjudged),
-        ({"replicas": None, **RAISED}, {}, Finding),  # it ended before replicas were counted
-        ({"replicas": 1, **RAISED}, {}, Unjudged),
-        (RAISED, {}, Finding),
-        (RAISED, {"trained": False}, Evidence),
-        (RAISED, {"refusals": ("ValueError",)}, Evidence),
-        (RAISED, {"refusals": ("TypeError",)}, Finding),
-        ({**RAISED, "phase": "import"}, {"refusals": ("ValueError",)}, Finding),  # not the model was refused
-        ({**RAISED, "phase": "step 3"}, {"refusals": ("ValueError",)}, Evidence),
-    ],
+@cases(
+    ({"replicas": 1}, {}, Unjudged),  # one of two replicas was made
+    ({"replicas": 1}, {"replicated": False}, Evidence),
+    ({"replicas": None}, {}, Unjudged),
+    ({"replicas": None, **RAISED}, {}, Finding),  # it ended before replicas were counted
+    ({"replicas": 1, **RAISED}, {}, Unjudged),
+    (RAISED, {}, Finding),
+    (RAISED, {"trained": False}, Evidence),
+    (RAISED, {"refusals": ("ValueError",)}, Evidence),
+    (RAISED, {"refusals": ("TypeError",)}, Finding),
+    ({**RAISED, "phase": "import"}, {"refusals": ("ValueError",)}, Finding),  # not the model was refused
+    ({**RAISED, "phase": "step 3"}, {"refusals": ("ValueError",)}, Evidence),
 )
 def test_who_is_judged(changes: dict[str, Any], options: dict[str, Any], expected: type[Outcome]) -> None:
     assert isinstance(judged(replace(smoke_case(replicas=2), **changes), **options), expected)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "weights", "expected"),
-    [
-        (2, {"replicas_agree": None}, Unjudged),
-        (2, {"replicas_agree": True}, Evidence),
-        (2, {"replicas_agree": None, "mirrored": 0}, Evidence),  # there are no copies
-        (2, {"replicas_agree": None, "mirrored": 1}, Unjudged),
-        (1, {"replicas_agree": None}, Evidence),
-        (None, {"replicas_agree": None}, Evidence),
-    ],
+@cases(
+    (2, {"replicas_agree": None}, Unjudged),
+    (2, {"replicas_agree": True}, Evidence),
+    (2, {"replicas_agree": None, "mirrored": 0}, Evidence),  # there are no copies
+    (2, {"replicas_agree": None, "mirrored": 1}, Unjudged),
+    (1, {"replicas_agree": None}, Evidence),
+    (None, {"replicas_agree": None}, Evidence),
 )
 def test_copies_that_were_not_compared_are_no_evidence(
     replicas: int | None, weights: dict[str, Any], expected: type[Outcome]
@@ -143,17 +120,14 @@ def test_replicas_are_those_requested_or_all_gpus() -> None:
     assert isinstance(unknown, Unjudged)
 
 
-@pytest.mark.parametrize(
-    ("changes", "brief"),
-    [
-        (RAISED, "raises ValueError in phase train"),
-        ({**RAISED, "error_type": "E" * 50}, f"raises {'E' * 50}"),
-        ({**RAISED, "error_type": "E" * 90}, "raises an error"),
-        ({"outcome": "timed-out", "phase": "trace"}, "hangs in phase trace"),
-        ({"outcome": "timed-out", "phase": None}, "hangs before its first phase"),
-        ({"outcome": "died", "signal": "SIGSEGV", "exit_code": None}, "crashes (SIGSEGV)"),
-        ({"outcome": "died", "signal": None, "exit_code": 3}, "crashes (exit status 3)"),
-    ],
+@cases(
+    (RAISED, "raises ValueError in phase train"),
+    ({**RAISED, "error_type": "E" * 50}, f"raises {'E' * 50}"),
+    ({**RAISED, "error_type": "E" * 90}, "raises an error"),
+    ({"outcome": "timed-out", "phase": "trace"}, "hangs in phase trace"),
+    ({"outcome": "timed-out", "phase": None}, "hangs before its first phase"),
+    ({"outcome": "died", "signal": "SIGSEGV", "exit_code": None}, "crashes (SIGSEGV)"),
+    ({"outcome": "died", "signal": None, "exit_code": 3}, "crashes (exit status 3)"),
 )
 def test_end_has_a_short_form(changes: dict[str, Any], brief: str) -> None:
     assert brief_end(smoke_case(**changes)) == brief
@@ -163,20 +137,17 @@ HUNG: dict[str, Any] = {"outcome": "timed-out", "phase": "trace"}
 DIED: dict[str, Any] = {"outcome": "died", "signal": "SIGSEGV"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "run_changes", "action", "part"),
-    [
-        (HUNG, {}, Action.CONFIGURE, "NCCL"),
-        (HUNG, {"devices_kind": "cpu"}, Action.CONFIGURE, "busy machine"),
-        ({**DIED, "signal": "SIGKILL"}, {}, Action.CONFIGURE, "memory"),
-        (DIED, {}, Action.REINSTALL, "TensorFlow and its CUDA libraries"),
-        (DIED, {"jax": "0.7.0"}, Action.REINSTALL, "JAX and its CUDA libraries"),
-        (DIED, {"torch": "2.7.0", "tensorflow": None}, Action.REINSTALL, "torch and its CUDA libraries"),
-        (RAISED, {}, Action.REINSTALL, "TensorFlow 2.21.0 or keras 3.15.1"),
-        (RAISED, {"jax": "0.7.0"}, Action.REINSTALL, "JAX 0.7.0 or keras 3.15.1"),
-        (RAISED, {"torch": "2.7.0", "tensorflow": None}, Action.REINSTALL, "torch 2.7.0 or keras 3.15.1"),
-        (RAISED, {"keras": None, "tensorflow": None}, Action.REINSTALL, "TensorFlow or this Keras so"),
-    ],
+@cases(
+    (HUNG, {}, Action.CONFIGURE, "NCCL"),
+    (HUNG, {"devices_kind": "cpu"}, Action.CONFIGURE, "busy machine"),
+    ({**DIED, "signal": "SIGKILL"}, {}, Action.CONFIGURE, "memory"),
+    (DIED, {}, Action.REINSTALL, "TensorFlow and its CUDA libraries"),
+    (DIED, {"jax": "0.7.0"}, Action.REINSTALL, "JAX and its CUDA libraries"),
+    (DIED, {"torch": "2.7.0", "tensorflow": None}, Action.REINSTALL, "torch and its CUDA libraries"),
+    (RAISED, {}, Action.REINSTALL, "TensorFlow 2.21.0 or keras 3.15.1"),
+    (RAISED, {"jax": "0.7.0"}, Action.REINSTALL, "JAX 0.7.0 or keras 3.15.1"),
+    (RAISED, {"torch": "2.7.0", "tensorflow": None}, Action.REINSTALL, "torch 2.7.0 or keras 3.15.1"),
+    (RAISED, {"keras": None, "tensorflow": None}, Action.REINSTALL, "TensorFlow or this Keras so"),
 )
 def test_fix_depends_on_the_end(
     changes: dict[str, Any], run_changes: dict[str, Any], action: Action, part: str
@@ -196,25 +167,6 @@ def compared(
     case = smoke_case(**{"replicas": 2, **changes})
     run = smoke_run("smoke.test", 2, case, **(run_changes or {}))
     return Comparison(**{"run": run, "target": UNREAD, "packages": UNREAD, **(options or {})}).judge(case)
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, Evidence),
-        (RAISED, Finding),
-        ({"weights": None}, Unjudged),
-        ({"losses": ()}, Unjudged),
-        ({"weight_deviation": None}, Unjudged),
-        ({"reference_losses": ()}, Unjudged),
-        ({"reference_losses": (1.0,)}, Unjudged),
-        ({"reference_losses": (1.0, 0.6)}, Finding),
-        ({"losses": (1.0, None)}, Finding),
-        ({"weight_deviation": 0.5}, Finding),
-    ],
-)
-def test_training_is_compared_with_one_device(changes: dict[str, Any], expected: type[Outcome]) -> None:
-    assert isinstance(compared(**changes), expected)
 
 
 @pytest.mark.parametrize(("deviation", "expected"), [(0.001, Evidence), (0.0011, Finding)])
@@ -259,17 +211,14 @@ def test_fix_of_a_wrong_keras_is_another_one() -> None:
     assert right.remedy.action is Action.CHANGE_CODE
 
 
-@pytest.mark.parametrize(
-    ("weights", "mirrored", "part"),
-    [
-        ({}, True, None),
-        ({"variables": 0}, True, "no trainable variables"),
-        ({"mirrored": 5}, True, "only 5 of 6 trainable variables are mirrored"),
-        ({"mirrored": 5}, False, None),
-        ({"nonfinite": ("a",)}, True, "NaN or infinity in a"),
-        ({"replicas_agree": False}, True, "different weights"),
-        ({"replicas_agree": None}, True, None),
-    ],
+@cases(
+    ({}, True, None),
+    ({"variables": 0}, True, "no trainable variables"),
+    ({"mirrored": 5}, True, "only 5 of 6 trainable variables are mirrored"),
+    ({"mirrored": 5}, False, None),
+    ({"nonfinite": ("a",)}, True, "NaN or infinity in a"),
+    ({"replicas_agree": False}, True, "different weights"),
+    ({"replicas_agree": None}, True, None),
 )
 def test_problems_of_the_weights(weights: dict[str, Any], *, mirrored: bool, part: str | None) -> None:
     found = weights_problem(
@@ -279,74 +228,16 @@ def test_problems_of_the_weights(weights: dict[str, Any], *, mirrored: bool, par
     assert (found is None) if part is None else (found is not None and part in found.observed)
 
 
-MEASURES = {
-    **{f"{kind} {what}": 8.0 for kind in ("due", "done") for what in ("updates", "steps", "epochs")},
-    "metric": 0.5, "metric_reference": 0.5,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", ["updates", "steps", "epochs"])
-def test_counts_are_those_that_are_due(what: str) -> None:
-    def problem(**changes: float | None) -> Finding | Unjudged | None:
-        measures = {name: value for name, value in {**MEASURES, **changes}.items() if value is not None}
-        case = smoke_case(replicas=2, measures=measures)
-        return Comparison(run=smoke_run("smoke.test", 2, case), target=UNREAD, packages=UNREAD).count_problem(case)
-
-    assert problem() is None
-    wrong = problem(**{f"done {what}": 4.0})
-    assert isinstance(wrong, Finding)
-    assert wrong.observed.startswith(f"4 {what} were counted instead of 8")
-    for kind in ("due", "done"):
-        assert isinstance(problem(**{f"{kind} {what}": None}), Unjudged)
-    for name in ("metric", "metric_reference"):
-        assert isinstance(problem(**{name: None}), Unjudged)
-    metric = problem(metric=0.6)
-    assert isinstance(metric, Finding)
-    assert "0.6 instead of 0.5" in metric.observed
-
-
-@pytest.mark.parametrize(
-    ("losses", "others", "equal"),
-    [
-        ((1.0, 0.5), (1.0, 0.5), True), ((1.0,), (1.0, 0.5), False), ((1.0, None), (1.0, None), False),
-        ((1.0, 0.5), (1.0, None), False), ((1.0,), (1.009,), True), ((1.0,), (1.02,), False),
-        ((0.0,), (0.00099,), True), ((0.0,), (0.0011,), False), ((), (), True),
-    ],
+@cases(
+    ((1.0, 0.5), (1.0, 0.5), True), ((1.0,), (1.0, 0.5), False), ((1.0, None), (1.0, None), False),
+    ((1.0, 0.5), (1.0, None), False), ((1.0,), (1.009,), True), ((1.0,), (1.02,), False),
+    ((0.0,), (0.00099,), True), ((0.0,), (0.0011,), False), ((), (), True),
 )  # fmt: skip
 def test_losses_match_within_the_tolerance(
     losses: tuple[float | None, ...], others: tuple[float | None, ...], *, equal: bool
 ) -> None:
     """1 %, and near zero a tenth of that."""
     assert losses_match(losses, others, 0.01) is equal
-
-
-@pytest.mark.parametrize(
-    ("losses", "falls"),
-    [
-        ((1.0, 0.5), True), ((1.0, 2.0, 0.9), True), ((1.0, 1.0), False), ((1.0,), False), ((), False),
-        ((1.0, None, 0.5), False), ((None, 0.5), False),
-    ],
-)  # fmt: skip
-def test_loss_falls_if_the_last_is_below_the_first(losses: tuple[float | None, ...], *, falls: bool) -> None:
-    assert loss_falls(smoke_case(losses=losses)) is falls
-
-
-@pytest.mark.parametrize(
-    ("batch", "replicas", "empty"),
-    [
-        (4, 4, False),
-        (3, 4, True),
-        (5, 4, True),
-        (6, 4, True),
-        (7, 4, False),
-        (9, 4, True),
-        (1, 1, False),
-        (2, 2, False),
-    ],
-)
-def test_batch_starves_a_replica(batch: int, replicas: int, *, empty: bool) -> None:
-    """5 examples on 4 replicas: chunks of 2, 2, 1 and 0."""
-    assert starves(batch, replicas) is empty
 
 
 def test_good_training_in_one_line() -> None:
@@ -376,24 +267,13 @@ def test_fit_that_does_not_work_is_described() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("measures", "expected", "part"),
-    [
-        (
-            {"variables": 6.0, "equal on cpu": 6.0, "equal on gpu": 6.0},
-            Evidence,
-            "6 variables, all bit-equal on cpu, gpu",
-        ),
-        (
-            {"variables": 6.0, "equal on cpu": 6.0, "equal on gpu": 5.0},
-            Finding,
-            "only 5 of 6 variables are equal on gpu",
-        ),
-        ({"variables": 6.0, "equal on gpu": None}, Finding, "only 0 of 6 variables are equal on gpu"),
-        ({"variables": 6.0}, Unjudged, "nothing was compared"),
-        ({"equal on cpu": 6.0}, Unjudged, "nothing was compared"),
-        ({"variables": 0.0, "equal on cpu": 0.0}, Unjudged, "nothing was compared"),
-    ],
+@cases(
+    ({"variables": 6.0, "equal on cpu": 6.0, "equal on gpu": 6.0}, Evidence, "6 variables, all bit-equal on cpu, gpu"),
+    ({"variables": 6.0, "equal on cpu": 6.0, "equal on gpu": 5.0}, Finding, "only 5 of 6 variables are equal on gpu"),
+    ({"variables": 6.0, "equal on gpu": None}, Finding, "only 0 of 6 variables are equal on gpu"),
+    ({"variables": 6.0}, Unjudged, "nothing was compared"),
+    ({"equal on cpu": 6.0}, Unjudged, "nothing was compared"),
+    ({"variables": 0.0, "equal on cpu": 0.0}, Unjudged, "nothing was compared"),
 )
 def test_saved_variables_are_compared_bit_by_bit(
     measures: dict[str, float | None], expected: type[Outcome], part: str

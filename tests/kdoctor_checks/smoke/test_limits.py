@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import packages, smoke_case, smoke_run, target
 from helpers.saying import said
 from kdoctor.engine.report import Result
@@ -43,17 +44,14 @@ def workers(*deviations: float | None, losses: tuple[float, ...] = (1.0, 0.5), r
     return judge_workers(compare(), case, evidence(case, "judged"))
 
 
-@pytest.mark.parametrize(
-    ("make", "kind", "stated"),
-    [
-        (lambda: workers(0.0, HALF), Evidence, "2 workers agree: judged"),
-        (lambda: workers(0.0, 0.0, 0.0, replicas=3), Evidence, "3 workers agree: judged"),
-        (lambda: workers(0.0, 0.51), Finding, "on worker 1, weights differ"),
-        (lambda: workers(0.0, None), Finding, "losses or weights of worker 1 are not those of worker 0"),
-        (lambda: workers(0.0, 0.0, losses=(1.0,)), Finding, "losses or weights of worker 0 are not those of worker 0"),
-        (lambda: workers(0.0), Unjudged, "fewer than two workers trained together"),
-        (lambda: workers(0.0, 0.0, replicas=1), Unjudged, "fewer than two workers trained together"),
-    ],
+@cases(
+    (lambda: workers(0.0, HALF), Evidence, "2 workers agree: judged"),
+    (lambda: workers(0.0, 0.0, 0.0, replicas=3), Evidence, "3 workers agree: judged"),
+    (lambda: workers(0.0, 0.51), Finding, "on worker 1, weights differ"),
+    (lambda: workers(0.0, None), Finding, "losses or weights of worker 1 are not those of worker 0"),
+    (lambda: workers(0.0, 0.0, losses=(1.0,)), Finding, "losses or weights of worker 0 are not those of worker 0"),
+    (lambda: workers(0.0), Unjudged, "fewer than two workers trained together"),
+    (lambda: workers(0.0, 0.0, replicas=1), Unjudged, "fewer than two workers trained together"),
 )
 def test_workers_must_agree(make: Callable[[], Outcome], kind: type[Outcome], stated: str) -> None:
     outcome = make()
@@ -78,18 +76,15 @@ def precision(name: str = "float16", **measures: float | None) -> Outcome:
     return judge_precision(compare(), case)
 
 
-@pytest.mark.parametrize(
-    ("make", "kind", "stated"),
-    [
-        (lambda: precision(loss_scale=1.0, variables_float32=6), Evidence, "loss scale 1; "),
-        (lambda: precision(loss_scale=1024.0, variables_float32=6), Evidence, "loss scale 1024; "),
-        (lambda: precision(loss_scale=0.5, variables_float32=6), Finding, "loss scale fell to 0.5"),
-        (lambda: precision(loss_scale=None, variables_float32=6), Finding, "the optimizer has no loss scale"),
-        (lambda: precision(loss_scale=1.0, variables_float32=5), Finding, "5 of 6 variables are float32"),
-        (lambda: precision("bfloat16", loss_scale=None, variables_float32=6), Evidence, ""),
-        (lambda: precision(variables_float32=6), Unjudged, "the precision of its variables was not read"),
-        (lambda: precision(loss_scale=1.0), Unjudged, "the precision of its variables was not read"),
-    ],
+@cases(
+    (lambda: precision(loss_scale=1.0, variables_float32=6), Evidence, "loss scale 1; "),
+    (lambda: precision(loss_scale=1024.0, variables_float32=6), Evidence, "loss scale 1024; "),
+    (lambda: precision(loss_scale=0.5, variables_float32=6), Finding, "loss scale fell to 0.5"),
+    (lambda: precision(loss_scale=None, variables_float32=6), Finding, "the optimizer has no loss scale"),
+    (lambda: precision(loss_scale=1.0, variables_float32=5), Finding, "5 of 6 variables are float32"),
+    (lambda: precision("bfloat16", loss_scale=None, variables_float32=6), Evidence, ""),
+    (lambda: precision(variables_float32=6), Unjudged, "the precision of its variables was not read"),
+    (lambda: precision(loss_scale=1.0), Unjudged, "the precision of its variables was not read"),
 )
 def test_precision_is_judged_by_the_scale_and_the_variables(
     make: Callable[[], Outcome], kind: type[Outcome], stated: str
@@ -104,33 +99,14 @@ def masks(**measures: float | None) -> Outcome:
     return judge_masks(run, smoke_case(replicas=2, measures=measures), "Use another seed.")
 
 
-@pytest.mark.parametrize(
-    ("make", "kind", "stated"),
-    [
-        (lambda: masks(masks=4.0, equal_masks=0.0), Evidence, "equal masks on 2 replicas in 0 of 4 steps"),
-        (
-            lambda: masks(masks=4.0, equal_masks=1.0),
-            Finding,
-            "equal masks on 2 replicas in 1 of 4 steps (keras 3.15.1)",
-        ),
-        (
-            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=4.0),
-            Evidence,
-            "equal masks on 2 replicas in 0 of 4",
-        ),
-        (
-            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=3.0),
-            Finding,
-            "with the same seed, 3 of 4 steps drew",
-        ),
-        (
-            lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=None),
-            Finding,
-            "with the same seed, 0 of 4 steps drew",
-        ),
-        (lambda: masks(masks=0.0, equal_masks=0.0), Unjudged, "its masks were not compared"),
-        (lambda: masks(masks=4.0), Unjudged, "its masks were not compared"),
-    ],
+@cases(
+    (lambda: masks(masks=4.0, equal_masks=0.0), Evidence, "equal masks on 2 replicas in 0 of 4 steps"),
+    (lambda: masks(masks=4.0, equal_masks=1.0), Finding, "equal masks on 2 replicas in 1 of 4 steps (keras 3.15.1)"),
+    (lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=4.0), Evidence, "equal masks on 2 replicas in 0 of 4"),
+    (lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=3.0), Finding, "with the same seed, 3 of 4 steps drew"),
+    (lambda: masks(masks=4.0, equal_masks=0.0, repeated_masks=None), Finding, "with the same seed, 0 of 4 steps drew"),
+    (lambda: masks(masks=0.0, equal_masks=0.0), Unjudged, "its masks were not compared"),
+    (lambda: masks(masks=4.0), Unjudged, "its masks were not compared"),
 )
 def test_masks_differ_and_are_reproduced(make: Callable[[], Outcome], kind: type[Outcome], stated: str) -> None:
     outcome = make()
@@ -147,18 +123,15 @@ def test_optimizer_that_moved_the_weights_too_little_is_not_compared(moved: floa
     assert not has_moved(compare(0.001), measured())
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "stated"),
-    [
-        ({}, Evidence, "MirroredStrategy, 2 replicas"),
-        ({"mirrored_state": 3.0}, Finding, "only 3 of 4 optimizer variables are equal"),
-        ({"state": 1.0, "mirrored_state": 0.0}, Finding, "only 0 of 1 optimizer variable are equal"),
-        ({"mirrored_state": None}, Unjudged, "the optimizer's variables were not compared"),
-        ({"state": None}, Unjudged, "the optimizer's variables were not compared"),
-        ({"state_deviation": HALF}, Evidence, "MirroredStrategy, 2 replicas"),
-        ({"state_deviation": 0.51}, Finding, "the optimizer's variables differ by up to 0.51"),
-        ({"state_deviation": None}, Finding, "the optimizer's variables are not finite"),
-    ],
+@cases(
+    ({}, Evidence, "MirroredStrategy, 2 replicas"),
+    ({"mirrored_state": 3.0}, Finding, "only 3 of 4 optimizer variables are equal"),
+    ({"state": 1.0, "mirrored_state": 0.0}, Finding, "only 0 of 1 optimizer variable are equal"),
+    ({"mirrored_state": None}, Unjudged, "the optimizer's variables were not compared"),
+    ({"state": None}, Unjudged, "the optimizer's variables were not compared"),
+    ({"state_deviation": HALF}, Evidence, "MirroredStrategy, 2 replicas"),
+    ({"state_deviation": 0.51}, Finding, "the optimizer's variables differ by up to 0.51"),
+    ({"state_deviation": None}, Finding, "the optimizer's variables are not finite"),
 )
 def test_variables_of_the_optimizer_are_compared(
     changes: dict[str, float | None], kind: type[Outcome], stated: str
@@ -179,17 +152,14 @@ def reported(value: float | None, due: float | None) -> Outcome:
     return judge_reported(compare(), smoke_case(replicas=2, measures={"metric loss": value, "reference loss": due}))
 
 
-@pytest.mark.parametrize(
-    ("value", "due", "kind", "stated"),
-    [
-        (0.5, 0.5, Evidence, "loss match NumPy"),
-        (0.5, 0.25, Finding, "loss is 0.5 instead of 0.25"),
-        (None, 0.25, Finding, "loss is not finite instead of 0.25"),
-        (0.5, None, Finding, "loss is 0.5 instead of not finite"),
-        (0.0, 0.01, Finding, "loss is 0 instead of 0.01"),
-        (0.0, 0.00011, Finding, "loss is 0 instead of 0.00011"),
-        (0.0, 0.000099, Evidence, "loss match NumPy"),
-    ],
+@cases(
+    (0.5, 0.5, Evidence, "loss match NumPy"),
+    (0.5, 0.25, Finding, "loss is 0.5 instead of 0.25"),
+    (None, 0.25, Finding, "loss is not finite instead of 0.25"),
+    (0.5, None, Finding, "loss is 0.5 instead of not finite"),
+    (0.0, 0.01, Finding, "loss is 0 instead of 0.01"),
+    (0.0, 0.00011, Finding, "loss is 0 instead of 0.00011"),
+    (0.0, 0.000099, Evidence, "loss match NumPy"),
 )
 def test_reported_value_is_compared(value: float | None, due: float | None, kind: type[Outcome], stated: str) -> None:
     outcome = reported(value, due)
@@ -197,14 +167,11 @@ def test_reported_value_is_compared(value: float | None, due: float | None, kind
     assert said_of(outcome).startswith(stated)
 
 
-@pytest.mark.parametrize(
-    ("counts", "status", "stated"),
-    [
-        ((9, 9, 9), Status.PASS, "9 predictions for 9 examples, 9 at their place"),
-        ((9, 8, 8), Status.FAIL, "8 predictions for 9 examples, 8 at their place"),
-        ((9, 9, 8), Status.FAIL, "9 predictions for 9 examples, 8 at their place"),
-        ((9, 9, None), Status.UNKNOWN, "its predictions were not counted"),
-    ],
+@cases(
+    ((9, 9, 9), Status.PASS, "9 predictions for 9 examples, 9 at their place"),
+    ((9, 8, 8), Status.FAIL, "8 predictions for 9 examples, 8 at their place"),
+    ((9, 9, 8), Status.FAIL, "9 predictions for 9 examples, 8 at their place"),
+    ((9, 9, None), Status.UNKNOWN, "its predictions were not counted"),
 )
 def test_predictions_are_counted(counts: tuple[int | None, ...], status: Status, stated: str) -> None:
     measures = dict(zip(("examples", "predictions", "in_order"), counts, strict=True))

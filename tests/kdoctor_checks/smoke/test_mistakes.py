@@ -25,9 +25,6 @@ test_misuse = table(
     Severity.ERROR,
     passes(misused(**ARGUMENT), ": refused: InvalidArgumentError in phase train"),
     fails(misused(), "6 of 6 variables"),
-    fails(misused(**refused("MemoryError"))),
-    fails(misused(**refused("InvalidArgumentError", "strategy"))),
-    fails(misused(outcome="timed-out")),
     unknown(smoke_run("smoke.misuse", 2, smoke_case("jit-compile", 2, **ARGUMENT))),
     skips(misused(1, **ARGUMENT)),
 )
@@ -63,14 +60,11 @@ test_outside_scope = table(
     fails(outside(optimizer_sgd={"weight_deviation": 0.2}), "0.2"),
     fails(outside(metric_adam={"losses": (2.0, 1.0)}), "2, 1 instead of 1, 0.5"),
     fails(outside(compile_sgd=NOT_MIRRORED), "0 of 4 trainable variables"),
-    fails(outside(compile_sgd={"outcome": "died", "signal": "SIGSEGV"}), "SIGSEGV"),
-    fails(outside(model_adam=refused("RuntimeError", "strategy")), "RuntimeError in phase strategy"),
     passes(
         outside(model_adam=refused("RuntimeError", message=QUOTED)),
         "RuntimeError in phase train: Mixing: Mirrored is not it.",
     ),
     passes(outside(model_adam=refused("RuntimeError", message="x" * 301)), f": {'x' * 300} ...."),
-    unknown(outside(metric_sgd={"weight_deviation": None})),
     unknown(outside(metric_sgd={"weights": None})),
     skips(outside(1)),
 )
@@ -99,7 +93,6 @@ def model(
 test_model_outside_scope = table(
     "smoke.model-outside-scope",
     Severity.ERROR,
-    passes(model(), "AssertionError in phase train", "0 of 4 variables", of=2),
     *(passes(model(refused(error))) for error in ("RuntimeError", "ValueError", "AttributeError")),
     fails(model({"outcome": "trained"}), "2 replicas", of=["training compile-inside"]),
     *(
@@ -112,9 +105,7 @@ test_model_outside_scope = table(
         )
     ),
     fails(model(all_outside={"weights": MIRRORED}), "4 of 4 variables", of=["training all-outside"]),
-    passes(model(all_outside=refused("RuntimeError", message="use a scope"))),
     unknown(model(all_outside={"weights": None})),
-    unknown(smoke_run("smoke.model-outside-scope", 2, ALL_OUTSIDE)),
     skips(model(replicas=1)),
     fails(  # fewer replicas were made
         smoke_run(
@@ -146,14 +137,10 @@ test_persistence = table(
     Severity.ERROR,
     passes(saved(), "saved on 2 replicas", "loaded on 1, 2", "8 variables"),
     passes(saved(weight_deviation=0.5), HALF, "resumed with 2 of 4 epochs left; weights within 0.5."),
-    passes(saved(3.0), "resumed with 3 of 4 epochs left; weights within 0."),
     fails(saved(weight_deviation=0.51), HALF, "weights differ by up to 0.51 from those of an uninterrupted training"),
     fails(saved(4.0), "4 of 4 epochs were trained after the interruption: it started over"),
     fails(saved(loaded={**LOADED, "equal on 1": 7.0}), "7 of 8 variables"),
-    fails(saved(outcome="raised", error_type="ValueError"), "ValueError"),
     unknown(saved(loaded={"variables": 8.0})),
-    unknown(saved(None)),
-    unknown(saved(weight_deviation=None)),
 )
 
 LAYERS = [f"Random{number}" for number in range(7)]
@@ -178,14 +165,12 @@ def of_all(equal: float, same: float) -> SmokeRun:
 test_other_random_layers = table(
     "smoke.other-random-layers",
     Severity.WARNING,
-    passes(augmented()),
     passes(augmented(equal_RandomZoom=1.0)),  # flips that are equal by chance
     fails(augmented(equal_RandomZoom=3.0), "RandomZoom", of=["training augmentation"]),
     fails(
         augmented(steps=1.0, equal_RandomZoom=1.0),
         ": the same numbers on 2 replicas in all 1 step: RandomZoom (keras 3.15.1).",
     ),
-    fails(augmented(repeats_RandomZoom=0.0), "same seed"),
     fails(of_all(3.0, 1.0), FIRST_SIX),
     fails(of_all(0.0, 0.0), FIRST_SIX),
     unknown(augmented(steps=0.0)),

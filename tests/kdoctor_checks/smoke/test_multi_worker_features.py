@@ -1,7 +1,6 @@
 from typing import Any
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from helpers.optimizer_states import STATE as MEASURES
 from kdoctor.engine.report import Result
@@ -47,23 +46,20 @@ def test_passes_if_everything_matches_one_device() -> None:
     assert [item.subject for item in result.evidence] == [f"training {name}" for name in SCENARIO.cases]
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "decisive"),
-    [
-        ("global-clipnorm", {"weight_deviation": 0.022}, "0.022"),
-        ("clip-after-reduction", {"measures": {**HEALTHY, "reference_way": 0.3}}, "0.3"),
-        ("adam-built-in-scope", {"measures": {**HEALTHY, "metric mae": 1.5}}, "1.5 instead of 0.75"),
-        ("adam-built-in-scope", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
-        ("adam-built-late", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
-        ("nesterov", {"weight_deviation": 0.05}, "0.05"),
-        ("amsgrad", {"measures": {**HEALTHY, "mirrored_state": 0.0}}, "0 of"),
-        ("centered-rmsprop", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
-        ("metrics-of-classes", {"measures": {**HEALTHY, "metric f1": 1.0}}, "f1 is 1 instead of 0.5"),
-        ("metrics-of-classes", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
-        ("adam-built-late", {"outcome": "raised", "error_message": "worker 0: feed a placeholder"}, "worker 0"),
-        ("dropout", {"measures": {**HEALTHY, "equal_masks": 3.0}}, "3 of 3 steps"),
-        ("dropout-per-replica", {"measures": {**HEALTHY, "repeated_masks": 1.0}}, "1 of 3 steps"),
-    ],
+@cases(
+    ("global-clipnorm", {"weight_deviation": 0.022}, "0.022"),
+    ("clip-after-reduction", {"measures": {**HEALTHY, "reference_way": 0.3}}, "0.3"),
+    ("adam-built-in-scope", {"measures": {**HEALTHY, "metric mae": 1.5}}, "1.5 instead of 0.75"),
+    ("adam-built-in-scope", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
+    ("adam-built-late", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
+    ("nesterov", {"weight_deviation": 0.05}, "0.05"),
+    ("amsgrad", {"measures": {**HEALTHY, "mirrored_state": 0.0}}, "0 of"),
+    ("centered-rmsprop", {"measures": {**HEALTHY, "state_deviation": 0.5}}, "0.5"),
+    ("metrics-of-classes", {"measures": {**HEALTHY, "metric f1": 1.0}}, "f1 is 1 instead of 0.5"),
+    ("metrics-of-classes", {"workers": _workers(0.4)}, "on worker 1, weights differ by up to 0.4"),
+    ("adam-built-late", {"outcome": "raised", "error_message": "worker 0: feed a placeholder"}, "worker 0"),
+    ("dropout", {"measures": {**HEALTHY, "equal_masks": 3.0}}, "3 of 3 steps"),
+    ("dropout-per-replica", {"measures": {**HEALTHY, "repeated_masks": 1.0}}, "1 of 3 steps"),
 )
 def test_a_wrong_feature_is_a_warning(name: str, changes: dict[str, Any], decisive: str) -> None:
     result = _judge(name, **changes)
@@ -72,25 +68,20 @@ def test_a_wrong_feature_is_a_warning(name: str, changes: dict[str, Any], decisi
     assert decisive in result.findings[0].finding.observed
 
 
-@pytest.mark.parametrize(
-    ("name", "script"), [("global-clipnorm", "clipping"), ("adam-built-late", "optimizer-built-late")]
-)
+@cases(("global-clipnorm", "clipping"), ("adam-built-late", "optimizer-built-late"))
 def test_a_finding_names_the_reproduction(name: str, script: str) -> None:
     finding = _judge(name, weight_deviation=0.022).findings[0].finding
     assert finding.remedy.look == (f"kdoctor explain --reproduce {script}",)
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("adam-built-late", {"measures": {}}),
-        ("nesterov", {"measures": {}}),
-        ("adam-built-in-scope", {"measures": MEASURES}),
-        ("metrics-of-classes", {"measures": {"metric f1": 0.5, "reference f1": 0.5}}),
-        ("global-clipnorm", {"measures": {}}),
-        ("dropout", {"measures": {}}),
-        ("clip-after-reduction", {"workers": _workers()[:1]}),
-    ],
+@cases(
+    ("adam-built-late", {"measures": {}}),
+    ("nesterov", {"measures": {}}),
+    ("adam-built-in-scope", {"measures": MEASURES}),
+    ("metrics-of-classes", {"measures": {"metric f1": 0.5, "reference f1": 0.5}}),
+    ("global-clipnorm", {"measures": {}}),
+    ("dropout", {"measures": {}}),
+    ("clip-after-reduction", {"workers": _workers()[:1]}),
 )
 def test_is_unknown_without_evidence(name: str, changes: dict[str, Any]) -> None:
     assert _judge(name, **changes).status is Status.UNKNOWN

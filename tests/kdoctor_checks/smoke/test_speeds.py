@@ -1,12 +1,11 @@
 """The checks of how fast trainings are, and whether they are repeatable."""
 
-from itertools import combinations
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, pair, smoke_case, smoke_run
+from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, smoke_case, smoke_run
 from helpers.rows import fails, judged, passes, skips, table, unknown
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus, NvLink, SmokeRun
@@ -28,7 +27,6 @@ def second(links: tuple[NvLink, ...]) -> Gpus:
 
 P2P_OFF = "NCCL_P2P_DISABLE"
 NOT_LISTED = (NvLink(index=18, active=False, speed_gbs=1.0), NvLink(index=19, active=True))
-UNLINKED = tuple(pair(a, b, nvlinks=None) for a, b in combinations(range(8), 2))
 QUARTER = 0.25 * 18 * 26.562
 CPU = smoke_run("smoke.speed", 2, *run(3.0, 2).cases, devices_kind="cpu")
 
@@ -40,9 +38,7 @@ test_bandwidth = table(
     passes(run(300.0, 2), second(nvlinks(18, speed_gbs=20.0)), "360 GB/s of NV18"),  # the slowest active link
     passes(run(300.0, 2), second((*nvlinks(18), *NOT_LISTED)), "478.1 GB/s of NV18"),
     fails(run(12.0), "12 GB/s, 3% of the 478.1 GB/s", "15%", commands=(), rollback=(), unsaid="set"),
-    passes(run(12.0), {"least_share": 0.01}),
     passes(run(QUARTER), {"least_share": 0.25}),
-    fails(run(0.9996 * QUARTER), {"least_share": 0.25}),
     fails(
         run(12.0),
         environment(NCCL_P2P_DISABLE="1"),
@@ -58,18 +54,14 @@ test_bandwidth = table(
     ),
     # generation 4, 16 lanes: 16 GT/s * 16 / 8 * 128/130 = 31.5 GB/s
     passes(run(15.0, 2), geforces(2), "31.5 GB/s of PCIe (PHB)"),
-    fails(run(1.5, 2), geforces(2), "31.5 GB/s of PCIe (PHB)"),
     passes(run(5.0, 3), geforces(3, devices=(geforce(0), geforce(1), geforce(2, pcie_width_max=4))), "7.876 GB/s"),
-    fails(run(1.5, 2), geforces(2, devices=(geforce(0), geforce(1, pcie_width=1, performance_state=0)))),
-    unknown(run(), gpus(8, pairs=())),
-    unknown(run(), gpus(8, pairs=UNLINKED)),
-    unknown(run(), gpus(8, *(gpu(index, nvlinks=None) for index in range(8)))),
-    unknown(run(), geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8)))),
-    unknown(run(None)),
-    unknown(run(bus_ids=())),
-    unknown(run(), Gpus),
     skips(CPU, "one CPU"),
     skips(run(None, 1)),
+    unknown(
+        run(),
+        geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8))),
+        "the bandwidth of ",
+    ),
     unknown(run(outcome="timed-out")),
     given=(gpus(8), environment()),
 )
@@ -123,7 +115,6 @@ test_speed = table(
         )
     ),
     passes(rates(measures={**RATES, "per_s 2": 10.0})),  # slow
-    passes(per_second(n1=1000.0, n2=1500.0), f"{EFFICIENCY}75%"),
     passes(per_second(n1=1000.0, n4=3600.0), f"{EFFICIENCY}90%"),
     *(
         passes(per_second(**per_s), unsaid=EFFICIENCY)
@@ -177,7 +168,6 @@ test_determinism = table(
     "smoke.determinism",
     Severity.WARNING,
     fails(repeated(3e-7), "3e-07", "enable_op_determinism()"),
-    fails(repeated(None), "NaN or infinity"),
     fails(repeated(**APART), "0.5, in out/bias, hidden/kernel", "step 4"),
     passes(repeated(3e-7), {"tolerance": 1e-5}),
     fails(
@@ -186,10 +176,8 @@ test_determinism = table(
     ),
     passes(costing(sum=1.1, product=1.4, mean=1.2), "pass 3 operations: ", COST),
     passes(costing(sum=1.4), "pass 1 operation: equal when repeated: sum; ", COST),
-    passes(costing(sum=None), "pass 1 operation: equal when repeated: sum."),
     passes(costing(sum=1.5), "pass sum: ", "equal, 1.5 times the time."),
     passes(repeated(operations=REFUSED), "TensorFlow refuses it."),
-    unknown(repeated(None, {}, other=1.0)),
     unknown(repeated(operations={})),
 )
 

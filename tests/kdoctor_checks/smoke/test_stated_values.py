@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import bus_id, environment, gpu, gpus, sampled_gpu, sampling, smoke_case, smoke_run
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Unavailable, Weights
-from kdoctor.model import Action, Finding
+from kdoctor.model import Finding
 from kdoctor_checks.smoke._gpu_usage import Use, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import did_not_finish
 from kdoctor_checks.smoke._replica_gpus import replica_gpus
@@ -25,29 +26,17 @@ def names(*devices: str) -> tuple[str, ...]:
     return tuple(f"/job:localhost/replica:0/task:0/device:{device}" for device in devices)
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "reason"),
-    [
-        ({"devices": names("GPU:one", "GPU:two")}, {}, "contain no GPU numbers (/job:localhost/"),
-        ({"devices": names("GPU:0", "GPU:2")}, {}, "contain no GPU numbers (/job:localhost/"),
-        ({"devices": names("GPU:0")}, {}, "1 device of 2 replicas were reported"),
-        ({}, {"gpus_seen": 1}, "TensorFlow lists 1 GPU, but 2 are visible"),
-    ],
+@cases(
+    ({"devices": names("GPU:one", "GPU:two")}, {}, "contain no GPU numbers (/job:localhost/"),
+    ({"devices": names("GPU:0", "GPU:2")}, {}, "contain no GPU numbers (/job:localhost/"),
+    ({"devices": names("GPU:0")}, {}, "1 device of 2 replicas were reported"),
+    ({}, {"gpus_seen": 1}, "TensorFlow lists 1 GPU, but 2 are visible"),
 )
 def test_reason_of_unknown_gpus_is_stated(case: dict[str, Any], changes: dict[str, Any], reason: str) -> None:
     found = used(smoke_case(replicas=TWO, **case), **changes)
     assert found.uses == {}
     (stated,) = found.unknown_reasons
     assert reason in stated
-
-
-@pytest.mark.parametrize("known", [True, False], ids=["by address", "by number"])
-def test_gpus_of_a_training_are_found(known: bool) -> None:  # noqa: FBT001 - a table
-    addresses = (bus_id(1),) if known else ()
-    case = smoke_case(replicas=1, devices=names("GPU:1"), bus_ids=addresses)
-    found = used(case)
-    assert set(found.uses) == {1}
-    assert (found.unknown_reasons, found.unsampled) == ((), ())
 
 
 def test_gpu_that_was_not_sampled_is_named() -> None:
@@ -106,10 +95,7 @@ def test_run_that_did_not_take_place_leaves_the_others() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("replicas", "variables", "mirrored", "shared"),
-    [(2, 6, 6, True), (1, 6, 6, False), (2, 1, 1, True), (2, 6, 5, False), (2, 0, 0, False)],
-)
+@cases((2, 6, 6, True), (1, 6, 6, False), (2, 1, 1, True), (2, 6, 5, False), (2, 0, 0, False))
 def test_work_is_shared_if_all_variables_are_mirrored(
     replicas: int, variables: int, mirrored: int, *, shared: bool
 ) -> None:
@@ -119,16 +105,13 @@ def test_work_is_shared_if_all_variables_are_mirrored(
     assert not Use(case=smoke_case(replicas=2, weights=None), sampled=sampled_gpu(0).cases[0]).shared
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"state": "not-started"}, "no training ran on GPUs"),
-        ({"state": "not-started", "error": "no NVML"}, "no NVML"),
-        ({"state": "failed"}, "NVML could not be queried (failed)"),
-        ({"state": "failed", "error": "it hung"}, "NVML could not be queried (it hung)"),
-        ({"gpus": ()}, "no GPU was sampled"),
-        ({"gpus": (), "error": "it died"}, "it died"),
-    ],
+@cases(
+    ({"state": "not-started"}, "no training ran on GPUs"),
+    ({"state": "not-started", "error": "no NVML"}, "no NVML"),
+    ({"state": "failed"}, "NVML could not be queried (failed)"),
+    ({"state": "failed", "error": "it hung"}, "NVML could not be queried (it hung)"),
+    ({"gpus": ()}, "no GPU was sampled"),
+    ({"gpus": (), "error": "it died"}, "it died"),
 )
 def test_reason_of_missing_samples_is_stated(changes: dict[str, Any], reason: str) -> None:
     nothing = why_nothing_sampled(sampling(1, **changes))
@@ -159,13 +142,10 @@ def test_gpu_that_reports_no_events_is_skipped_by_its_name() -> None:
 WORKERS = (SmokeWorker(name="worker 0", outcome="raised"),)
 
 
-@pytest.mark.parametrize(
-    ("workers", "message", "summary"),
-    [
-        (WORKERS, "UnavailableError: Connection reset", "one process stopped responding"),
-        ((), "UnavailableError: Connection reset", "are compatible"),
-        (WORKERS, "ValueError: shapes", "are compatible"),
-    ],
+@cases(
+    (WORKERS, "UnavailableError: Connection reset", "one process stopped responding"),
+    ((), "UnavailableError: Connection reset", "are compatible"),
+    (WORKERS, "ValueError: shapes", "are compatible"),
 )
 def test_lost_peer_is_an_error_of_several_processes(
     workers: tuple[SmokeWorker, ...], message: str, summary: str
@@ -174,16 +154,3 @@ def test_lost_peer_is_an_error_of_several_processes(
     found = did_not_finish(smoke_run("smoke.multi-worker", 2), smoke_case(replicas=2, workers=workers, **raised))
     assert isinstance(found, Finding)
     assert summary in found.remedy.summary
-
-
-@pytest.mark.parametrize(
-    ("changes", "action"),
-    [
-        ({"outcome": "died", "signal": "SIGKILL"}, Action.CONFIGURE),
-        ({"outcome": "died", "signal": "SIGSEGV"}, Action.REINSTALL),
-        ({"outcome": "timed-out"}, Action.CONFIGURE),
-    ],
-)
-def test_way_a_training_ended_decides_the_fix(changes: dict[str, Any], action: Action) -> None:
-    found = did_not_finish(smoke_run("smoke.baseline", 2), smoke_case(replicas=2, phase="train", **changes))
-    assert found.remedy.action is action

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpus, pairs_run, smoke_case, smoke_run
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase
@@ -55,15 +56,12 @@ def test_difference_may_be_as_large_as_the_tolerance(
     assert (len(result.findings), len(result.evidence)) == ((1, 0) if fails else (0, 1))
 
 
-@pytest.mark.parametrize(
-    ("plain", "insisting", "subjects", "fails"),
-    [
-        (HALF, HALF, ["1 operation"], False),
-        (0.51, HALF, ["sum"], False),
-        (None, HALF, ["sum"], False),
-        (HALF, 0.51, [], True),
-        (HALF, None, [], True),
-    ],
+@cases(
+    (HALF, HALF, ["1 operation"], False),
+    (0.51, HALF, ["sum"], False),
+    (None, HALF, ["sum"], False),
+    (HALF, 0.51, [], True),
+    (HALF, None, [], True),
 )
 def test_operation_may_differ_by_the_tolerance(
     plain: float | None, insisting: float | None, subjects: list[str], *, fails: bool
@@ -75,15 +73,12 @@ def test_operation_may_differ_by_the_tolerance(
     assert bool(result.findings) is fails
 
 
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ({"weight_deviation": HALF}, Status.PASS),
-        ({"weight_deviation": 0.51}, Status.FAIL),
-        ({"bytes_per_s": 150e9}, Status.PASS),
-        ({"bytes_per_s": 149e9}, Status.FAIL),
-        ({"wrong_values": 1}, Status.FAIL),
-    ],
+@cases(
+    ({"weight_deviation": HALF}, Status.PASS),
+    ({"weight_deviation": 0.51}, Status.FAIL),
+    ({"bytes_per_s": 150e9}, Status.PASS),
+    ({"bytes_per_s": 149e9}, Status.FAIL),
+    ({"wrong_values": 1}, Status.FAIL),
 )
 def test_pair_may_differ_by_the_tolerance_and_be_half_as_fast(change: dict[str, Any], status: Status) -> None:
     result = compute_check(pairs, pairs_run(4, {(0, 1): change}), gpus(4), tolerance=HALF, slowest_share=HALF)

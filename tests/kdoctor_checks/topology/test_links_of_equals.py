@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import gpu, gpus, nvlinks, pair, pci
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor_checks.topology._mesh import Odd, built_with_gaps, fewer_links, short_of_links, unlike_equals
-from kdoctor_checks.topology._nvlinks import has, is_card, judge_links, stands_alone, switched
-from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, reported_by_pairs
+from kdoctor_checks.topology._nvlinks import has, judge_links, switched
+from kdoctor_checks.topology._p2p import describe, geforce, judge_pair
 
 REMEDY = Remedy.inspect("Look.")
 UNREAD = Unavailable(unavailable="not read")
@@ -26,45 +27,11 @@ def linked(number: int, *, without: dict[tuple[int, int], int] | None = None, us
     return gpus(number, *(gpu(index, **changes) for index in range(number)), pairs=found)
 
 
-def with_one_short(number: int, links: int) -> Any:
-    """The last GPU has fewer links to each other one."""
-    return linked(number, without={(index, number - 1): links for index in range(number - 1)})
-
-
-@pytest.mark.parametrize(
-    ("number", "links", "odd"),
-    [
-        (8, 18, {}),
-        (8, 12, {7: Odd(links=12, usual=18, peers=7)}),
-        (8, 0, {7: Odd(links=0, usual=18, peers=7)}),
-        (4, 12, {3: Odd(links=12, usual=18, peers=3)}),
-        (3, 12, {}),  # two of three do not show what is usual
-    ],
-)
-def test_gpu_with_fewer_links_than_its_equals_is_odd(number: int, links: int, odd: dict[int, Odd]) -> None:
-    assert unlike_equals(with_one_short(number, links)) == odd
-
-
-def test_single_pair_that_lacks_links_is_the_fault_of_no_gpu() -> None:
-    assert unlike_equals(linked(8, without={(0, 1): 12})) == {}
-
-
 def test_links_that_do_not_fit_are_the_fault_of_no_gpu() -> None:
     short = {(index, 7): 12 for index in range(7)}
     assert unlike_equals(linked(8, without={**short, (0, 1): 12})) == {}
     halves = {(one, other): 12 for one, other in combinations(range(8), 2) if other > 3}
     assert unlike_equals(linked(8, without=halves)) == {}
-
-
-def test_gpu_whose_links_to_others_were_not_read_is_not_odd() -> None:
-    unread: dict[tuple[int, int], Any] = {(index, 7): None for index in range(7)}
-    assert unlike_equals(linked(8, without=unread)) == {}
-    some: dict[tuple[int, int], Any] = {(index, 7): 12 if index else None for index in range(7)}
-    assert unlike_equals(linked(8, without=some)) == {7: Odd(links=12, usual=18, peers=7)}
-
-
-def test_gpus_without_any_link_have_no_usual_number() -> None:
-    assert unlike_equals(linked(8, usual=0)) == {}
 
 
 @pytest.mark.parametrize(("number", "judged"), [(8, True), (5, False)])
@@ -125,45 +92,33 @@ def judged(first: Gpu, *peers: Gpu, least: int = 0) -> tuple[type, str]:
     return type(found), found.reason if isinstance(found, Unjudged) else found.observed
 
 
-@pytest.mark.parametrize(
-    ("links", "least", "kind", "text"),
-    [
-        (nvlinks(18), 0, Evidence, "18 NVLinks active, each 26.562 GB/s"),
-        (nvlinks(1), 0, Evidence, "1 NVLink active, each 26.562 GB/s"),
-        (nvlinks(2, speed_gbs=None), 0, Evidence, "2 NVLinks active"),
-        (nvlinks(2), 3, Finding, "2 NVLinks active, 3 expected"),
-        (nvlinks(3), 3, Evidence, "3 NVLinks active, each 26.562 GB/s"),
-        (nvlinks(4, down=(1, 3)), 0, Finding, "2 of 4 NVLinks active (inactive: 1, 3)"),
-        (nvlinks(2, down=(0, 1)), 0, Finding, "all 2 NVLinks are inactive"),
-        (nvlinks(1, down=(0,)), 0, Finding, "all NVLinks are inactive"),
-        ((), 0, Unjudged, "none of its NVLinks was read"),
-        ((NvLink(index=0, active=None),), 0, Unjudged, "the state of 1 NVLink was not read (no reason given)"),
-        ((NvLink(index=0, active=None, errors={"active": "hung"}), *nvlinks(1)), 0, Unjudged,
-         "the state of 1 NVLink was not read (hung)"),
-    ],
+@cases(
+    (nvlinks(18), 0, Evidence, "18 NVLinks active, each 26.562 GB/s"),
+    (nvlinks(1), 0, Evidence, "1 NVLink active, each 26.562 GB/s"),
+    (nvlinks(2, speed_gbs=None), 0, Evidence, "2 NVLinks active"),
+    (nvlinks(2), 3, Finding, "2 NVLinks active, 3 expected"),
+    (nvlinks(3), 3, Evidence, "3 NVLinks active, each 26.562 GB/s"),
+    (nvlinks(4, down=(1, 3)), 0, Finding, "2 of 4 NVLinks active (inactive: 1, 3)"),
+    (nvlinks(2, down=(0, 1)), 0, Finding, "all 2 NVLinks are inactive"),
+    (nvlinks(1, down=(0,)), 0, Finding, "all NVLinks are inactive"),
+    ((), 0, Unjudged, "none of its NVLinks was read"),
+    ((NvLink(index=0, active=None),), 0, Unjudged, "the state of 1 NVLink was not read (no reason given)"),
+    ((NvLink(index=0, active=None, errors={"active": "hung"}), *nvlinks(1)), 0, Unjudged,
+     "the state of 1 NVLink was not read (hung)"),
 )  # fmt: skip
 def test_links_of_one_gpu(links: tuple[NvLink, ...], least: int, kind: type, text: str) -> None:
     assert judged(gpu(0, nvlinks=links), least=least) == (kind, text)
 
 
-@pytest.mark.parametrize(
-    ("others", "text"),
-    [
-        ((18,), "0 of 18 NVLinks active; 1 other GPU has 18"),
-        ((18, 18), "0 of 18 NVLinks active; 2 other GPUs have 18"),
-        ((18, 12), "0 of 18 NVLinks active; 1 other GPU has 18"),
-    ],
+@cases(
+    ((18,), "0 of 18 NVLinks active; 1 other GPU has 18"),
+    ((18, 18), "0 of 18 NVLinks active; 2 other GPUs have 18"),
+    ((18, 12), "0 of 18 NVLinks active; 1 other GPU has 18"),
 )
 def test_inactive_links_are_compared_with_those_of_the_peers(others: tuple[int, ...], text: str) -> None:
     peers = [gpu(index, nvlinks=nvlinks(count)) for index, count in enumerate(others, 1)]
     assert judged(gpu(0, nvlinks=nvlinks(2, down=(0, 1))), *peers) == (Finding, text)
     assert (has(1), has(2)) == ("has", "have")
-
-
-def test_peer_of_another_model_does_not_count() -> None:
-    other = gpu(1, name="NVIDIA A100", nvlinks=nvlinks(18))
-    assert judged(gpu(0, nvlinks=nvlinks(12)), other)[0] is Evidence
-    assert judged(gpu(0, nvlinks=nvlinks(12)), gpu(1))[0] is Finding
 
 
 @pytest.mark.parametrize(("speed", "kind"), [(95.0, Evidence), (94.9, Finding)])
@@ -184,20 +139,17 @@ def test_usual_speed_is_that_of_active_links_whose_speed_was_read(others: tuple[
     assert judged(gpu(0, nvlinks=nvlinks(2, speed_gbs=100.0)), peer) == (Evidence, "2 NVLinks active, each 100 GB/s")
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"nvlinks": nvlinks(2)}, True),
-        ({"nvlinks": nvlinks(2, remote_kind="gpu")}, False),
-        ({"nvlinks": nvlinks(2, remote_kind="npu")}, False),
-        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": "completed"}, True),
-        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A40"}, False),
-        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
-        ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A100-SXM4-40GB"}, True),
-        ({"nvlinks": nvlinks(2, down=(0, 1)), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, True),
-        ({"nvlinks": nvlinks(2, down=(0,), remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2"}, False),
-        ({"nvlinks": (), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
-    ],
+@cases(
+    ({"nvlinks": nvlinks(2)}, True),
+    ({"nvlinks": nvlinks(2, remote_kind="gpu")}, False),
+    ({"nvlinks": nvlinks(2, remote_kind="npu")}, False),
+    ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": "completed"}, True),
+    ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A40"}, False),
+    ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
+    ({"nvlinks": nvlinks(2, remote_kind=None), "fabric_state": None, "name": "NVIDIA A100-SXM4-40GB"}, True),
+    ({"nvlinks": nvlinks(2, down=(0, 1)), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, True),
+    ({"nvlinks": nvlinks(2, down=(0,), remote_kind=None), "fabric_state": None, "name": "Tesla V100-SXM2"}, False),
+    ({"nvlinks": (), "fabric_state": None, "name": "Tesla V100-SXM2-16GB"}, False),
 )
 def test_gpus_on_switches(changes: dict[str, Any], *, expected: bool) -> None:
     assert switched(gpu(0, **changes), UNREAD) is expected
@@ -210,33 +162,13 @@ def test_switch_on_the_bus_shows_that_gpus_are_on_switches() -> None:
     assert switched(gpu(0, nvlinks=(), fabric_state=None, name="NVIDIA A40"), pci(1)) is False
 
 
-def test_only_gpu_of_a_superchip_is_alone() -> None:
-    grace = gpu(0, name="NVIDIA GH200 480GB", fabric_state="not-supported")
-    nothing = PciDevices(devices=())
-    assert stands_alone(grace, gpus(1, grace), nothing)
-    assert stands_alone(grace, gpus(1, grace, count=None), nothing)
-    assert not stands_alone(grace, gpus(2, grace, gpu(1)), nothing)
-    assert not stands_alone(grace, gpus(1, grace, count=2), nothing)
-    in_fabric = gpu(0, name="NVIDIA GH200 480GB", fabric_state="completed")
-    assert not stands_alone(in_fabric, gpus(1, in_fabric), nothing)
-    assert not stands_alone(gpu(0), gpus(1), nothing)
-
-
-def test_cards_are_known_by_their_names() -> None:
-    assert all(is_card(gpu(0, name=name)) for name in ("NVIDIA A40", "NVIDIA H100 NVL", "NVIDIA A100-PCIE-40GB"))
-    assert not any(is_card(gpu(0, name=name)) for name in ("NVIDIA A400X", "NVIDIA H100 80GB HBM3", None))
-
-
-@pytest.mark.parametrize(
-    ("read", "write", "kind", "text"),
-    [
-        ("OK", "OK", Evidence, "P2P supported"),
-        ("CNS", "CNS", Finding, "no peer access (P2P read and write CNS (chipset not supported))"),
-        ("OK", "NS", Finding, "no peer access (P2P read OK, write NS (not supported))"),
-        (None, "NS", Finding, "no peer access (P2P read not read, write NS (not supported))"),
-        (None, "OK", Unjudged, "P2P status not read (no reason given)"),
-        (None, None, Unjudged, "P2P status not read (no reason given)"),
-    ],
+@cases(
+    ("OK", "OK", Evidence, "P2P supported"),
+    ("CNS", "CNS", Finding, "no peer access (P2P read and write CNS (chipset not supported))"),
+    ("OK", "NS", Finding, "no peer access (P2P read OK, write NS (not supported))"),
+    (None, "NS", Finding, "no peer access (P2P read not read, write NS (not supported))"),
+    (None, "OK", Unjudged, "P2P status not read (no reason given)"),
+    (None, None, Unjudged, "P2P status not read (no reason given)"),
 )
 def test_peer_access_of_a_pair(read: Any, write: Any, kind: type, text: str) -> None:
     found = judge_pair(pair(p2p_read=read, p2p_write=write), gpus(2), REMEDY)
@@ -251,22 +183,7 @@ def test_statuses_of_a_finding_are_short() -> None:
     assert describe(pair(p2p_read="DR", p2p_write="DR")).endswith("DR (disabled by a registry key)")
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, True), ({"level": "NODE"}, False), ({"nvlinks": 2}, False), ({"p2p_write": "GNS"}, False),
-        ({"p2p_read": "CNS", "p2p_write": "TNS"}, True), ({"p2p_read": "OK"}, False),
-    ],
-)  # fmt: skip
-def test_distant_pair_is_reported_by_its_distance(changes: dict[str, Any], *, expected: bool) -> None:
-    values: dict[str, Any] = {"level": "SYS", "nvlinks": 0, "p2p_read": "NS", "p2p_write": "NS", **changes}
-    assert reported_by_pairs(pair(**values)) is expected
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [(("GeForce", "H100"), True), (("H100", "H100"), False), ((None, "H100"), None), ((None, "GeForce"), True)],
-)
+@cases((("GeForce", "H100"), True), (("H100", "H100"), False), ((None, "H100"), None), ((None, "GeForce"), True))
 def test_pair_with_a_geforce(names: tuple[str | None, str | None], *, expected: bool | None) -> None:
     found = gpus(3, *(gpu(index, name=name) for index, name in enumerate(names)), gpu(2, name="GeForce"))
     assert geforce(pair(0, 1), found) is expected

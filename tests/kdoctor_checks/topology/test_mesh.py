@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import UUID, imported_gpus
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
@@ -70,16 +71,13 @@ def found(result: Result) -> dict[str, str]:
     return {item.finding.subject: item.finding.observed for item in result.findings}
 
 
-@pytest.mark.parametrize(
-    ("links", "subject", "observed"),
-    [
-        ([18, 18, 0, 18, 18, 18, 18, 18], "GPU 2", "0 of 18 NVLinks active; 7 other GPUs have 18"),
-        ([18, 17, 18, 18, 18, 18, 18, 18], "GPU 1", "17 of 18 NVLinks active; 7 other GPUs have 18"),
-        ([0, 18, 18, 18], "GPU 0", "0 of 18 NVLinks active; 3 other GPUs have 18"),
-        ([12, 12, 12, 0], "GPU 3", "0 of 12 NVLinks active; 3 other GPUs have 12"),
-    ],
+@cases(
+    ([18, 18, 0, 18, 18, 18, 18, 18], "GPU 2", "0 of 18 NVLinks active; 7 other GPUs have 18"),
+    ([18, 17, 18, 18, 18, 18, 18, 18], "GPU 1", "17 of 18 NVLinks active; 7 other GPUs have 18"),
+    ([0, 18, 18, 18], "GPU 0", "0 of 18 NVLinks active; 3 other GPUs have 18"),
+    ([12, 12, 12, 0], "GPU 3", "0 of 12 NVLinks active; 3 other GPUs have 12"),
 )
-def test_gpu_unlike_its_equals_fails(links: Sequence[int], subject: str, observed: str, tmp_path: Path) -> None:
+def test_gpu_unlike_its_equals_fails(tmp_path: Path, links: Sequence[int], subject: str, observed: str) -> None:
     gpus = imported_gpus(tmp_path, switched(links))
     assert found(compute_check(nvlink, gpus)) == {subject: observed}
 
@@ -139,12 +137,10 @@ def test_pairs_of_sockets_without_any_nvlink_still_warn(tmp_path: Path) -> None:
     assert len(compute_check(pairs, gpus).findings) == 4
 
 
-@pytest.mark.parametrize(
-    "name", ["NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA GB200", "NVIDIA GB300", "NVIDIA H200", "NVIDIA X1000"]
-)
+@cases("NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA GB200", "NVIDIA GB300", "NVIDIA H200", "NVIDIA X1000")
 @pytest.mark.parametrize(("links", "observed"), [(None, "0 of 18 NVLinks active"), (16, "16 of 18 NVLinks active")])
 def test_module_without_some_links_fails_whatever_its_name(
-    name: str, links: int | None, observed: str, tmp_path: Path
+    links: int | None, observed: str, tmp_path: Path, name: str
 ) -> None:
     gpus = imported_gpus(tmp_path, listing(name, [18, 18, 18, links]))
     ((subject, text),) = found(compute_check(nvlink, gpus)).items()
@@ -158,10 +154,8 @@ def test_modules_without_any_link_fail(name: str, tmp_path: Path) -> None:
     assert len(found(compute_check(nvlink, gpus))) == 4
 
 
-@pytest.mark.parametrize(
-    "name", ["NVIDIA GeForce RTX 3090", "NVIDIA RTX A6000", "NVIDIA A100 80GB PCIe", "NVIDIA H100 NVL", "NVIDIA A40"]
-)
-def test_cards_without_bridges_are_skipped(name: str, tmp_path: Path) -> None:
+@cases("NVIDIA GeForce RTX 3090", "NVIDIA RTX A6000", "NVIDIA A100 80GB PCIe", "NVIDIA H100 NVL", "NVIDIA A40")
+def test_cards_without_bridges_are_skipped(tmp_path: Path, name: str) -> None:
     gpus = imported_gpus(tmp_path, listing(name, [None, None]))
     assert compute_check(nvlink, gpus).status is Status.SKIP
     assert compute_check(nvlink_direct, gpus).status is Status.SKIP

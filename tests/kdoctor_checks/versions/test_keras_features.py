@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import keras
 from kdoctor.engine.report import Result
 from kdoctor.matrix.keras import FeatureResult
@@ -56,9 +57,7 @@ def test_package_with_more_defects_is_not_the_alternative() -> None:
         assert all("train with" not in item.finding.remedy.summary for item in result.findings)
 
 
-@pytest.mark.parametrize(
-    ("version", "status"), [("3.15.1", Status.PASS), ("3.14.0", Status.FAIL), ("3.16.0", Status.UNKNOWN)]
-)
+@cases(("3.15.1", Status.PASS), ("3.14.0", Status.FAIL), ("3.16.0", Status.UNKNOWN))
 def test_a_release_that_does_all_correctly_passes(version: str, status: Status) -> None:
     matrix = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.1", "right"))
     assert judged(matrix, version=version).status is status

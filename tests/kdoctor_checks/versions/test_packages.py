@@ -9,7 +9,7 @@ from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown
 from kdoctor.commands.markers import marker_environment
 from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, Package, Packages, TensorFlowBuild
-from kdoctor.model import Assumptions, GpuAssumption, Severity
+from kdoctor.model import Assumptions, Severity
 
 INSTALL, UNINSTALL = f"{PYTHON} -m pip install", f"{PYTHON} -m pip uninstall -y"
 NIGHTLY = tensorflow(distribution="tf-nightly")
@@ -17,7 +17,6 @@ ABSENT = TensorFlowBuild(installed=False)
 NUMPY = packages(package("numpy", "2.4.6"))
 CORE = package("tensorflow", "2.21.0")
 FACTS = (tensorflow(), target())
-NO_GPUS = Assumptions(gpus=GpuAssumption(count=0))
 
 
 def of(*names: str) -> Packages:
@@ -27,23 +26,14 @@ def of(*names: str) -> Packages:
 test_tensorflow_installed = table(
     "versions.tensorflow-installed",
     Severity.ERROR,
-    passes(briefs=["TensorFlow 2.21.0"], said={"tensorflow in /opt/job": "tensorflow 2.21.0"}),
     passes(
         tensorflow(distribution=None),
         briefs=["TensorFlow 2.21.0"],
         said={"tensorflow in /opt/job": "tensorflow 2.21.0"},
     ),
-    passes(NIGHTLY, briefs=["tf-nightly 2.21.0"], said={"tensorflow in /opt/job": "tf-nightly 2.21.0"}),
     fails(
         ABSENT, NUMPY, "CUDA", commands=(f"{INSTALL} 'tensorflow[and-cuda]'",), rollback=(f"{UNINSTALL} tensorflow",)
     ),
-    fails(
-        ABSENT,
-        packages(package("numpy", "2.4.6"), has_pip=False),
-        commands=(f"uv pip install --python {PYTHON} 'tensorflow[and-cuda]'",),
-        rollback=(f"uv pip uninstall --python {PYTHON} tensorflow",),
-    ),
-    fails(ABSENT, NUMPY, NO_GPUS, commands=(f"{INSTALL} tensorflow",)),
     *(
         fails(ABSENT, NUMPY, target(platform=platform), commands=(f"{INSTALL} tensorflow",))
         for platform in ("linux-aarch64", "macosx-14.0-arm64")  # for which there are no CUDA libraries
@@ -88,23 +78,16 @@ test_one_tensorflow = table(
         packages(package("nvidia-cudnn-cu12", "9.3.0.75"), CORE, package("tensorflow-cpu", "2.21.0")),
         f"; {INSTALL} 'tensorflow[and-cuda]==2.21.0'.",
     ),
-    fails(packages(CORE, package("tf-nightly", None)), "tf-nightly (", "Rollback: not possible"),
     overwritten("2 TensorFlows, which overwrite", "tensorflow==2.21.0", "tensorflow", "tensorflow-cpu"),
     overwritten("2 TensorFlows, which overwrite", "tf-nightly==2.21.0", "tf-nightly", "tensorflow-cpu"),
     overwritten("3 copies are installed", "tensorflow==2.21.0", *["tensorflow"] * 3, copies=3),
     overwritten("3 TensorFlows, which", "tensorflow==2.21.0", *["tensorflow"] * 2, "tensorflow-cpu", copies=2),
     # A distribution that another one requires is not a second one.
     passes(packages(OUTER, package("tensorflow-intel", "2.15.1"))),
-    passes(packages(REQUIRED, package("tensorflow-intel", "2.15.1"))),
     passes(
         packages(REQUIRED, INTEL),
         tensorflow(version="2.15.1"),
         "(tensorflow 2.15.1, required by another distribution).",
-    ),
-    fails(
-        packages(package("tensorflow-cpu", "2.21.0"), package("tf-nightly-cpu", "2.22.0")),
-        tensorflow(distribution="tensorflow-cpu", cuda_build=False),
-        f"; {INSTALL} tensorflow-cpu==2.21.0.",
     ),
     unknown(NUMPY),  # copied, without metadata
     given=FACTS,
@@ -155,7 +138,6 @@ test_python_supported = table(
         "tf-nightly 2.21.0",
         "Python 3.13",
     ),
-    unknown(packages(CORE)),
     supported(skips, "3.9.18", None, *BY_CHECKLIST),
     supported(fails, "3.9.18", ">=3.10", *BY_CHECKLIST),
     supported(passes, "3.9.18", ">=3.9", *BY_CHECKLIST),
@@ -170,10 +152,7 @@ def expecting(version: str | None, wanted: str) -> tuple[Any, ...]:
 test_packages_expected = table(
     "versions.packages-expected",
     Severity.ERROR,
-    passes(*expecting("2.21.0", "~=2.21.0")),
-    passes(*expecting("2.21.3", "~=2.21.0")),
     passes(*expecting("2.21.0rc1", ">=2.20")),
-    passes(*expecting("2.21.0+cu13", "==2.21.0")),
     fails(
         *expecting("2.22.0", "~=2.21.0"),
         commands=(f"{INSTALL} 'tensorflow~=2.21.0'",),
@@ -221,8 +200,6 @@ INVALID = packages(root("bad ( core", "numpy"), package("numpy", "2.0"), package
 test_package_conflicts = table(
     "versions.package-conflicts",
     Severity.ERROR,
-    passes(packages(), keras()),
-    passes(with_numpy("numpy>=1.26", "ml_dtypes", others=[package("ml-dtypes", "0.5", "numpy")]), "3 ", of=1),
     fails(
         with_numpy("numpy<2.0.0,>=1.23.5", "ml-dtypes", others=[package("ml-dtypes", "0.3.1", "numpy>1.20")]),
         "numpy<2.0.0,>=1.23.5",
@@ -232,30 +209,14 @@ test_package_conflicts = table(
         rollback=(f"{INSTALL} numpy==2.4.6",),
         explained_by=[""],
     ),
-    fails(
-        packages(root("keras"), package("keras", "3.15.1", "optree"), package("optree", "0.1", "absent>=2")),
-        "absent>=2",
-        "optree 0.1",
-        of=["absent"],
-        rollback=(f"{UNINSTALL} absent",),
-    ),
     fails(packages(root("numpy>=1.26")), of=["numpy"], briefs=["not installed, but tensorflow 2.21.0 needs >=1.26"]),
     fails(with_numpy("numpy", others=[LEGACY_2_20]), LEGACY, of=["tensorflow 2.21.0"], explained_by=[KERAS_RELEASE]),
-    passes(with_numpy("numpy", others=[package("stranger", "1.0", "numpy<1.0")])),
     *(row(with_numpy("numpy", f"absent; {marker}"), target(**where)) for marker, where, row in MARKERS),
-    passes(packages(root("client"), CLIENT)),
     fails(packages(root("client[fast]"), CLIENT)),
-    passes(packages(root("client"), package("second", "1", "client[fast]"), CLIENT)),
     *(unknown(with_numpy("numpy>=1.26", numpy=version)) for version in ("unknown", "2.x")),
-    unknown(with_numpy("numpy>=1", numpy="new"), "'new' is not valid"),
     unknown(with_numpy("numpy>=1", numpy=None), "has no version"),
-    passes(with_numpy("numpy", numpy="local build")),
-    passes(with_numpy("numpy>=1.26", numpy="2.5.0rc1")),
-    unknown(with_numpy("numpy", "???"), "'???'"),
     fails(with_numpy("not a ( one", "numpy>=99", numpy="2.0"), of=["numpy 2.0"], unjudged=["tensorflow"]),
     unknown(packages(root("not a ( one"), package("keras", "3.15.1")), keras(), of=["tensorflow", "tensorflow"]),
-    unknown(INVALID, of=["tensorflow"]),
-    unknown(packages(root())),
     unknown(packages(package("numpy", "2.4.6"))),
     passes(packages(root("numpy"), package("numpy", "2.4.6", "tensorflow"))),  # circular
     fails(
@@ -301,9 +262,6 @@ def nightly(wanted: str, *others: Package) -> tuple[Any, ...]:
 test_other_conflicts = table(
     "versions.other-conflicts",
     Severity.WARNING,
-    fails(
-        with_others(package("pandas", "3.0", "numpy<2", "pytz")), "numpy<2", "pandas 3.0", of=["numpy 2.4.6", "pytz"]
-    ),
     fails(  # what the job needs stays
         with_others(package("tf-keras", "2.16.0", "tensorflow<2.17,>=2.16")),
         of=["tensorflow 2.21.0"],
@@ -311,17 +269,13 @@ test_other_conflicts = table(
         rollback=(f"{INSTALL} tf-keras==2.16.0",),
     ),
     passes(with_others(package("pandas", "3.0", "tensorflow", "numpy>=2")), "2 ", "1 "),  # not those of TensorFlow
-    skips(with_others()),
-    unknown(with_others(package("pandas", "3.0", "pytz>1"), package("pytz", None))),
     unknown(INVALID, of=["pandas"]),
     skips(*nightly("numpy>=99")[:1], packages(package("tf-nightly", "2.21.0", "numpy>=99"), package("numpy", "2.0"))),
-    passes(*nightly("numpy>=99")),
     fails(
         *nightly("numpy>=99", package("pandas", "2.0", "numpy>=98", "keras>=99"), package("keras", "3.15.1")),
         of=["keras 3.15.1", "numpy 2.0"],
         explained_by=[f"{KERAS_RELEASE}, versions.package-conflicts", "versions.package-conflicts"],
     ),
-    fails(*nightly("numpy>=1", package("pandas", "2.0", "numpy>=98")), explained_by=[""]),
     given=(*FACTS, keras()),
 )
 
@@ -365,20 +319,13 @@ test_runtime_expected = table(
     "versions.runtime-expected",
     Severity.ERROR,
     passes(named(tensorflow="~=2.21.0")),
-    fails(named(tensorflow="~=2.20.0")),
     passes(named(keras=">=3.15,<4")),
-    fails(named(keras="<3.15")),
-    passes(named(flavour="keras")),
-    fails(named(flavour="tf-keras")),
-    passes(named(backend="tensorflow")),
-    fails(named(backend="jax")),
     sdk(passes, tensorflow(), "~=12.5", name="cuda"),
     sdk(fails, tensorflow(), ">=13", name="cuda"),
     of_runtime(passes, driver=">=560"),
     of_runtime(fails, driver="<560"),
     of_runtime(passes, libraries={"cudnn": ">=9.3", "nccl": ">=2.21"}),
     of_runtime(fails, libraries={"cudnn": ">=9.3", "nccl": ">=2.28"}),
-    skips(),
     of_runtime(skips, python=">=3.10", packages={"keras": ">=3"}),
     *(
         unknown({group: "it broke"}, assumed, ": it broke.")
@@ -411,18 +358,9 @@ test_runtime_expected = table(
     ),
     fails(ABSENT, Assumptions(framework={"tensorflow": ">=2"}, sdk={"cuda": ">=12"}), of=["TensorFlow", "CUDA SDK"]),
     fails(*cpu_host(), libraries(), packages(), DRIVER_500, rollback=()),
-    unknown(gpus(driver_version=None, errors={"driver_version": "NVML_ERROR_UNKNOWN"}), DRIVER_500),
-    unknown(gpus(state="library-mismatch", error="Driver/library mismatch", driver_version=None), DRIVER_500),
-    unknown(gpus(driver_version="r570-custom"), DRIVER_500),
     unread_driver("it died", "it died", driver_version="Unknown Error"),
     unread_driver("Unknown Error", driver_version="Unknown Error"),
     unread_driver("NVML: ready"),
-    fails(
-        libraries(missing("cudnn")),
-        CUDNN_9,
-        commands=(f"{INSTALL} 'nvidia-cudnn-cu12>=9'",),
-        rollback=(f"{UNINSTALL} nvidia-cudnn-cu12",),
-    ),
     missing_wheel("cufft", "12.5.1", f"{INSTALL} 'nvidia-cufft-cu12==11.2.*'"),
     missing_wheel("cufft", "13.0"),
     missing_wheel("cuda", "12.5.1"),
@@ -451,13 +389,6 @@ test_runtime_expected = table(
         named(backend="tensorflow"),
         commands=("export KERAS_BACKEND=tensorflow",),
         rollback=("export KERAS_BACKEND=torch",),
-    ),
-    fails(
-        packages(package("keras", "3.6.0")),
-        keras(version="3.6.0"),
-        named(keras="~=3.15.1"),
-        commands=(f"{INSTALL} 'keras~=3.15.1'",),
-        rollback=(f"{INSTALL} keras==3.6.0",),
     ),
     of_runtime(passes, DOCKER, image="registry.example/train:*"),
     fails(DOCKER, Assumptions(image="registry.example/train:8"), "registry.example/train:7"),

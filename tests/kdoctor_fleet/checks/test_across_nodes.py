@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.check import Check
 from kdoctor.model import Status
@@ -20,17 +21,14 @@ def status(check: Check, case: str, **changes: Any) -> Status:
 
 
 @pytest.mark.parametrize(("check", "case"), BOTH)
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, Status.PASS),
-        ({"weight_deviation": 0.3}, Status.FAIL),
-        ({"outcome": "timed-out", "phase": "strategy"}, Status.FAIL),
-        ({"outcome": "skipped", "skip_reason": "port 23000 cannot be used"}, Status.SKIP),
-        ({"measures": {**MEASURES, "workers": 3.0}}, Status.UNKNOWN),
-        ({"measures": {}}, Status.UNKNOWN),
-        ({"replicas": 1}, Status.UNKNOWN),
-    ],
+@cases(
+    ({}, Status.PASS),
+    ({"weight_deviation": 0.3}, Status.FAIL),
+    ({"outcome": "timed-out", "phase": "strategy"}, Status.FAIL),
+    ({"outcome": "skipped", "skip_reason": "port 23000 cannot be used"}, Status.SKIP),
+    ({"measures": {**MEASURES, "workers": 3.0}}, Status.UNKNOWN),
+    ({"measures": {}}, Status.UNKNOWN),
+    ({"replicas": 1}, Status.UNKNOWN),
 )
 def test_worker_is_judged(check: Check, case: str, changes: dict[str, Any], expected: Status) -> None:
     assert status(check, case, **changes) is expected

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 from helpers.kdoctor_fleet.fleets import SNAPSHOT, fact, fleet_of, healthy, write
 from kdoctor.cli.schema import document_schema
@@ -115,21 +116,18 @@ def test_expected_nodes_come_from_the_option_a_file_or_the_allocation(
     assert len(json.loads(run("merge", reports, "-f", "json", code=1))["nodes"]) == 4
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--expect", "node[1-"],
-        ["--expect", "@all"],
-        ["--expect", "n1", "--expect-file", "x"],
-        ["--expect-file", "absent.txt"],
-        ["--min-healthy", "110%"],
-        ["--engine", "lsf"],
-        ["--format", "github"],
-        ["--lists", "absent/folder"],
-        ["--checklist", "absent"],
-    ],
+@cases(
+    ["--expect", "node[1-"],
+    ["--expect", "@all"],
+    ["--expect", "n1", "--expect-file", "x"],
+    ["--expect-file", "absent.txt"],
+    ["--min-healthy", "110%"],
+    ["--engine", "lsf"],
+    ["--format", "github"],
+    ["--lists", "absent/folder"],
+    ["--checklist", "absent"],
 )
-def test_wrong_options_are_usage_errors(arguments: list[str], reports: Path) -> None:
+def test_wrong_options_are_usage_errors(reports: Path, arguments: list[str]) -> None:
     with pytest.raises(UsageError):
         run("merge", reports, *arguments)
 

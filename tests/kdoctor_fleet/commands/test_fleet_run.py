@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from helpers.cases import cases
 from helpers.command import KDOCTOR, environ
 from helpers.kdoctor_fleet.faulty_nodes import write_nodes
 from kdoctor.errors import UsageError
@@ -101,27 +102,24 @@ def test_interrupted_run_keeps_its_reports(ssh: Path, tmp_path: Path) -> None:
     assert states(run("--resume", "--reports", "r", code=0))["n4"] == "passed"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["--engine", "shh", "-w", "n1"],
-        ["--engine", "ssh"],
-        ["--engine", "ssh", "-w", "n[1-"],
-        ["--engine", "ssh", "-w", "-oProxyCommand=reboot"],
-        ["--engine", "ssh", "-w", "n1", "--nodes-file", "x"],
-        ["--engine", "ssh", "-w", "n1", "--kdoctor", "'"],
-        ["--engine", "ssh", "-w", "n1", "--kdoctor", ""],
-        ["--engine", "ssh", "-w", "n1", "--reports", "ssh"],
-        ["--engine", "ssh", "-w", "n1", "--", "--format", "html"],
-        ["--engine", "ssh", "-w", "n1", "--", "--log-format=json"],
-        ["--engine", "ssh", "-w", "n1", "--min-healthy", "110%"],
-        ["--engine", "ssh", "-w", "n1", "--full-matrix"],
-        ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-framework", "torch"],
-        ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-address", "fixed"],
-        ["--resume"],
-        ["--resume", "--reports", "absent"],
-    ],
+@cases(
+    [],
+    ["--engine", "shh", "-w", "n1"],
+    ["--engine", "ssh"],
+    ["--engine", "ssh", "-w", "n[1-"],
+    ["--engine", "ssh", "-w", "-oProxyCommand=reboot"],
+    ["--engine", "ssh", "-w", "n1", "--nodes-file", "x"],
+    ["--engine", "ssh", "-w", "n1", "--kdoctor", "'"],
+    ["--engine", "ssh", "-w", "n1", "--kdoctor", ""],
+    ["--engine", "ssh", "-w", "n1", "--reports", "ssh"],
+    ["--engine", "ssh", "-w", "n1", "--", "--format", "html"],
+    ["--engine", "ssh", "-w", "n1", "--", "--log-format=json"],
+    ["--engine", "ssh", "-w", "n1", "--min-healthy", "110%"],
+    ["--engine", "ssh", "-w", "n1", "--full-matrix"],
+    ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-framework", "torch"],
+    ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-address", "fixed"],
+    ["--resume"],
+    ["--resume", "--reports", "absent"],
 )
 def test_wrong_options_are_usage_errors_before_a_node_is_asked(arguments: list[str]) -> None:
     with pytest.raises(UsageError):

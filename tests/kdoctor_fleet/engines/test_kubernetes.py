@@ -15,6 +15,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 from helpers.integrations import FOLDER, needs
 from helpers.kdoctor_fleet.faulty_nodes import NODES, assert_judged, interrupt, write_nodes
@@ -192,10 +193,8 @@ def test_log_that_never_ends_is_closed_at_the_deadline(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")
-@pytest.mark.parametrize(
-    "text", ["{", "", "hello", "[1]", "{}", "a: b", "contexts: 1", "contexts: [{}]", "\x00", "{a: !!x 1}"]
-)
-def test_configuration_that_cannot_be_used_is_a_usage_error(text: str, tmp_path: Path) -> None:
+@cases("{", "", "hello", "[1]", "{}", "a: b", "contexts: 1", "contexts: [{}]", "\x00", "{a: !!x 1}")
+def test_configuration_that_cannot_be_used_is_a_usage_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
     done = kdoctor("fleet", "run", "--engine", "kubernetes", "--engine-option=--kubeconfig=config", cwd=tmp_path)
     assert done.returncode == 2, done.stderr

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import healthy
 from kdoctor.output import OutputError
 from kdoctor.probes.process.readers import Take
@@ -99,25 +100,18 @@ def test_report_may_have_been_asked_for_before_the_run() -> None:
     assert dt.datetime.fromisoformat(answers["n1"].asked_at) > before
 
 
-@pytest.mark.parametrize(
-    ("content", "end", "reason"),
-    [
-        (b"", GOOD, "it wrote no report"),
-        (b"x" * 1000, GOOD, "its output is not a report"),
-        (REPORT[:5000], GOOD, "truncated"),
-        (REPORT[:5000], Ended(exit_code=137, problem="Killed"), "killed there (SIGKILL): Killed"),
-        (REPORT[:5000], Ended(exit_code=139, problem=""), "killed there (SIGSEGV)"),
-        (REPORT.replace(b"/v1", b"/v9", 1), GOOD, "newer"),
-        (
-            b"",
-            Ended(exit_code=127, problem="sh: kdoctor: not found"),
-            "cannot be started there: sh: kdoctor: not found",
-        ),
-        (b"", Ended(exit_code=2, problem="kdoctor: no such check"), "exit code 2: kdoctor: no such check"),
-        (b"", Ended(exit_code=None, problem="ssh: refused"), "ssh: refused"),
-        (b"", Ended(exit_code=None, problem="", timed_out=True), "no report within 5 s"),
-        (b"", Ended(exit_code=1, problem="\x1b[31mred\n\n" + "x" * 1000), "red"),
-    ],
+@cases(
+    (b"", GOOD, "it wrote no report"),
+    (b"x" * 1000, GOOD, "its output is not a report"),
+    (REPORT[:5000], GOOD, "truncated"),
+    (REPORT[:5000], Ended(exit_code=137, problem="Killed"), "killed there (SIGKILL): Killed"),
+    (REPORT[:5000], Ended(exit_code=139, problem=""), "killed there (SIGSEGV)"),
+    (REPORT.replace(b"/v1", b"/v9", 1), GOOD, "newer"),
+    (b"", Ended(exit_code=127, problem="sh: kdoctor: not found"), "cannot be started there: sh: kdoctor: not found"),
+    (b"", Ended(exit_code=2, problem="kdoctor: no such check"), "exit code 2: kdoctor: no such check"),
+    (b"", Ended(exit_code=None, problem="ssh: refused"), "ssh: refused"),
+    (b"", Ended(exit_code=None, problem="", timed_out=True), "no report within 5 s"),
+    (b"", Ended(exit_code=1, problem="\x1b[31mred\n\n" + "x" * 1000), "red"),
 )
 def test_node_without_a_report_is_silent_with_the_reason(content: bytes, end: Ended, reason: str) -> None:
     answers, kept, _ = collect(writing(content, end))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.launch import pods as module
@@ -67,20 +68,17 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ASK_AGAIN_S", 0.01)
 
 
-@pytest.mark.parametrize(
-    ("later", "code", "problem"),
-    [
-        (pod("Succeeded", terminated(0, "Completed")), 0, ""),
-        (pod("Succeeded"), 0, ""),
-        (pod("Failed", terminated(137)), 137, ""),
-        (pod("Failed", terminated(137, "OOMKilled")), None, "its container ended: OOMKilled"),
-        (pod("Failed", terminated(128, "StartError", message="no such file")), None, "StartError no such file"),
-        (pod("Failed", reason="Evicted", message="low on memory"), None, "its pod failed: Evicted low on memory"),
-        (pod("Failed"), None, "its pod failed"),
-        (pod("Running", {"running": {}}), None, "its log ended before its container did"),
-        (None, None, "404"),
-        ([], None, "no pod"),
-    ],
+@cases(
+    (pod("Succeeded", terminated(0, "Completed")), 0, ""),
+    (pod("Succeeded"), 0, ""),
+    (pod("Failed", terminated(137)), 137, ""),
+    (pod("Failed", terminated(137, "OOMKilled")), None, "its container ended: OOMKilled"),
+    (pod("Failed", terminated(128, "StartError", message="no such file")), None, "StartError no such file"),
+    (pod("Failed", reason="Evicted", message="low on memory"), None, "its pod failed: Evicted low on memory"),
+    (pod("Failed"), None, "its pod failed"),
+    (pod("Running", {"running": {}}), None, "its log ended before its container did"),
+    (None, None, "404"),
+    ([], None, "no pod"),
     ids=["completed", "succeeded", "killed", "memory", "start", "evicted", "failed", "running", "gone", "garbage"],
 )
 def test_end_of_a_followed_pod_is_asked_for(later: Any, code: int | None, problem: str) -> None:
@@ -108,15 +106,12 @@ def test_state_that_comes_late_is_awaited() -> None:
     assert cluster.asked == 3
 
 
-@pytest.mark.parametrize(
-    ("log", "code", "problem"),
-    [
-        (f"sh: kdoctor: not found\n{ENDED} 127\n", 127, "sh: kdoctor: not found"),
-        (f"kdoctor: --x: no such option\nTry --help.\n{ENDED} 2\n", 2, "kdoctor: --x: no such option"),
-        (f'{{\n  "schema": 1,\n}}\n{ENDED} 1\n', 1, ""),
-        (f"{ENDED} 4\nmore\n", 0, "more"),
-        ("", 0, ""),
-    ],
+@cases(
+    (f"sh: kdoctor: not found\n{ENDED} 127\n", 127, "sh: kdoctor: not found"),
+    (f"kdoctor: --x: no such option\nTry --help.\n{ENDED} 2\n", 2, "kdoctor: --x: no such option"),
+    (f'{{\n  "schema": 1,\n}}\n{ENDED} 1\n', 1, ""),
+    (f"{ENDED} 4\nmore\n", 0, "more"),
+    ("", 0, ""),
 )
 def test_shell_of_the_manifest_says_the_exit_code_in_the_log(log: str, code: int, problem: str) -> None:
     ended = Cluster(pod("Succeeded", terminated(0, "Completed")), log=log.encode()).run_it()
@@ -142,9 +137,7 @@ def test_log_of_a_daemonset_is_read_up_to_now() -> None:
     assert (cluster.followed, cluster.asked) == (False, 0)
 
 
-@pytest.mark.parametrize(
-    ("names", "used"), [(["main"], "main"), (["proxy", "kdoctor"], "kdoctor"), (["train", "proxy"], "train")]
-)
+@cases((["main"], "main"), (["proxy", "kdoctor"], "kdoctor"), (["train", "proxy"], "train"))
 def test_container_of_the_manifest_is_read(names: list[str], used: str) -> None:
     listed = pod("Succeeded")
     listed["spec"]["containers"] = [{"name": name} for name in names]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor_fleet.launch.engine import InterruptedRunError, first_problem, tied
 from kdoctor_fleet.launch.engines import ENGINES
@@ -48,9 +49,7 @@ def test_ssh_gives_the_remote_shell_quoted_words(tmp_path: Path, monkeypatch: py
     assert b"".join(written).decode().endswith("""kdoctor check --checklist 'my node.yaml' --skip '$(reboot)'""")
 
 
-@pytest.mark.parametrize(
-    ("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137), ("exec /absent/kdoctor", 127)]
-)
+@cases(("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137), ("exec /absent/kdoctor", 127))
 def test_tied_command_keeps_its_output_and_exit_code(script: str, code: int) -> None:
     command = tied(["sh", "-c", f"echo said; {script}"], 60)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -110,33 +109,27 @@ def test_srun_uses_the_allocation(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert engine.nodes({}) == ""
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["bash: kdoctor: command not found", "srun: error: n1: task 0: Exited with exit code 127"], "bash: kdoctor: "),
-        (["srun: error: n1: task 0: Exited with exit code 2"], "srun: error: n1: task 0: Exited with exit code 2"),
-        (
-            ["srun: error: Unable to allocate resources: Requested nodes are busy"],
-            "srun: error: Unable to allocate resources: Requested nodes are busy",
-        ),
-        (["slurmstepd: error: *** STEP 3.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", "srun: oops"], "srun: oops"),
-    ],
+@cases(
+    (["bash: kdoctor: command not found", "srun: error: n1: task 0: Exited with exit code 127"], "bash: kdoctor: "),
+    (["srun: error: n1: task 0: Exited with exit code 2"], "srun: error: n1: task 0: Exited with exit code 2"),
+    (
+        ["srun: error: Unable to allocate resources: Requested nodes are busy"],
+        "srun: error: Unable to allocate resources: Requested nodes are busy",
+    ),
+    (["slurmstepd: error: *** STEP 3.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", "srun: oops"], "srun: oops"),
 )
 def test_line_of_srun_that_says_most_is_the_problem(
-    lines: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], said: str
 ) -> None:
     program(tmp_path, "srun", "\n".join(f"echo '{line}' >&2" for line in lines) + "\nexit 1", monkeypatch)
     assert Slurm(()).run("n1", COMMAND, lambda _: True, 60).problem.startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("stderr", "problem"),
-    [
-        ("", ""),
-        ("motd\nkdoctor: unknown checklist\nAvailable: a\n", "kdoctor: unknown checklist"),
-        ("one\n  two  \n\n", "two"),
-        ("╭─ Error ─╮\n│ No such option: --x │\n╰────────╯\n", "│ No such option: --x │"),
-    ],
+@cases(
+    ("", ""),
+    ("motd\nkdoctor: unknown checklist\nAvailable: a\n", "kdoctor: unknown checklist"),
+    ("one\n  two  \n\n", "two"),
+    ("╭─ Error ─╮\n│ No such option: --x │\n╰────────╯\n", "│ No such option: --x │"),
 )
 def test_first_problem_is_the_error_of_kdoctor_or_the_last_line(stderr: str, problem: str) -> None:
     assert first_problem(stderr) == problem

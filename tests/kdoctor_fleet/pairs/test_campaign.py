@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import healthy, names_of
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
@@ -151,9 +152,7 @@ def test_record_is_read_back_and_bad_names_are_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("part", "nodes"), [("pairs", NODES[:1]), ("pairs", NODES[:3]), ("pairs", [NODES[0]] * 2), ("groups", NODES[:1])]
-)
+@cases(("pairs", NODES[:1]), ("pairs", NODES[:3]), ("pairs", [NODES[0]] * 2), ("groups", NODES[:1]))
 def test_trainings_of_the_wrong_number_of_nodes_are_refused(tmp_path: Path, part: str, nodes: Sequence[str]) -> None:
     entry = replace(campaign(Nodes()).pairs[0], nodes=tuple(nodes))
     write_pairs(tmp_path, campaign(Nodes()).model_copy(update={part: (entry,)}))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.machine import context
 from kdoctor.facts import Unavailable
 from kdoctor.probes.process.child import ChildEnd, Children
@@ -123,11 +124,8 @@ def program(folder: Path, name: str, answer: str, code: int = 0) -> None:
 TRACKING = "A9FEA97B,169.254.169.123,4,1769.0,{offset},0.1,0.1,-9.2,0.0,0.02,0.0005,0.0003,16.2,{leap}"
 
 
-@pytest.mark.parametrize(
-    ("offset", "leap", "synchronized"),
-    [("0.000012", "Normal", "True"), ("-2.5", "Normal", "True"), ("0.0", "Not synchronised", "False")],
-)
-def test_clock_is_read_from_chrony(offset: str, leap: str, synchronized: str, tmp_path: Path, free: int) -> None:
+@cases(("0.000012", "Normal", "True"), ("-2.5", "Normal", "True"), ("0.0", "Not synchronised", "False"))
+def test_clock_is_read_from_chrony(tmp_path: Path, free: int, offset: str, leap: str, synchronized: str) -> None:
     program(tmp_path / "bin", "chronyc", TRACKING.format(offset=offset, leap=leap))
     facts = found([f"127.0.0.1:{free}"] * 2, PATH=f"{tmp_path}/bin")
     assert (facts.clock_source, str(facts.clock_synchronized)) == ("chronyc", synchronized)

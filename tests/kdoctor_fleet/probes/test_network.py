@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.rdma import BOARD, write_device, write_interface
 from helpers.machine import context
 from kdoctor.facts import Unavailable
@@ -42,19 +43,16 @@ def test_infiniband_device_is_read_with_its_place(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rate", "expected"),
-    [
-        ("400 Gb/sec (4X NDR)", (400.0, 4, "NDR")),
-        ("100 Gb/sec (2X HDR)", (100.0, 2, "HDR")),
-        ("2.5 Gb/sec (1X SDR)", (2.5, 1, "SDR")),
-        ("40 Gb/sec (4X)", (40.0, 4, None)),
-        ("25 Gb/sec", (25.0, None, None)),
-        ("", (None, None, None)),
-        ("unknown", (None, None, None)),
-    ],
+@cases(
+    ("400 Gb/sec (4X NDR)", (400.0, 4, "NDR")),
+    ("100 Gb/sec (2X HDR)", (100.0, 2, "HDR")),
+    ("2.5 Gb/sec (1X SDR)", (2.5, 1, "SDR")),
+    ("40 Gb/sec (4X)", (40.0, 4, None)),
+    ("25 Gb/sec", (25.0, None, None)),
+    ("", (None, None, None)),
+    ("unknown", (None, None, None)),
 )
-def test_rate_is_read(rate: str, expected: tuple[object, ...], tmp_path: Path) -> None:
+def test_rate_is_read(tmp_path: Path, rate: str, expected: tuple[object, ...]) -> None:
     write_device(tmp_path, "mlx5_0", PATH, ports__1__rate=rate)
     (port,) = network(tmp_path).rdma[0].ports
     assert (port.rate_gbits, port.lanes, port.speed) == expected

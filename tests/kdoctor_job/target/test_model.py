@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from helpers.cases import cases
 
 
 class SeedGenerator:
@@ -29,16 +29,13 @@ class Model:
         return self._layers
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        Layer(rate=0.5, seed_generator=SeedGenerator()),
-        Layer(rate=0.5, _random_generator=RandomGenerator()),
-        Layer(stddev=0.1, seed_generator=SeedGenerator()),
-        Layer(dropout=0.0, recurrent_dropout=0.2, seed_generator=SeedGenerator()),
-        Layer(mode="horizontal", _random_generator=RandomGenerator()),
-        Layer(addition_factor=(0, 0.3), threshold_factor=(0, 0.0), generator=SeedGenerator()),
-    ],
+@cases(
+    Layer(rate=0.5, seed_generator=SeedGenerator()),
+    Layer(rate=0.5, _random_generator=RandomGenerator()),
+    Layer(stddev=0.1, seed_generator=SeedGenerator()),
+    Layer(dropout=0.0, recurrent_dropout=0.2, seed_generator=SeedGenerator()),
+    Layer(mode="horizontal", _random_generator=RandomGenerator()),
+    Layer(addition_factor=(0, 0.3), threshold_factor=(0, 0.0), generator=SeedGenerator()),
     ids=["dropout", "dropout-of-keras-2", "noise", "recurrent", "augmentation", "solarization"],
 )
 def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
@@ -47,15 +44,12 @@ def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
     assert random_layers(Model(layer)) == [layer]
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        Layer(rate=0, _random_generator=RandomGenerator()),
-        Layer(dropout=0.0, recurrent_dropout=0.0, seed_generator=SeedGenerator()),
-        Layer(dropout=0.0, _random_generator=RandomGenerator()),
-        Layer(addition_factor=(0, 0.0), threshold_factor=(0, 0.0), generator=SeedGenerator()),
-        Layer(rate=0.5),
-    ],
+@cases(
+    Layer(rate=0, _random_generator=RandomGenerator()),
+    Layer(dropout=0.0, recurrent_dropout=0.0, seed_generator=SeedGenerator()),
+    Layer(dropout=0.0, _random_generator=RandomGenerator()),
+    Layer(addition_factor=(0, 0.0), threshold_factor=(0, 0.0), generator=SeedGenerator()),
+    Layer(rate=0.5),
     ids=["dropout-of-keras-2", "recurrent", "attention-of-keras-2", "solarization", "no-generator"],
 )
 def test_layer_without_randomness_does_not_draw(layer: Layer) -> None:

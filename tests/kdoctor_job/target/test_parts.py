@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor_job.target.parts import PartError, call, describe, find
 
 MODULE = """
@@ -44,17 +45,14 @@ def test_function_and_method_are_found() -> None:
     assert call("model", find("model", "jobs9.good:optional")) == "model"
 
 
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [
-        ("jobs9.none:build", "jobs9.none"),
-        ("nothing9:build", "nothing9"),
-        ("jobs9.good:bild", "bild"),
-        ("jobs9.good:number", "int"),
-        ("jobs9.sick:build", "ZeroDivisionError: division by zero ("),
-        ("jobs9.lacks:build", "ModuleNotFoundError: No module named 'no_such_thing9'"),
-        ("jobs9.exits:build", "SystemExit: 3"),
-    ],
+@cases(
+    ("jobs9.none:build", "jobs9.none"),
+    ("nothing9:build", "nothing9"),
+    ("jobs9.good:bild", "bild"),
+    ("jobs9.good:number", "int"),
+    ("jobs9.sick:build", "ZeroDivisionError: division by zero ("),
+    ("jobs9.lacks:build", "ModuleNotFoundError: No module named 'no_such_thing9'"),
+    ("jobs9.exits:build", "SystemExit: 3"),
 )
 def test_missing_callable_is_reported(place: str, expected: str) -> None:
     with pytest.raises(PartError) as error:
@@ -142,17 +140,14 @@ NESTED_MESSAGE = """Error when deserializing class 'Dense' using config={'units'
 Exception encountered: Cannot deserialize object of type `Reg`."""
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        (KERAS_MESSAGE, "ValueError: Matrix size-incompatible: In[0]: [32,1], In[1]: [4,4]"),
-        (CONVERTED_MESSAGE, "ValueError: matmul: size 4 is different from 3 (/opt/job/train.py:14)"),
-        (CONVERTED_KERAS_MESSAGE, "ValueError: not alone (/opt/job/train.py:9)"),
-        (QUOTED_MESSAGE, "ValueError: cannot reshape array of size 3 into shape (7,) (/opt/job/data.py:10)"),
-        (NESTED_MESSAGE, "ValueError: Cannot deserialize object of type `Reg`."),
-        ("", "ValueError"),
-        ("x" * 400, f"ValueError: {'x' * 297}..."),
-    ],
+@cases(
+    (KERAS_MESSAGE, "ValueError: Matrix size-incompatible: In[0]: [32,1], In[1]: [4,4]"),
+    (CONVERTED_MESSAGE, "ValueError: matmul: size 4 is different from 3 (/opt/job/train.py:14)"),
+    (CONVERTED_KERAS_MESSAGE, "ValueError: not alone (/opt/job/train.py:9)"),
+    (QUOTED_MESSAGE, "ValueError: cannot reshape array of size 3 into shape (7,) (/opt/job/data.py:10)"),
+    (NESTED_MESSAGE, "ValueError: Cannot deserialize object of type `Reg`."),
+    ("", "ValueError"),
+    ("x" * 400, f"ValueError: {'x' * 297}..."),
 )
 def test_messages_of_the_frameworks_become_one_line(message: str, expected: str) -> None:
     assert describe(ValueError(message)) == expected

@@ -1,5 +1,4 @@
-import pytest
-
+from helpers.cases import cases
 from helpers.saying import briefs, said
 from kdoctor.facts import FactGroup
 from kdoctor.model import Severity, Status
@@ -18,17 +17,14 @@ def given(*statuses: DiagnosticStatus) -> Diagnostics:
     )
 
 
-@pytest.mark.parametrize(
-    ("statuses", "errors", "warnings"),
-    [
-        (("pass", "pass"), Status.PASS, Status.PASS),
-        (("pass", "fail"), Status.FAIL, Status.PASS),
-        (("pass", "warn"), Status.PASS, Status.FAIL),
-        (("skip", "skip"), Status.SKIP, Status.SKIP),
-        (("unknown",), Status.UNKNOWN, Status.SKIP),
-        (("warn",), Status.SKIP, Status.FAIL),
-        ((), Status.SKIP, Status.SKIP),
-    ],
+@cases(
+    (("pass", "pass"), Status.PASS, Status.PASS),
+    (("pass", "fail"), Status.FAIL, Status.PASS),
+    (("pass", "warn"), Status.PASS, Status.FAIL),
+    (("skip", "skip"), Status.SKIP, Status.SKIP),
+    (("unknown",), Status.UNKNOWN, Status.SKIP),
+    (("warn",), Status.SKIP, Status.FAIL),
+    ((), Status.SKIP, Status.SKIP),
 )
 def test_results_of_a_tool(statuses: tuple[DiagnosticStatus, ...], errors: Status, warnings: Status) -> None:
     results = [compute_check(check, given(*statuses)) for check in (diagnostics, diagnostic_warnings)]
@@ -48,15 +44,12 @@ def test_without_results_it_does_not_pass() -> None:
     assert compute_check(diagnostic_warnings, missing=missing).status is Status.SKIP
 
 
-@pytest.mark.parametrize(
-    ("statuses", "observed", "brief"),
-    [
-        (("fail", "fail"), "dcgmi diag: test 0, test 1 failed", "test 0, test 1 failed"),
-        (("fail", "pass", "fail"), "dcgmi diag: test 0, test 2 failed", "test 0, test 2 failed"),
-        (("fail", "fail", "fail"), "dcgmi diag: test 0, test 1, test 2 failed", "test 0, test 1 and 1 more failed"),
-        (("pass", "pass", "skip"), "dcgmi diag: 2 tests passed", None),
-        (("pass", "unknown"), "dcgmi diag: no clear result of test 1", None),
-    ],
+@cases(
+    (("fail", "fail"), "dcgmi diag: test 0, test 1 failed", "test 0, test 1 failed"),
+    (("fail", "pass", "fail"), "dcgmi diag: test 0, test 2 failed", "test 0, test 2 failed"),
+    (("fail", "fail", "fail"), "dcgmi diag: test 0, test 1, test 2 failed", "test 0, test 1 and 1 more failed"),
+    (("pass", "pass", "skip"), "dcgmi diag: 2 tests passed", None),
+    (("pass", "unknown"), "dcgmi diag: no clear result of test 1", None),
 )
 def test_tests_are_counted_and_named(statuses: tuple[DiagnosticStatus, ...], observed: str, brief: str | None) -> None:
     result = compute_check(diagnostics, given(*statuses))

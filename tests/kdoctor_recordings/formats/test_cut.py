@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.corpus import recorded
 from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
 from kdoctor.errors import UsageError
@@ -152,9 +153,10 @@ def test_corrupted_dump_does_not_crash(name: str, place: int, junk: str, drop: i
         read(text[:place] + junk + text[place + drop :])
 
 
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [(LSPCI, "Kernel driver"), (NVLINK, "Link 1"), ("index, temperature.gpu\n0, 34\n1, 35\n", "0, 34")],
+@cases(
+    (LSPCI, "Kernel driver"),
+    (NVLINK, "Link 1"),
+    ("index, temperature.gpu\n0, 34\n1, 35\n", "0, 34"),
     ids=["lspci", "links", "table"],
 )
 def test_only_the_line_that_is_cut_off_is_lost(tmp_path: Path, text: str, kept: str) -> None:

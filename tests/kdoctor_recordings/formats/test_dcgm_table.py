@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import group, imported
 from kdoctor_recordings.facts import Diagnostics, ImportedLines
 
@@ -74,33 +73,27 @@ def test_results_of_dcgm_4(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ((("Error", "GPU 3 has uncorrectable memory errors"),), ("Deployment", "GPU 3", "fail")),
-        ((("pcie", "Fail"), ("Warning", "internal error")), ("pcie", "node", "fail")),
-        ((("Targeted Stress", "Warn - GPU: 2"),), ("Targeted Stress", "GPU 2", "warn")),
-        ((("Targeted Stress", "Something else"),), ("Targeted Stress", "node", "unknown")),
-    ],
+@cases(
+    ((("Error", "GPU 3 has uncorrectable memory errors"),), ("Deployment", "GPU 3", "fail")),
+    ((("pcie", "Fail"), ("Warning", "internal error")), ("pcie", "node", "fail")),
+    ((("Targeted Stress", "Warn - GPU: 2"),), ("Targeted Stress", "GPU 2", "warn")),
+    ((("Targeted Stress", "Something else"),), ("Targeted Stress", "node", "unknown")),
 )
 def test_result_of_one_test(tmp_path: Path, rows: tuple[tuple[str, str], ...], expected: tuple[str, ...]) -> None:
     assert [found[:3] for found in results(tmp_path, table(*rows))] == [expected]
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        # The result of the test alone adds nothing to those of its GPUs, unless it is another fault.
-        ((("memory", "Fail"), ("", "GPU0: Fail"), ("", "GPU1: Pass")), [("GPU 0", "fail"), ("GPU 1", "pass")]),
-        ((("memory", "Pass"), ("", "GPU0: Fail")), [("GPU 0", "fail")]),
-        ((("memory", "Skip"), ("", "GPU0: Pass")), [("GPU 0", "pass")]),
-        ((("memory", "Fail"), ("", "GPU0: Pass")), [("node", "fail"), ("GPU 0", "pass")]),
-        ((("memory", "Fail"), ("", "GPU0: Warn")), [("node", "fail"), ("GPU 0", "warn")]),
-        ((("memory", "Not Run"),), [("node", "skip")]),
-        ((("memory", "Fail - GPUs: 0, 2,3"),), [("GPU 0", "fail"), ("GPU 2", "fail"), ("GPU 3", "fail")]),
-        ((("memory", "Fail - All"),), [("node", "fail")]),
-        ((("memory", "FAIL"),), [("node", "fail")]),
-    ],
+@cases(
+    # The result of the test alone adds nothing to those of its GPUs, unless it is another fault.
+    ((("memory", "Fail"), ("", "GPU0: Fail"), ("", "GPU1: Pass")), [("GPU 0", "fail"), ("GPU 1", "pass")]),
+    ((("memory", "Pass"), ("", "GPU0: Fail")), [("GPU 0", "fail")]),
+    ((("memory", "Skip"), ("", "GPU0: Pass")), [("GPU 0", "pass")]),
+    ((("memory", "Fail"), ("", "GPU0: Pass")), [("node", "fail"), ("GPU 0", "pass")]),
+    ((("memory", "Fail"), ("", "GPU0: Warn")), [("node", "fail"), ("GPU 0", "warn")]),
+    ((("memory", "Not Run"),), [("node", "skip")]),
+    ((("memory", "Fail - GPUs: 0, 2,3"),), [("GPU 0", "fail"), ("GPU 2", "fail"), ("GPU 3", "fail")]),
+    ((("memory", "Fail - All"),), [("node", "fail")]),
+    ((("memory", "FAIL"),), [("node", "fail")]),
 )
 def test_result_of_a_test_and_of_its_gpus(
     tmp_path: Path, rows: tuple[tuple[str, str], ...], expected: list[tuple[str, str]]
@@ -108,53 +101,47 @@ def test_result_of_a_test_and_of_its_gpus(
     assert [found[1:3] for found in results(tmp_path, table(*rows))] == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        # A message that names a GPU belongs to that GPU.
-        (
-            (("memory", "Fail - GPUs: 1, 2"), ("Warning", "GPU 1 is bad"), ("Warning", "GPU 2 is worse")),
-            {"GPU 1": "GPU 1 is bad", "GPU 2": "GPU 2 is worse"},
-        ),
-        # GPU 1 is not GPU 11, whose message counts for all without one.
-        ((("memory", "Fail - GPUs: 1"), ("Warning", "GPU 11 is bad")), {"GPU 1": "GPU 11 is bad"}),
-        ((("memory", "Fail - GPUs: 1"), ("Warning", "first"), ("Warning", "second")), {"GPU 1": "first; second"}),
-        ((("memory", "Warn - GPUs: 1"), ("Warning", "hot")), {"GPU 1": "hot"}),
-        ((("memory", "Pass - GPUs: 1"), ("Warning", "hot")), {"GPU 1": ""}),
-        ((("memory", "Skip - GPUs: 1"), ("Warning", "hot")), {"GPU 1": ""}),
-        ((("memory", "Fail"), ("Info", "not a fault"), ("", "of any GPU")), {"node": ""}),
-        ((("memory", "Fail"), ("Warning", "a fault"), ("Info", "not a fault"), ("", "at all")), {"node": "a fault"}),
-        ((("memory", "Fail"), ("Warning", ""), ("Warning", "a fault")), {"node": "a fault"}),
-        # A word at the end of a full row and the one after it are two words if a space was between them.
-        ((("memory", "Fail"), ("Warning", "x" * 44 + " "), ("", "more")), {"node": "x" * 44 + " more"}),
-        ((("memory", "Fail"), ("Warning", "x" * 45), ("", "more")), {"node": "x" * 45 + "more"}),
-    ],
+@cases(
+    # A message that names a GPU belongs to that GPU.
+    (
+        (("memory", "Fail - GPUs: 1, 2"), ("Warning", "GPU 1 is bad"), ("Warning", "GPU 2 is worse")),
+        {"GPU 1": "GPU 1 is bad", "GPU 2": "GPU 2 is worse"},
+    ),
+    # GPU 1 is not GPU 11, whose message counts for all without one.
+    ((("memory", "Fail - GPUs: 1"), ("Warning", "GPU 11 is bad")), {"GPU 1": "GPU 11 is bad"}),
+    ((("memory", "Fail - GPUs: 1"), ("Warning", "first"), ("Warning", "second")), {"GPU 1": "first; second"}),
+    ((("memory", "Warn - GPUs: 1"), ("Warning", "hot")), {"GPU 1": "hot"}),
+    ((("memory", "Pass - GPUs: 1"), ("Warning", "hot")), {"GPU 1": ""}),
+    ((("memory", "Skip - GPUs: 1"), ("Warning", "hot")), {"GPU 1": ""}),
+    ((("memory", "Fail"), ("Info", "not a fault"), ("", "of any GPU")), {"node": ""}),
+    ((("memory", "Fail"), ("Warning", "a fault"), ("Info", "not a fault"), ("", "at all")), {"node": "a fault"}),
+    ((("memory", "Fail"), ("Warning", ""), ("Warning", "a fault")), {"node": "a fault"}),
+    # A word at the end of a full row and the one after it are two words if a space was between them.
+    ((("memory", "Fail"), ("Warning", "x" * 44 + " "), ("", "more")), {"node": "x" * 44 + " more"}),
+    ((("memory", "Fail"), ("Warning", "x" * 45), ("", "more")), {"node": "x" * 45 + "more"}),
 )
 def test_message_of_a_result(tmp_path: Path, rows: tuple[tuple[str, str], ...], expected: dict[str, str]) -> None:
     found = results(tmp_path, table(*rows))
     assert {subject: message for test, subject, _, message in found if test == "memory"} == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ((("Error", "the service stopped"),), [("Deployment", "node", "fail", "the service stopped")]),
-        (
-            (("pcie", "Pass"), ("Error", "GPU 1 and GPU 2 failed")),
-            [("pcie", "node", "pass", ""), ("pcie", "GPU 1", "fail", "GPU 1 and GPU 2 failed")],
-        ),
-        ((("pcie", "Fail - GPU: 1"), ("Error", "GPU 1 failed")), [("pcie", "GPU 1", "fail", "GPU 1 failed")]),
-        (
-            (("pcie", "Warn - GPU: 1"), ("Error", "GPU 1 failed")),
-            [("pcie", "GPU 1", "warn", "GPU 1 failed"), ("pcie", "GPU 1", "fail", "GPU 1 failed")],
-        ),
-        # An error of one test is not one of the next.
-        (
-            (("pcie", "Fail"), ("Error", "a fault"), ("memory", "Pass")),
-            [("pcie", "node", "fail", "a fault"), ("memory", "node", "pass", "")],
-        ),
-        ((("pcie", "Fail"), ("-> a subtest", "Pass"), ("", "GPU0: Fail")), [("pcie", "GPU 0", "fail", "")]),
-    ],
+@cases(
+    ((("Error", "the service stopped"),), [("Deployment", "node", "fail", "the service stopped")]),
+    (
+        (("pcie", "Pass"), ("Error", "GPU 1 and GPU 2 failed")),
+        [("pcie", "node", "pass", ""), ("pcie", "GPU 1", "fail", "GPU 1 and GPU 2 failed")],
+    ),
+    ((("pcie", "Fail - GPU: 1"), ("Error", "GPU 1 failed")), [("pcie", "GPU 1", "fail", "GPU 1 failed")]),
+    (
+        (("pcie", "Warn - GPU: 1"), ("Error", "GPU 1 failed")),
+        [("pcie", "GPU 1", "warn", "GPU 1 failed"), ("pcie", "GPU 1", "fail", "GPU 1 failed")],
+    ),
+    # An error of one test is not one of the next.
+    (
+        (("pcie", "Fail"), ("Error", "a fault"), ("memory", "Pass")),
+        [("pcie", "node", "fail", "a fault"), ("memory", "node", "pass", "")],
+    ),
+    ((("pcie", "Fail"), ("-> a subtest", "Pass"), ("", "GPU0: Fail")), [("pcie", "GPU 0", "fail", "")]),
 )
 def test_error_is_a_failure_of_its_test(
     tmp_path: Path, rows: tuple[tuple[str, str], ...], expected: list[tuple[str, str, str, str]]

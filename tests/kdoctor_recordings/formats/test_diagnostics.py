@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import group, imported
 from kdoctor.errors import UsageError
 from kdoctor_recordings.facts import Diagnostics
@@ -90,35 +91,27 @@ def diagnostics(folder: Path, document: object) -> list[tuple[str, str, str]]:
     return [(item.subject, item.status, item.message) for item in found.results]
 
 
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        ({"gpu_ids": "0, 3", "status": "PASS"}, [("GPU 0", "pass", ""), ("GPU 3", "pass", "")]),
-        ({"gpu_id": 2, "status": "Fail"}, [("GPU 2", "fail", "")]),
-        ({"gpu_ids": "all", "status": "Fail"}, [("node", "fail", "")]),
-        ({"status": "Not  Run"}, [("node", "skip", "")]),
-        ({"entity_group": "CPU", "entity_id": 0, "status": "OK"}, [("CPU 0", "pass", "")]),
-        ({"entity_id": 1, "status": "Critical"}, [("GPU 1", "fail", "")]),
-        ({"gpu_id": 1}, [("GPU 1", "unknown", "")]),
-        ({"gpu_id": 1, "status": "something"}, [("GPU 1", "unknown", "")]),
-        (
-            {"gpu_id": 1, "status": "Warn", "warnings": [{"warning": "one"}, {"message": "two"}, "three"]},
-            [("GPU 1", "warn", "one; two; three")],
-        ),
-        ({"gpu_id": 1, "status": "Warn", "warnings": [None, {}, ""], "info": "hot"}, [("GPU 1", "warn", "hot")]),
-        ({"gpu_id": 1, "status": "Warn", "message": "a", "error": "b"}, [("GPU 1", "warn", "a; b")]),
-    ],
+@cases(
+    ({"gpu_ids": "0, 3", "status": "PASS"}, [("GPU 0", "pass", ""), ("GPU 3", "pass", "")]),
+    ({"gpu_id": 2, "status": "Fail"}, [("GPU 2", "fail", "")]),
+    ({"gpu_ids": "all", "status": "Fail"}, [("node", "fail", "")]),
+    ({"status": "Not  Run"}, [("node", "skip", "")]),
+    ({"entity_group": "CPU", "entity_id": 0, "status": "OK"}, [("CPU 0", "pass", "")]),
+    ({"entity_id": 1, "status": "Critical"}, [("GPU 1", "fail", "")]),
+    ({"gpu_id": 1}, [("GPU 1", "unknown", "")]),
+    ({"gpu_id": 1, "status": "something"}, [("GPU 1", "unknown", "")]),
+    (
+        {"gpu_id": 1, "status": "Warn", "warnings": [{"warning": "one"}, {"message": "two"}, "three"]},
+        [("GPU 1", "warn", "one; two; three")],
+    ),
+    ({"gpu_id": 1, "status": "Warn", "warnings": [None, {}, ""], "info": "hot"}, [("GPU 1", "warn", "hot")]),
+    ({"gpu_id": 1, "status": "Warn", "message": "a", "error": "b"}, [("GPU 1", "warn", "a; b")]),
 )
 def test_result_of_a_test_in_each_form(
     tmp_path: Path, result: dict[str, object], expected: list[tuple[str, str, str]]
 ) -> None:
     tests = [{"name": "pcie", "results": [result, "something else"]}, {"name": "none", "results": None}]
     assert diagnostics(tmp_path, {"DCGM Diagnostic": {"test_categories": [{"tests": tests}]}}) == expected
-
-
-def test_warning_before_the_document_is_skipped(tmp_path: Path) -> None:
-    text = json.dumps(DCGM_4)
-    assert results(tmp_path, f"{text}\nand a line after it\n") == [("pcie", "GPU 2", "warn")]
 
 
 def test_errors_of_the_fabric_manager_are_listed_once_and_in_order(tmp_path: Path) -> None:

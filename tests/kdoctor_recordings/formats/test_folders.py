@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import LOG, LSPCI, query
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
@@ -137,27 +138,24 @@ def test_archive_at_both_limits_is_read(tmp_path: Path, monkeypatch: pytest.Monk
         import_files([path])
 
 
-@pytest.mark.parametrize(
-    ("name", "is_read"),
-    [
-        ("dmesg", True),
-        ("var/log/messages", True),
-        ("var/log/messages.1", True),
-        ("var/log/kern.log.2.gz", True),
-        ("nvidia-smi.TXT", True),
-        ("lspci.log", True),
-        ("gpu.topo.json", True),
-        ("proc/driver/nvidia/version", True),
-        ("XID.csv", True),
-        ("nvidia.html", False),
-        ("nvidia-driver.rpm", False),
-        ("nvidia-1.0a", False),
-        ("hosts", False),
-        ("my-version", False),
-        ("sys/module/nvidia/version", False),
-        ("copy/sys/module/nvidia/version", False),
-        ("mysys/nvidia.txt", True),
-    ],
+@cases(
+    ("dmesg", True),
+    ("var/log/messages", True),
+    ("var/log/messages.1", True),
+    ("var/log/kern.log.2.gz", True),
+    ("nvidia-smi.TXT", True),
+    ("lspci.log", True),
+    ("gpu.topo.json", True),
+    ("proc/driver/nvidia/version", True),
+    ("XID.csv", True),
+    ("nvidia.html", False),
+    ("nvidia-driver.rpm", False),
+    ("nvidia-1.0a", False),
+    ("hosts", False),
+    ("my-version", False),
+    ("sys/module/nvidia/version", False),
+    ("copy/sys/module/nvidia/version", False),
+    ("mysys/nvidia.txt", True),
 )
 def test_dumps_of_a_folder_are_known_by_their_names(tmp_path: Path, name: str, *, is_read: bool) -> None:
     file = tmp_path / "report" / name

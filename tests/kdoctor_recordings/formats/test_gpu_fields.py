@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import imported_gpus
 from kdoctor.facts import Gpu
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
@@ -31,27 +32,24 @@ def reasons(*active: str, without: str = "", unread: str = "") -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("lines", "mask"),
-    [
-        (reasons(), (0,)),
-        (reasons("Idle"), (EVENT_GPU_IDLE,)),
-        (reasons("SW Power Cap", without="Idle"), (EVENT_SW_POWER_CAP,)),
-        (reasons("SW Power Cap", without="Sync Boost"), (EVENT_SW_POWER_CAP,)),
-        (reasons("SW Power Cap", unread="Idle"), (EVENT_SW_POWER_CAP,)),
-        (reasons("SW Power Cap", without="SW Thermal Slowdown"), "some reasons are missing"),
-        (reasons("Idle", without="SW Power Cap"), "some reasons are missing"),
-        (reasons("Idle", unread="SW Power Cap"), "N/A"),
-        (reasons(without="HW Slowdown", unread="Idle"), "N/A"),
-        (reasons("HW Slowdown", without="SW Power Cap"), (EVENT_HW_SLOWDOWN,)),
-        (reasons("HW Slowdown", unread="SW Thermal Slowdown"), (EVENT_HW_SLOWDOWN,)),
-        (reasons("HW Power Brake Slowdown", "Idle"), (EVENT_GPU_IDLE | EVENT_HW_POWER_BRAKE,)),
-        (["Clocks Throttle Reasons", *reasons("Idle")[1:]], (EVENT_GPU_IDLE,)),
-        (["Clocks Event Reasons : N/A"], "N/A"),
-        ([], "not in nvidia-smi -q"),
-        (["Clocks Event Reasons", "    Idle : N/A"], "N/A"),
-        (["Clocks Event Reasons", "    Frobnication : Active"], "not in nvidia-smi -q"),
-    ],
+@cases(
+    (reasons(), (0,)),
+    (reasons("Idle"), (EVENT_GPU_IDLE,)),
+    (reasons("SW Power Cap", without="Idle"), (EVENT_SW_POWER_CAP,)),
+    (reasons("SW Power Cap", without="Sync Boost"), (EVENT_SW_POWER_CAP,)),
+    (reasons("SW Power Cap", unread="Idle"), (EVENT_SW_POWER_CAP,)),
+    (reasons("SW Power Cap", without="SW Thermal Slowdown"), "some reasons are missing"),
+    (reasons("Idle", without="SW Power Cap"), "some reasons are missing"),
+    (reasons("Idle", unread="SW Power Cap"), "N/A"),
+    (reasons(without="HW Slowdown", unread="Idle"), "N/A"),
+    (reasons("HW Slowdown", without="SW Power Cap"), (EVENT_HW_SLOWDOWN,)),
+    (reasons("HW Slowdown", unread="SW Thermal Slowdown"), (EVENT_HW_SLOWDOWN,)),
+    (reasons("HW Power Brake Slowdown", "Idle"), (EVENT_GPU_IDLE | EVENT_HW_POWER_BRAKE,)),
+    (["Clocks Throttle Reasons", *reasons("Idle")[1:]], (EVENT_GPU_IDLE,)),
+    (["Clocks Event Reasons : N/A"], "N/A"),
+    ([], "not in nvidia-smi -q"),
+    (["Clocks Event Reasons", "    Idle : N/A"], "N/A"),
+    (["Clocks Event Reasons", "    Frobnication : Active"], "not in nvidia-smi -q"),
 )
 def test_reasons_for_low_clocks(tmp_path: Path, lines: list[str], mask: tuple[int] | str) -> None:
     found = gpu(tmp_path, *lines)
@@ -61,36 +59,29 @@ def test_reasons_for_low_clocks(tmp_path: Path, lines: list[str], mask: tuple[in
 VOLATILE = ("ECC Errors", "    Volatile")
 
 
-@pytest.mark.parametrize(
-    ("lines", "corrected", "uncorrected"),
-    [
-        # Before Ampere there is a total.
+@cases(
+    # Before Ampere there is a total.
+    ((*VOLATILE, "        Single Bit", "            Total : 3", "        Double Bit", "            Total : 0"), 3, 0),
+    ((*VOLATILE, "        SRAM Correctable : 1", "        DRAM Correctable : 2"), 1 + 2, None),
+    # One counter for the uncorrected errors of SRAM, later two.
+    ((*VOLATILE, "        SRAM Uncorrectable : 5", "        DRAM Uncorrectable : 2"), None, 5 + 2),
+    (
         (
-            (*VOLATILE, "        Single Bit", "            Total : 3", "        Double Bit", "            Total : 0"),
-            3,
-            0,
+            *VOLATILE,
+            "        SRAM Uncorrectable Parity : 1",
+            "        SRAM Uncorrectable SEC-DED : 2",
+            "        DRAM Uncorrectable : 4",
         ),
-        ((*VOLATILE, "        SRAM Correctable : 1", "        DRAM Correctable : 2"), 1 + 2, None),
-        # One counter for the uncorrected errors of SRAM, later two.
-        ((*VOLATILE, "        SRAM Uncorrectable : 5", "        DRAM Uncorrectable : 2"), None, 5 + 2),
-        (
-            (
-                *VOLATILE,
-                "        SRAM Uncorrectable Parity : 1",
-                "        SRAM Uncorrectable SEC-DED : 2",
-                "        DRAM Uncorrectable : 4",
-            ),
-            None,
-            1 + 2 + 4,
-        ),
-        # A sum without all counters is a lower bound.
-        ((*VOLATILE, "        SRAM Uncorrectable : 5"), None, 5),
-        ((*VOLATILE, "        SRAM Uncorrectable : 0"), None, "some counters are missing"),
-        ((*VOLATILE, "        SRAM Correctable : N/A", "        DRAM Correctable : 0"), "N/A", None),
-        ((*VOLATILE, "        SRAM Correctable : N/A", "        DRAM Correctable : 9"), 9, None),
-        (("ECC Errors : N/A",), "N/A", "N/A"),
-        ((), "not in nvidia-smi -q", "not in nvidia-smi -q"),
-    ],
+        None,
+        1 + 2 + 4,
+    ),
+    # A sum without all counters is a lower bound.
+    ((*VOLATILE, "        SRAM Uncorrectable : 5"), None, 5),
+    ((*VOLATILE, "        SRAM Uncorrectable : 0"), None, "some counters are missing"),
+    ((*VOLATILE, "        SRAM Correctable : N/A", "        DRAM Correctable : 0"), "N/A", None),
+    ((*VOLATILE, "        SRAM Correctable : N/A", "        DRAM Correctable : 9"), 9, None),
+    (("ECC Errors : N/A",), "N/A", "N/A"),
+    ((), "not in nvidia-smi -q", "not in nvidia-smi -q"),
 )
 def test_counters_of_memory_errors(
     tmp_path: Path, lines: tuple[str, ...], corrected: int | str | None, uncorrected: int | str | None
@@ -104,42 +95,23 @@ def test_counters_of_memory_errors(
             assert expected == (error if value is None else value), field
 
 
-@pytest.mark.parametrize(
-    ("lines", "action"),
-    [
-        (("GPU Recovery Action : None",), "none"),
-        (("GPU Recovery Action : Reset",), "reset"),
-        (("GPU Recovery Action : Drain and Reset",), "drain-and-reset"),
-        (("GPU Recovery Action : Node Reboot",), "reboot"),
-        (("GPU Recovery Action : N/A", "GPU Reset Status", "    Reset Required : Yes"), None),
-        (("GPU Reset Status", "    Reset Required : Yes", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
-        (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
-        (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : No"), None),
-        (("GPU Reset Status", "    Reset Required : N/A"), None),
-        (("GPU Reset Status", "    Reset Required : yes"), "reset"),
-        ((), None),
-    ],
+@cases(
+    (("GPU Recovery Action : None",), "none"),
+    (("GPU Recovery Action : Reset",), "reset"),
+    (("GPU Recovery Action : Drain and Reset",), "drain-and-reset"),
+    (("GPU Recovery Action : Node Reboot",), "reboot"),
+    (("GPU Recovery Action : N/A", "GPU Reset Status", "    Reset Required : Yes"), None),
+    (("GPU Reset Status", "    Reset Required : Yes", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
+    (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : Yes"), "drain-and-reset"),
+    (("GPU Reset Status", "    Reset Required : No", "    Drain and Reset Recommended : No"), None),
+    (("GPU Reset Status", "    Reset Required : N/A"), None),
+    (("GPU Reset Status", "    Reset Required : yes"), "reset"),
+    ((), None),
 )
 def test_action_that_recovers_the_gpu(tmp_path: Path, lines: tuple[str, ...], action: str | None) -> None:
     found = gpu(tmp_path, *lines)
     assert found.recovery_action == action
     assert (found.errors.get("recovery_action") is None) is (action is not None)
-
-
-@pytest.mark.parametrize(
-    ("lines", "watts"),
-    [
-        (("GPU Power Readings", "    Power Draw : N/A", "    Average Power Draw : 50.00 W"), 50.0),
-        (("GPU Power Readings", "    Average Power Draw : 50.00 W", "    Instantaneous Power Draw : 60.00 W"), 50.0),
-        (("GPU Power Readings", "    Instant Power Draw : 60 W", "Power Readings", "    Power Draw : 70.00 W"), 60.0),
-        (("Power Readings", "    Power Draw : 70.00 W"), 70.0),
-        (("GPU Power Readings", "    Power Draw : Unknown Error", "    Average Power Draw : N/A"), "Unknown Error"),
-        (("GPU Power Readings : N/A",), "N/A"),
-    ],
-)
-def test_first_name_with_a_value_counts(tmp_path: Path, lines: tuple[str, ...], watts: float | str) -> None:
-    found = gpu(tmp_path, *lines)
-    assert (found.power_draw_w or found.errors["power_draw_w"]) == watts
 
 
 @pytest.mark.parametrize(
@@ -153,10 +125,6 @@ def test_text_of_any_heading_above_an_entry_is_its_error(tmp_path: Path, lines: 
 def test_text_of_the_closest_heading_is_the_error(tmp_path: Path) -> None:
     found = gpu(tmp_path, "PCI : N/A", "PCI", "    GPU Link Info : Unknown Error")
     assert found.errors["pcie_generation"] == "Unknown Error"
-
-
-def test_first_of_equal_entries_counts(tmp_path: Path) -> None:
-    assert gpu(tmp_path, "Performance State : P2", "Performance State : P8").performance_state == 2
 
 
 def test_long_text_in_place_of_a_value_is_shortened(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -17,7 +18,7 @@ from helpers.kdoctor_recordings.dumps import (
     query,
 )
 from kdoctor.errors import UsageError
-from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
+from kdoctor.facts import Gpus, KernelDriver, KernelLog
 from kdoctor_recordings.facts import Diagnostics
 from kdoctor_recordings.formats.part import CUT
 
@@ -44,20 +45,17 @@ def test_number_of_attached_gpus_counts_before_the_number_of_listed_ones(tmp_pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("answering", "lost", "is_possible"),
-    [
-        (("3B", "AF"), (), True),
-        (("3B", "AF"), ("D8", "D9"), True),
-        (("3B",), ("AF",), True),
-        (("3B",), (), False),
-        (("3B", "AF", "D8"), (), False),
-        (("3B", "AF", "D8"), ("D9",), False),
-    ],
+@cases(
+    (("3B", "AF"), (), True),
+    (("3B", "AF"), ("D8", "D9"), True),
+    (("3B",), ("AF",), True),
+    (("3B",), (), False),
+    (("3B", "AF", "D8"), (), False),
+    (("3B", "AF", "D8"), ("D9",), False),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_table_lists_at_least_the_gpus_that_answer_and_at_most_all(
-    tmp_path: Path, *, answering: tuple[str, ...], lost: tuple[str, ...], is_possible: bool, swapped: bool
+    tmp_path: Path, *, swapped: bool, answering: tuple[str, ...], lost: tuple[str, ...], is_possible: bool
 ) -> None:
     whole = query(*answering, attached=len(answering) + len(lost)) + "".join(map(LOST.format, lost))
     texts = [TABLE_535, whole] if swapped else [whole, TABLE_535]
@@ -74,16 +72,6 @@ def test_gpu_without_index_gets_a_free_one(tmp_path: Path) -> None:
     gpus = group(found.facts, Gpus)
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
     assert [note[-5:] for note in found.notes if "without index" in note] == ["GPU 1"]
-
-
-def test_reading_of_one_dump_is_kept_where_the_other_shows_an_error(tmp_path: Path) -> None:
-    table = TABLE_535.replace("| N/A   40C", "| 35%   40C")
-    for texts in ((query("3B", "AF"), table), (table, query("3B", "AF"))):
-        first, second = imported_gpus(tmp_path, *texts).devices
-        assert (first.fan_speed_percent, second.temperature_c) == (35, 61)
-        assert "fan_speed_percent" not in first.errors
-        assert "temperature_c" not in second.errors
-        assert second.errors["fan_speed_percent"] == "N/A"
 
 
 def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:
@@ -118,12 +106,6 @@ def test_pair_has_the_values_of_all_dumps(tmp_path: Path) -> None:
     assert (pair.level, pair.nvlinks, pair.p2p_write, pair.p2p_read) == (None, 12, "OK", None)
     assert pair.errors.keys() == {"p2p_read", "p2p_nvlink"}
     assert pair.error == "topo -m shows NV12 instead"
-
-
-def test_pair_that_no_dump_has_is_unknown(tmp_path: Path) -> None:
-    (pair,) = imported_gpus(tmp_path, query("3B", "AF")).pairs
-    assert (pair.first, pair.second, pair.level, pair.error) == (0, 1, None, "not in nvidia-smi -q")
-    assert set(pair.errors.values()) == {"not in nvidia-smi -q"}
 
 
 def test_version_of_the_module_is_that_of_all_dumps(tmp_path: Path) -> None:
@@ -161,30 +143,14 @@ def test_last_listing_of_lspci_counts(tmp_path: Path) -> None:
             assert imported_pci(tmp_path, *texts).gpus[0].numa_node == node
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        (query("3B", "AF"), LSPCI),  # a GPU that lspci does not list
-        (query("AF"), LSPCI[: LSPCI.index("3b:00.0")]),  # a listing without GPUs
-        (TOPOLOGY, LSPCI),  # GPUs without addresses
-    ],
-)
-def test_listing_that_may_be_of_the_same_machine(tmp_path: Path, texts: tuple[str, str]) -> None:
-    assert {Gpus, PciDevices} <= imported(tmp_path, *texts).facts.keys()
-    assert {Gpus, PciDevices} <= imported(tmp_path, *texts[::-1]).facts.keys()
-
-
-@pytest.mark.parametrize(
-    ("dumps", "code", "is_possible"),
-    [
-        ((query("3B"),), 31, False),
-        ((query("3B", attached=2),), 31, True),  # the GPU may be the one that is not listed
-        ((query("3B", attached=2), LSPCI), 31, False),  # lspci lists all
-        ((LSPCI,), 31, False),
-        ((TOPOLOGY,), 31, True),  # GPUs without addresses
-        ((LSPCI[: LSPCI.index("3b:00.0")],), 31, True),
-        *(((query("3B"),), code, True) for code in (79, 119, 120, 143, 154)),
-    ],
+@cases(
+    ((query("3B"),), 31, False),
+    ((query("3B", attached=2),), 31, True),  # the GPU may be the one that is not listed
+    ((query("3B", attached=2), LSPCI), 31, False),  # lspci lists all
+    ((LSPCI,), 31, False),
+    ((TOPOLOGY,), 31, True),  # GPUs without addresses
+    ((LSPCI[: LSPCI.index("3b:00.0")],), 31, True),
+    *(((query("3B"),), code, True) for code in (79, 119, 120, 143, 154)),
 )
 def test_log_may_name_other_gpus_only_if_they_may_be_missing(
     tmp_path: Path, dumps: tuple[str, ...], code: int, *, is_possible: bool

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import group
 from kdoctor.facts import KernelLog
 from kdoctor_recordings.formats import kernel_log, split
@@ -61,14 +62,11 @@ def test_only_a_long_log_alone_is_read_in_blocks(tmp_path: Path, monkeypatch: py
     assert kernel_log.read_long(tmp_path, split.is_log_alone) is None
 
 
-@pytest.mark.parametrize(
-    ("last", "is_counted"),
-    [
-        ("[  500.000000] usb 1-1: new device", True),
-        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python", True),
-        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 3", False),
-        ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): ", False),
-    ],
+@cases(
+    ("[  500.000000] usb 1-1: new device", True),
+    ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python", True),
+    ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): 3", False),
+    ("[  500.000000] NVRM: Xid (PCI:0000:3b:00): ", False),
 )
 def test_last_line_without_line_end_counts_unless_its_code_may_be_cut(
     tmp_path: Path, last: str, *, is_counted: bool

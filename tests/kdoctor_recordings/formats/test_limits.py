@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import LOG, query
 from kdoctor.facts import KernelDriver
 from kdoctor_recordings.formats.part import Section
@@ -10,17 +11,14 @@ from kdoctor_recordings.formats.split import decode, is_log_alone, unquote
 from kdoctor_recordings.formats.values import NotKnownError, read_processes
 
 
-@pytest.mark.parametrize(
-    ("start", "alone"),
-    [
-        (LOG.encode(), True),
-        (LOG.encode() + b"\0", False),
-        (b"\x1f\x8b" + LOG.encode(), False),
-        (b"\xff\xfe" + LOG.encode("utf-16-le"), False),
-        (query("3B").encode(), False),
-        (f"{LOG}{query('3B')}".encode(), False),
-        (b"", False),
-    ],
+@cases(
+    (LOG.encode(), True),
+    (LOG.encode() + b"\0", False),
+    (b"\x1f\x8b" + LOG.encode(), False),
+    (b"\xff\xfe" + LOG.encode("utf-16-le"), False),
+    (query("3B").encode(), False),
+    (f"{LOG}{query('3B')}".encode(), False),
+    (b"", False),
 )
 def test_log_alone_is_text_without_another_dump(start: bytes, *, alone: bool) -> None:
     assert is_log_alone(start) is alone
@@ -35,15 +33,12 @@ def test_wide_text_without_a_mark_is_known_by_nine_zeros(codec: str, length: int
     assert (decode(other.encode(codec)) == other) is is_decoded
 
 
-@pytest.mark.parametrize(
-    ("lines", "plain"),
-    [
-        (["node7: a", "node7: b", "node7: c", "node7: d"], ["node7: a", "node7: b", "node7: c", "node7: d"]),
-        (["> a", "> b"], ["a", "b"]),
-        (["  a", "    b"], ["a", "  b"]),
-        (["a", "  b"], ["a", "  b"]),
-        ([], []),
-    ],
+@cases(
+    (["node7: a", "node7: b", "node7: c", "node7: d"], ["node7: a", "node7: b", "node7: c", "node7: d"]),
+    (["> a", "> b"], ["a", "b"]),
+    (["  a", "    b"], ["a", "  b"]),
+    (["a", "  b"], ["a", "  b"]),
+    ([], []),
 )
 def test_marks_before_lines_are_removed(lines: list[str], plain: list[str]) -> None:
     assert unquote(lines) == plain
@@ -52,15 +47,12 @@ def test_marks_before_lines_are_removed(lines: list[str], plain: list[str]) -> N
 NVRM = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01  Mon Jun  2 14:46:07 UTC 2025"
 
 
-@pytest.mark.parametrize(
-    ("lines", "whole", "version"),
-    [
-        ((NVRM,), True, "570.158.01"),
-        ((NVRM, "GCC version:  gcc"), False, "570.158.01"),
-        ((NVRM[:-26],), False, "570.158.01"),
-        (("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01",), True, "570.158.01"),
-        (("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01",), False, None),  # the last word may be cut off
-    ],
+@cases(
+    ((NVRM,), True, "570.158.01"),
+    ((NVRM, "GCC version:  gcc"), False, "570.158.01"),
+    ((NVRM[:-26],), False, "570.158.01"),
+    (("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01",), True, "570.158.01"),
+    (("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.158.01",), False, None),  # the last word may be cut off
 )
 def test_version_that_may_be_cut_off_is_unknown(lines: tuple[str, ...], *, whole: bool, version: str | None) -> None:
     section = Section(kind="/proc/driver/nvidia/version", file="v", lines=lines, whole=whole, ended=whole)

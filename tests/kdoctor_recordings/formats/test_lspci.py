@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import LSPCI, imported, imported_pci
 from kdoctor.errors import UsageError
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
@@ -57,10 +58,6 @@ def test_acs_is_unknown_without_root(tmp_path: Path) -> None:
     assert gpu.path[1].acs_control is None
 
 
-def test_no_nvidia_device_at_all(tmp_path: Path) -> None:
-    assert imported_pci(tmp_path, LSPCI[: LSPCI.index("3b:00.0")]).devices == ()
-
-
 def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     text = LSPCI + "".join(LSPCI.replace("00:", f"{bus:02x}:") for bus in range(0x40, 0xFF)) * 4
     assert len(text) > 1_000_000
@@ -69,20 +66,17 @@ def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     assert time.process_time() - started < 2  # measured: 0.1; the margin is for busy machines
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev ff)\n",
-        "3b:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:20b0] (rev ff)\n\t!!! Unknown header type 7f\n",
-        "3b:00.0 0302: 10de:20b0 (rev ff)\n",
-        '3b:00.0 "3D controller" "NVIDIA Corporation" "Device 20b0" -rff -pff "" ""\n',
-        '3b:00.0 "0302" "10de" "20b0" -rff "10de" "134f"\n',
-        "Slot:\t3b:00.0\nClass:\t3D controller\nVendor:\tNVIDIA Corporation\nDevice:\tDevice 20b0\nRev:\tff\n",
-        "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev a1)\n00: ff ff ff ff ff ff ff ff ff ff\n",
-    ],
+@cases(
+    "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev ff)\n",
+    "3b:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:20b0] (rev ff)\n\t!!! Unknown header type 7f\n",
+    "3b:00.0 0302: 10de:20b0 (rev ff)\n",
+    '3b:00.0 "3D controller" "NVIDIA Corporation" "Device 20b0" -rff -pff "" ""\n',
+    '3b:00.0 "0302" "10de" "20b0" -rff "10de" "134f"\n',
+    "Slot:\t3b:00.0\nClass:\t3D controller\nVendor:\tNVIDIA Corporation\nDevice:\tDevice 20b0\nRev:\tff\n",
+    "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev a1)\n00: ff ff ff ff ff ff ff ff ff ff\n",
     ids=("plain", "-vnn", "-n", "-mm", "-nmm", "-vmm", "-xxx"),
 )
-def test_gpu_whose_configuration_space_is_all_ones(text: str, tmp_path: Path) -> None:
+def test_gpu_whose_configuration_space_is_all_ones(tmp_path: Path, text: str) -> None:
     (gpu,) = imported_pci(tmp_path, text).gpus
     assert (gpu.bus_id, gpu.device_id, gpu.responds) == ("0000:3b:00.0", "20b0", False)
 
@@ -94,33 +88,27 @@ def test_machine_readable_listings_have_drivers_and_nodes(tmp_path: Path) -> Non
     assert (gpu.bus_id, gpu.driver, gpu.numa_node, gpu.responds) == ("0000:3b:00.0", "nvidia", 1, None)
 
 
-@pytest.mark.parametrize(
-    ("link", "width", "speed"),
-    [
-        ("Speed 2.5GT/s (downgraded), Width x8 (downgraded)\n\t\t\tTrErr- Train-", 8, "2.5 GT/s PCIe"),
-        ("Speed 16GT/s, Width x16\n\t\t\tTrErr- Train- SlotClk+", 16, "16.0 GT/s PCIe"),
-        ("Speed 8GT/s, Width x4, TrErr- Train- SlotClk+", 4, "8.0 GT/s PCIe"),
-        ("Speed 5GT/s (degraded), Width x1 (degraded)", 1, "5.0 GT/s PCIe"),
-        ("Speed unknown, Width x2", 2, None),
-        ("Speed unknown, Width x0, TrErr-", None, None),
-    ],
+@cases(
+    ("Speed 2.5GT/s (downgraded), Width x8 (downgraded)\n\t\t\tTrErr- Train-", 8, "2.5 GT/s PCIe"),
+    ("Speed 16GT/s, Width x16\n\t\t\tTrErr- Train- SlotClk+", 16, "16.0 GT/s PCIe"),
+    ("Speed 8GT/s, Width x4, TrErr- Train- SlotClk+", 4, "8.0 GT/s PCIe"),
+    ("Speed 5GT/s (degraded), Width x1 (degraded)", 1, "5.0 GT/s PCIe"),
+    ("Speed unknown, Width x2", 2, None),
+    ("Speed unknown, Width x0, TrErr-", None, None),
 )
-def test_links_of_several_versions_of_lspci(link: str, width: int | None, speed: str | None, tmp_path: Path) -> None:
+def test_links_of_several_versions_of_lspci(tmp_path: Path, link: str, width: int | None, speed: str | None) -> None:
     text = LSPCI.replace("Speed 2.5GT/s (downgraded), Width x8 (downgraded)", link)
     gpu = imported_pci(tmp_path, text).gpus[0]
     assert (gpu.link_width, gpu.link_speed) == (width, speed)
 
 
-@pytest.mark.parametrize(
-    ("register", "found"),
-    [
-        ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO- RxOF- MalfTLP- ECRC- UnsupReq- ACSViol-", ()),
-        ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO+\n\t\t\tRxOF- MalfTLP+ UnsupReq+", ("CmpltTO", "MalfTLP", "UnsupReq")),
-        ("DevSta:\tCorrErr+ NonFatalErr- FatalErr+ UnsupReq-", ("FatalErr",)),
-        ("DevSta:\tCorrErr+ NonFatalErr+ FatalErr- UnsupReq-", None),
-    ],
+@cases(
+    ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO- RxOF- MalfTLP- ECRC- UnsupReq- ACSViol-", ()),
+    ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO+\n\t\t\tRxOF- MalfTLP+ UnsupReq+", ("CmpltTO", "MalfTLP", "UnsupReq")),
+    ("DevSta:\tCorrErr+ NonFatalErr- FatalErr+ UnsupReq-", ("FatalErr",)),
+    ("DevSta:\tCorrErr+ NonFatalErr+ FatalErr- UnsupReq-", None),
 )
-def test_recorded_errors(register: str, found: tuple[str, ...] | None, tmp_path: Path) -> None:
+def test_recorded_errors(tmp_path: Path, register: str, found: tuple[str, ...] | None) -> None:
     text = LSPCI.replace("\tKernel modules: nouveau", f"\t\t{register}\n\tKernel modules: nouveau")
     assert imported_pci(tmp_path, text).gpus[0].aer_status == found
 
@@ -130,22 +118,19 @@ def test_tree_is_refused_with_what_to_record_instead(tmp_path: Path) -> None:
         imported(tmp_path, "-[0000:00]-+-00.0\n           +-01.0-[01]----00.0\n")
 
 
-@pytest.mark.parametrize(
-    ("bits", "control"),
-    [
-        ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0),
-        ("SrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x01),
-        ("SrcValid- TransBlk+ ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x02),
-        ("SrcValid- TransBlk- ReqRedir+ CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x04),
-        ("SrcValid- TransBlk- ReqRedir- CmpltRedir+ UpstreamFwd- EgressCtrl- DirectTrans-", 0x08),
-        ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd+ EgressCtrl- DirectTrans-", 0x10),
-        ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl+ DirectTrans-", 0x20),
-        ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans+", 0x40),
-        ("SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl+ DirectTrans+", 0x7F),
-        ("SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+", None),  # a bit that matters is missing
-    ],
+@cases(
+    ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0),
+    ("SrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x01),
+    ("SrcValid- TransBlk+ ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x02),
+    ("SrcValid- TransBlk- ReqRedir+ CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", 0x04),
+    ("SrcValid- TransBlk- ReqRedir- CmpltRedir+ UpstreamFwd- EgressCtrl- DirectTrans-", 0x08),
+    ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd+ EgressCtrl- DirectTrans-", 0x10),
+    ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl+ DirectTrans-", 0x20),
+    ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans+", 0x40),
+    ("SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl+ DirectTrans+", 0x7F),
+    ("SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+", None),  # a bit that matters is missing
 )
-def test_register_of_acs(bits: str, control: int | None, tmp_path: Path) -> None:
+def test_register_of_acs(tmp_path: Path, bits: str, control: int | None) -> None:
     """The bits of the register are those of PCI_ACS_* in Linux's ``include/uapi/linux/pci_regs.h``."""
     old = "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-"
     assert old in LSPCI
@@ -165,62 +150,37 @@ def bridge(address: str, below: str, *lines: str) -> str:
     return device(address, buses, *lines, name="PCI bridge: Example Corp. Device 0003")
 
 
-def test_devices_are_in_the_order_of_their_addresses(tmp_path: Path) -> None:
-    found = imported_pci(tmp_path, device("af:00.0") + device("0001:02:00.0") + device("3b:00.0"))
-    assert [gpu.bus_id for gpu in found.devices] == ["0000:3b:00.0", "0000:af:00.0", "0001:02:00.0"]
-
-
-def test_bridges_belong_to_the_domain_of_the_device(tmp_path: Path) -> None:
-    host = "Host bridge: Example Corp. Device 0001"
-    text = (
-        device("0000:00:00.0", name=host)
-        + bridge("0000:00:01.0", "3b", "Capabilities: [40] Express Root Port")
-        + device("0001:00:00.0", name=host)
-        + bridge("0001:00:02.0", "3b", "Capabilities: [40] Express Root Port")
-        + device("0000:3b:00.0", "NUMA node: 0")
-        + device("0001:3b:00.0", "NUMA node: 1")
-    )
-    found = imported_pci(tmp_path, text).gpus
-    assert [[above.bus_id for above in gpu.path or ()] for gpu in found] == [["0000:00:01.0"], ["0001:00:02.0"]]
-
-
 def test_path_ends_where_bridges_are_in_a_circle(tmp_path: Path) -> None:
     text = device("00:00.0", name="Host bridge: Example Corp. Device 0001") + bridge("3a:00.0", "3b")
     (gpu,) = imported_pci(tmp_path, text + bridge("3b:01.0", "3a") + device("3b:00.0", "NUMA node: 0")).gpus
     assert [above.bus_id for above in gpu.path or ()] == ["0000:3b:01.0", "0000:3a:00.0"]
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        # The first function of the domain shows that the listing is a full one.
-        (bridge("3a:00.0", "3b") + device("3b:00.0", "NUMA node: 0"), None),
-        (bridge("3a:00.0", "3b", "Capabilities: [40] Root Port") + device("3b:00.0", "NUMA node: 0"), 1),
-        (device("00:00.0", name="Host bridge: Example") + device("3b:00.0", "NUMA node: 0"), 0),
-        (device("0001:00:00.0", name="Host bridge: Example") + device("3b:00.0", "NUMA node: 0"), None),
-        (device("00:00.0", "NUMA node: 0"), None),  # the GPU is that function
-        (device("00:00.0", name="Host bridge: Example") + device("00:02.0"), 0),  # of the root complex
-        (device("00:00.0", name="Host bridge: Example") + device("3b:00.0"), None),  # without details
-    ],
+@cases(
+    # The first function of the domain shows that the listing is a full one.
+    (bridge("3a:00.0", "3b") + device("3b:00.0", "NUMA node: 0"), None),
+    (bridge("3a:00.0", "3b", "Capabilities: [40] Root Port") + device("3b:00.0", "NUMA node: 0"), 1),
+    (device("00:00.0", name="Host bridge: Example") + device("3b:00.0", "NUMA node: 0"), 0),
+    (device("0001:00:00.0", name="Host bridge: Example") + device("3b:00.0", "NUMA node: 0"), None),
+    (device("00:00.0", "NUMA node: 0"), None),  # the GPU is that function
+    (device("00:00.0", name="Host bridge: Example") + device("00:02.0"), 0),  # of the root complex
+    (device("00:00.0", name="Host bridge: Example") + device("3b:00.0"), None),  # without details
 )
-def test_path_is_known_only_in_a_full_listing(text: str, path: int | None, tmp_path: Path) -> None:
+def test_path_is_known_only_in_a_full_listing(tmp_path: Path, text: str, path: int | None) -> None:
     (gpu,) = imported_pci(tmp_path, text).gpus
     assert (None if gpu.path is None else len(gpu.path)) == path
 
 
-@pytest.mark.parametrize(
-    ("text", "is_incomplete"),
-    [
-        (device("3b:00.0", "NUMA node: 0"), False),
-        (device("3b:00.0", "NUMA node: 0")[:-1], True),  # no empty line follows
-        (device("3b:00.0", "NUMA node: 0")[:-2], False),  # nothing of the device is left
-        (device("3b:00.0")[:-1], False),  # without details
-        (device("3b:00.0", "!!! Unknown header type 7f")[:-1], False),  # that is all of it
-        (device("3b:00.0", "NUMA node: 0") + bridge("3c:00.0", "3d")[:-1], False),  # not NVIDIA's
-        (device("3b:00.0", "NUMA node: 0", "IOMMU group: 7")[:-3], True),
-    ],
+@cases(
+    (device("3b:00.0", "NUMA node: 0"), False),
+    (device("3b:00.0", "NUMA node: 0")[:-1], True),  # no empty line follows
+    (device("3b:00.0", "NUMA node: 0")[:-2], False),  # nothing of the device is left
+    (device("3b:00.0")[:-1], False),  # without details
+    (device("3b:00.0", "!!! Unknown header type 7f")[:-1], False),  # that is all of it
+    (device("3b:00.0", "NUMA node: 0") + bridge("3c:00.0", "3d")[:-1], False),  # not NVIDIA's
+    (device("3b:00.0", "NUMA node: 0", "IOMMU group: 7")[:-3], True),
 )
-def test_note_on_a_last_device_that_may_be_incomplete(text: str, tmp_path: Path, *, is_incomplete: bool) -> None:
+def test_note_on_a_last_device_that_may_be_incomplete(tmp_path: Path, text: str, *, is_incomplete: bool) -> None:
     found = imported(tmp_path, text)
     assert len(found.notes) == is_incomplete
     assert isinstance(found.facts[PciDevices], PciDevices)
@@ -231,27 +191,6 @@ def test_last_line_without_line_end_is_ignored(tmp_path: Path) -> None:
     assert imported_pci(tmp_path, text[:-1]).gpus[0].numa_node == 1
     cut = imported_pci(tmp_path, text[:-2]).gpus[0]
     assert (cut.iommu_group, cut.numa_node) == (2, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("3D controller: NVIDIA Corporation Device 20b0 (rev a1)", ("20b0", "0302")),
-        ("3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)", (None, "0302")),
-        ("3D controller [0302]: NVIDIA Corporation GA100 [A100] [10de:20b0] (rev a1)", ("20b0", "0302")),
-        ("VGA compatible controller: NVIDIA Corporation Device 2204", ("2204", "0300")),
-        ("0300: 10de:2204 (rev a1)", ("2204", "0300")),
-        ("0302: 10de:2330", ("2330", "0302")),
-        ("3D controller: Example Corp. Device 20b0", None),
-        ("3D controller [0302]: Example of NVIDIA Corporation [1002:20b0]", None),
-        ("0302: 1002:10de", None),
-    ],
-)
-def test_nvidia_devices_are_known_by_number_or_name(
-    name: str, found: tuple[str | None, str] | None, tmp_path: Path
-) -> None:
-    devices = imported_pci(tmp_path, device("3b:00.0", name=name)).devices
-    assert [(item.device_id, item.device_class) for item in devices] == ([found] if found else [])
 
 
 def test_machine_readable_blocks_are_separate_devices(tmp_path: Path) -> None:
@@ -267,23 +206,18 @@ def test_machine_readable_blocks_are_separate_devices(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("speed", "shown"), [("2.5", "2.5"), ("5", "5.0"), ("32", "32.0"), ("64", "64.0"), ("7", None)]
-)
-def test_speed_of_a_link_is_written_as_in_sysfs(speed: str, shown: str | None, tmp_path: Path) -> None:
+@cases(("2.5", "2.5"), ("5", "5.0"), ("32", "32.0"), ("64", "64.0"), ("7", None))
+def test_speed_of_a_link_is_written_as_in_sysfs(tmp_path: Path, speed: str, shown: str | None) -> None:
     gpu = imported_pci(tmp_path, device("3b:00.0", f"LnkCap:\tPort #0, Speed {speed}GT/s, Width x16, ASPM")).gpus[0]
     assert (gpu.link_speed_max, gpu.link_width_max) == (shown and f"{shown} GT/s PCIe", 16)
     assert (gpu.link_speed, gpu.link_width) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("lines", "errors"),
-    [
-        (("DevSta:\tCorrErr- NonFatalErr- FatalErr+", "UESta:\tDLP+ SDES-"), ("FatalErr", "DLP")),
-        (("DevSta:\tCorrErr- NonFatalErr- FatalErr-", "UESta:\tDLP- SDES-"), ()),
-        (("UESta:\tDLP+ SDES+ TLP-",), ("DLP", "SDES")),
-        ((), None),
-    ],
+@cases(
+    (("DevSta:\tCorrErr- NonFatalErr- FatalErr+", "UESta:\tDLP+ SDES-"), ("FatalErr", "DLP")),
+    (("DevSta:\tCorrErr- NonFatalErr- FatalErr-", "UESta:\tDLP- SDES-"), ()),
+    (("UESta:\tDLP+ SDES+ TLP-",), ("DLP", "SDES")),
+    ((), None),
 )
-def test_errors_of_both_registers(lines: tuple[str, ...], errors: tuple[str, ...] | None, tmp_path: Path) -> None:
+def test_errors_of_both_registers(tmp_path: Path, lines: tuple[str, ...], errors: tuple[str, ...] | None) -> None:
     assert imported_pci(tmp_path, device("3b:00.0", "NUMA node: 0", *lines)).gpus[0].aer_status == errors

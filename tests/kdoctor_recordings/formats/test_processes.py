@@ -2,21 +2,19 @@
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor_recordings.formats.part import CUT
 from kdoctor_recordings.formats.values import NotKnownError, is_compute, is_graphics, read_processes
 
 
-@pytest.mark.parametrize(
-    ("kind", "compute", "graphics"),
-    [
-        ("C", True, False),
-        (" c ", True, False),
-        ("M+C", True, False),
-        ("G", False, True),
-        ("C+G", False, True),
-        ("M", False, False),
-        ("", True, False),
-    ],
+@cases(
+    ("C", True, False),
+    (" c ", True, False),
+    ("M+C", True, False),
+    ("G", False, True),
+    ("C+G", False, True),
+    ("M", False, False),
+    ("", True, False),
 )
 def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
     assert (is_compute(kind), is_graphics(kind)) == (compute, graphics)
@@ -25,27 +23,12 @@ def test_type_of_a_process(kind: str, *, compute: bool, graphics: bool) -> None:
     assert [one.pid for one in read_processes("", listed, more=False, graphics=True)] == [7] * graphics + [8]
 
 
-@pytest.mark.parametrize(
-    ("heading", "more", "reason"), [("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A")]
-)
+@cases(("", False, "empty"), ("", True, CUT), ("N/A", False, "N/A"), ("N/A", True, "N/A"))
 def test_list_without_processes_is_unknown_unless_it_is_empty(heading: str, *, more: bool, reason: str) -> None:
     with pytest.raises(NotKnownError) as error:
         read_processes(heading, [], more=more)
     assert str(error.value) == reason
     assert read_processes(" None ", [], more=more) == ()
-
-
-def test_processes_without_an_id_are_unknown() -> None:
-    for process in ({"process id": "N/A"}, {"name": "python"}):
-        with pytest.raises(NotKnownError, match="a process has no id"):
-            read_processes("", [{"process id": "7"}, process], more=False)
-
-
-def test_values_that_a_process_lacks_are_unknown() -> None:
-    (one,) = read_processes("", [{"process id": "7", "name": "N/A", "used gpu memory": "N/A"}], more=False)
-    assert (one.pid, one.name, one.used_memory_bytes) == (7, None, None)
-    (one,) = read_processes("", [{"process id": "7"}], more=False)
-    assert (one.name, one.used_memory_bytes) == (None, None)
 
 
 def test_list_that_is_cut_off_shows_no_free_gpu() -> None:

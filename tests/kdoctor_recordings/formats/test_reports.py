@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -58,13 +59,6 @@ def part(section: str, *buses: str, driver: str = "535.161.08", count: int | Non
     return HEAD.format(driver=driver, count=len(buses) if count is None else count) + blocks
 
 
-MEMORY = """\
-    FB Memory Usage
-        Total                             : 40960 MiB
-        Reserved                          : 550 MiB
-        Used                              : 1200 MiB
-        Free                              : 39210 MiB
-"""
 ECC = """\
     ECC Mode
         Current                           : Enabled
@@ -99,15 +93,6 @@ def test_bug_report(tmp_path: Path, *, packed: bool, ends: str) -> None:
     assert all(bug_report().split("\n")[line.line - 1].strip() == line.text for line in unread.lines)
 
 
-def test_parts_of_the_query_in_one_file(tmp_path: Path) -> None:
-    found = imported(tmp_path, "".join(part(section, "3B", "AF") for section in (MEMORY, ECC, STATE)))
-    gpus = group(found.facts, Gpus)
-    assert (gpus.count, len(gpus.devices), found.notes) == (2, 2, ())
-    for gpu in gpus.devices:
-        assert (gpu.memory_used_bytes, gpu.ecc_mode, gpu.performance_state) == (1200 * 1024**2, True, 2)
-        assert gpu.uuid is None
-
-
 def test_parts_of_the_query_in_several_files(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, part(ECC, "3B", "AF"), part(STATE, "3B", "AF"), TWO)
     assert [(gpu.ecc_mode, gpu.performance_state, gpu.cpu_affinity) for gpu in gpus.devices] == [
@@ -132,22 +117,19 @@ def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) ->
     assert (gpus.count, found.notes) == (2, ())
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "named"),
-    [
-        (part(ECC, "3B"), part(STATE, "3B", driver="550.54.15"), ("535.161.08", "550.54.15")),
-        (part(ECC, "3B", "AF"), part(STATE, "3B", "AF", "D8"), ("2 GPUs", "3")),
-        (query("3B", "AF"), part(STATE, "3B", count=4), ("2 GPUs", "4")),
-        (query("3B", "AF"), TOPOLOGY, ("2 GPUs", "3")),
-        (TWO, TOPOLOGY, ("2 GPUs", "3")),
-        (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
-        (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
-        (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),
-    ],
+@cases(
+    (part(ECC, "3B"), part(STATE, "3B", driver="550.54.15"), ("535.161.08", "550.54.15")),
+    (part(ECC, "3B", "AF"), part(STATE, "3B", "AF", "D8"), ("2 GPUs", "3")),
+    (query("3B", "AF"), part(STATE, "3B", count=4), ("2 GPUs", "4")),
+    (query("3B", "AF"), TOPOLOGY, ("2 GPUs", "3")),
+    (TWO, TOPOLOGY, ("2 GPUs", "3")),
+    (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
+    (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
+    (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_contradictions_are_refused_by_name(
-    tmp_path: Path, *, first: str, second: str, named: tuple[str, ...], swapped: bool
+    tmp_path: Path, *, swapped: bool, first: str, second: str, named: tuple[str, ...]
 ) -> None:
     texts = (second, first) if swapped else (first, second)
     with pytest.raises(UsageError, match="not from the same machine") as error:

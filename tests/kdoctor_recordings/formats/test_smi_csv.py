@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from helpers.kdoctor_recordings.dumps import TABLE, UUID, group, imported, imported_gpus, query
+from helpers.cases import cases
+from helpers.kdoctor_recordings.dumps import TABLE, UUID, imported, imported_gpus
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 from kdoctor_recordings.facts import ImportedLines
@@ -19,14 +20,11 @@ ROWS = (
 COMMAND = "$ nvidia-smi --query-gpu=index,name,pci.bus_id,memory.total,temperature.gpu,power.draw,remapped_rows.failure"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{HEADER}\n{ROWS}",
-        f"{COMMAND} --format=csv\n{HEADER}\n{ROWS}",
-        f"{COMMAND} --format=csv,noheader\n{ROWS}",
-        f"{COMMAND} --format=csv,noheader,nounits\n{ROWS.replace(' MiB', '').replace(' W', '').replace('Yes', '1')}",
-    ],
+@cases(
+    f"{HEADER}\n{ROWS}",
+    f"{COMMAND} --format=csv\n{HEADER}\n{ROWS}",
+    f"{COMMAND} --format=csv,noheader\n{ROWS}",
+    f"{COMMAND} --format=csv,noheader,nounits\n{ROWS.replace(' MiB', '').replace(' W', '').replace('Yes', '1')}",
     ids=["header", "command and header", "command", "command without units"],
 )
 def test_table_in_each_form(tmp_path: Path, text: str) -> None:
@@ -51,16 +49,6 @@ def test_rows_without_header_give_what_they_name(tmp_path: Path) -> None:
     assert (found.index, found.uuid, found.name, found.temperature_c) == (0, UUID.format(0), "NVIDIA Test 40GB", None)
 
 
-def test_rows_without_identity_are_the_gpus_in_order(tmp_path: Path) -> None:
-    found = imported_gpus(tmp_path, "$ nvidia-smi --query-gpu=temperature.gpu --format=csv\ntemperature.gpu\n34\n35\n")
-    assert [(gpu.index, gpu.temperature_c) for gpu in found.devices] == [(0, 34), (1, 35)]
-
-
-def test_table_adds_to_other_output(tmp_path: Path) -> None:
-    text = query("3B", "AF") + f"\n{COMMAND} --format=csv\n{HEADER}\n{ROWS}"
-    assert [gpu.bus_id for gpu in imported_gpus(tmp_path, text).devices] == ["0000:3b:00.0", "0000:af:00.0"]
-
-
 def test_tables_of_processes_are_not_gpus(tmp_path: Path) -> None:
     processes = "gpu_name, gpu_bus_id, pid, process_name\nNVIDIA Test 40GB, 00000000:3B:00.0, 7, python\n"
     alone = imported_gpus(tmp_path, TABLE).devices
@@ -71,62 +59,59 @@ REASONS = ("sw_power_cap", "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake
 ECC = "ecc.errors.uncorrected.volatile"
 
 
-@pytest.mark.parametrize(
-    ("columns", "field", "value"),
-    [
-        ({"compute_cap": "10.0"}, "compute_capability", "10.0"),
-        ({"inforom.checksum_validation": "valid"}, "inforom_valid", True),
-        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "sram_threshold_exceeded", True),
-        ({f"clocks_event_reasons.{name}": "Not Active" for name in REASONS}, "clock_event_reasons", (0,)),
-        ({"clocks_throttle_reasons.hw_slowdown": "Active"}, "clock_event_reasons", (EVENT_HW_SLOWDOWN,)),
-        ({"clocks_throttle_reasons.hw_slowdown": "Not Active"}, "clock_event_reasons", None),
-        ({"clocks_throttle_reasons.active": "0x4"}, "clock_event_reasons", (EVENT_SW_POWER_CAP,)),
-        ({"fabric.health.bandwidth": "Degraded"}, "fabric_problems", ("bandwidth: Degraded",)),
-        ({"fabric.health.bandwidth": "Full", "fabric.health.route_unhealthy": "False"}, "fabric_problems", ()),
-        ({"fabric.health.summary": "[N/A]"}, "fabric_problems", None),
-        ({f"{ECC}.total": "3", f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 3),
-        ({f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 2),
-        ({f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
-        ({f"{ECC}.dram": "0", f"{ECC}.sram": "0"}, "ecc_uncorrected_volatile", 0),
-        (
-            {f"{ECC}.device_memory": "1", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"},
-            "ecc_uncorrected_volatile",
-            4,
-        ),
-        ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
-        ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
-        ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
-        (
-            {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
-            "clock_event_reasons",
-            (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
-        ),
-        (
-            {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
-            "clock_event_reasons",
-            (EVENT_SW_POWER_CAP,),
-        ),
-        ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
-        ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
-        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
-        ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
-        ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
-        ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
-        ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
-        ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
-        ({"temperature.gpu": "-3"}, "temperature_c", -3),
-        ({"temperature.gpu": "34 F"}, "temperature_c", None),
-        ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
-        ({"pcie.link.width.current": "16"}, "pcie_width", 16),
-        ({"pcie.link.width.current": "16x"}, "pcie_width", 16),
-        ({"remapped_rows.pending": "1"}, "remapped_rows_pending", True),
-        ({"remapped_rows.pending": "no"}, "remapped_rows_pending", False),
-        ({"remapped_rows.failure": "Yes"}, "remapped_rows_failure", True),
-        ({"remapped_rows.failure": "0"}, "remapped_rows_failure", False),
-        ({"remapped_rows.failure": "perhaps"}, "remapped_rows_failure", None),
-        ({"inforom.checksum_validation": "invalid"}, "inforom_valid", None),
-        ({"inforom.checksum_validation": "perhaps"}, "inforom_valid", None),
-    ],
+@cases(
+    ({"compute_cap": "10.0"}, "compute_capability", "10.0"),
+    ({"inforom.checksum_validation": "valid"}, "inforom_valid", True),
+    ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "sram_threshold_exceeded", True),
+    ({f"clocks_event_reasons.{name}": "Not Active" for name in REASONS}, "clock_event_reasons", (0,)),
+    ({"clocks_throttle_reasons.hw_slowdown": "Active"}, "clock_event_reasons", (EVENT_HW_SLOWDOWN,)),
+    ({"clocks_throttle_reasons.hw_slowdown": "Not Active"}, "clock_event_reasons", None),
+    ({"clocks_throttle_reasons.active": "0x4"}, "clock_event_reasons", (EVENT_SW_POWER_CAP,)),
+    ({"fabric.health.bandwidth": "Degraded"}, "fabric_problems", ("bandwidth: Degraded",)),
+    ({"fabric.health.bandwidth": "Full", "fabric.health.route_unhealthy": "False"}, "fabric_problems", ()),
+    ({"fabric.health.summary": "[N/A]"}, "fabric_problems", None),
+    ({f"{ECC}.total": "3", f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 3),
+    ({f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 2),
+    ({f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
+    ({f"{ECC}.dram": "0", f"{ECC}.sram": "0"}, "ecc_uncorrected_volatile", 0),
+    (
+        {f"{ECC}.device_memory": "1", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"},
+        "ecc_uncorrected_volatile",
+        4,
+    ),
+    ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
+    ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
+    ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
+    (
+        {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
+        "clock_event_reasons",
+        (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
+    ),
+    (
+        {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
+        "clock_event_reasons",
+        (EVENT_SW_POWER_CAP,),
+    ),
+    ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
+    ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
+    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
+    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
+    ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
+    ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
+    ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
+    ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
+    ({"temperature.gpu": "-3"}, "temperature_c", -3),
+    ({"temperature.gpu": "34 F"}, "temperature_c", None),
+    ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
+    ({"pcie.link.width.current": "16"}, "pcie_width", 16),
+    ({"pcie.link.width.current": "16x"}, "pcie_width", 16),
+    ({"remapped_rows.pending": "1"}, "remapped_rows_pending", True),
+    ({"remapped_rows.pending": "no"}, "remapped_rows_pending", False),
+    ({"remapped_rows.failure": "Yes"}, "remapped_rows_failure", True),
+    ({"remapped_rows.failure": "0"}, "remapped_rows_failure", False),
+    ({"remapped_rows.failure": "perhaps"}, "remapped_rows_failure", None),
+    ({"inforom.checksum_validation": "invalid"}, "inforom_valid", None),
+    ({"inforom.checksum_validation": "perhaps"}, "inforom_valid", None),
 )
 def test_column_is_read(tmp_path: Path, columns: dict[str, str], field: str, value: Any) -> None:
     text = f"index, {', '.join(columns)}\n0, {', '.join(columns.values())}\n"
@@ -182,51 +167,29 @@ def test_number_without_header_is_an_index_if_a_machine_may_have_it(
     assert [gpu.index for gpu in found if gpu.bus_id] == [index if index is not None else 0]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("name, pstate", True),
-        ("name, vbios_version", True),
-        ("name, uuid", True),
-        ("fan_speed, name", True),
-        ("foo, bar", False),
-        ("name, see the manual: chapter 3", False),
-        ("index, which GPU?, why", False),
-    ],
+@cases(
+    ("name, pstate", True),
+    ("name, vbios_version", True),
+    ("name, uuid", True),
+    ("fan_speed, name", True),
+    ("foo, bar", False),
+    ("name, see the manual: chapter 3", False),
+    ("index, which GPU?, why", False),
 )
 def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> None:
     assert bool(is_header(line)) is expected
 
 
-def test_table_that_was_printed_twice_has_the_last_readings(tmp_path: Path) -> None:
-    table = "index, temperature.gpu\n0, 34\n1, 35\n"
-    found = imported(tmp_path, table + table.replace("34", "36"))
-    gpus = group(found.facts, Gpus)
-    assert [(gpu.index, gpu.temperature_c) for gpu in gpus.devices] == [(0, 36), (1, 35)]
-    assert found.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "field", "value"),
-    [
-        ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
-        ("uuid", UUID.format(3), "uuid", UUID.format(3)),
-        ("gpu_bus_id", "00000000:3b:00.0", "bus_id", "0000:3b:00.0"),
-        ("pci.bus_id", "00000000:3B:00.0", "bus_id", "0000:3b:00.0"),
-        ("gpu_name", "Tesla T4", "name", "Tesla T4"),
-    ],
+@cases(
+    ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
+    ("uuid", UUID.format(3), "uuid", UUID.format(3)),
+    ("gpu_bus_id", "00000000:3b:00.0", "bus_id", "0000:3b:00.0"),
+    ("pci.bus_id", "00000000:3B:00.0", "bus_id", "0000:3b:00.0"),
+    ("gpu_name", "Tesla T4", "name", "Tesla T4"),
 )
 def test_identity_in_each_column(tmp_path: Path, column: str, cell: str, field: str, value: str | None) -> None:
     (found,) = imported_gpus(tmp_path, f"{column}, temperature.gpu\n{cell}, 34\n").devices
     assert (getattr(found, field), found.temperature_c) == (value, 34)
-
-
-@pytest.mark.parametrize("column", ["uuid", "pci.bus_id"])
-def test_rows_that_name_their_gpus_are_not_in_order(tmp_path: Path, column: str) -> None:
-    """A table without indices may be of some of the GPUs, in any order."""
-    cells = (UUID.format(5), UUID.format(6)) if column == "uuid" else ("00000000:5E:00.0", "00000000:3B:00.0")
-    found = imported(tmp_path, f"{column}, temperature.gpu\n{cells[0]}, 34\n{cells[1]}, 35\n")
-    assert [note[-5:] for note in found.notes] == ["GPU 0", "GPU 1"]
 
 
 @pytest.mark.parametrize("name", ["NVIDIA A2", "Tesla T4", "GeForce GT 710", "Quadro P400"])
@@ -238,16 +201,13 @@ def test_rows_without_header_may_have_any_model_and_order(tmp_path: Path, name: 
     assert (found.bus_id, found.name) == ("0000:3b:00.0", name)
 
 
-@pytest.mark.parametrize(
-    ("line", "is_unread"),
-    [
-        ("1, NVIDIA Test 40GB, 00000000:AF:00.0", False),
-        ("index, name, pci.bus_id", False),
-        ("1, NVIDIA Test 40GB", True),
-        ("1, NVIDIA Test 40GB, 00000000:AF:00.0, more", True),
-        ("one, NVIDIA Test 40GB, [N/A]", True),
-        ("[Unknown Error], NVIDIA Test 40GB, 00000000:AF:00.0", False),
-    ],
+@cases(
+    ("1, NVIDIA Test 40GB, 00000000:AF:00.0", False),
+    ("index, name, pci.bus_id", False),
+    ("1, NVIDIA Test 40GB", True),
+    ("1, NVIDIA Test 40GB, 00000000:AF:00.0, more", True),
+    ("one, NVIDIA Test 40GB, [N/A]", True),
+    ("[Unknown Error], NVIDIA Test 40GB, 00000000:AF:00.0", False),
 )
 def test_line_that_is_not_a_row_is_not_read(tmp_path: Path, line: str, *, is_unread: bool) -> None:
     text = f"index, name, pci.bus_id\n0, NVIDIA Test 40GB, 00000000:3B:00.0\n\n{line}\n"
@@ -261,28 +221,22 @@ def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
     assert [gpu.temperature_c for gpu in imported_gpus(tmp_path, "index, temperature.gpu\n0, 34\n1, 3").devices] == [34]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (UUID.format(3), False),
-        (f"{UUID.format(3)}, 34", True),
-        ("34, 00000000:3B:00.0", True),
-        ("34, 35", False),
-        ("Hello, world", False),
-    ],
+@cases(
+    (UUID.format(3), False),
+    (f"{UUID.format(3)}, 34", True),
+    ("34, 00000000:3B:00.0", True),
+    ("34, 35", False),
+    ("Hello, world", False),
 )
 def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
     assert is_row(line) is expected
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("nvidia-smi --query-gpu=name --format=csv", True),
-        ("nvidia-smi --query-gpu=name", False),
-        ("nvidia-smi --query-compute-apps=pid --format=csv", False),
-        ("", False),
-    ],
+@cases(
+    ("nvidia-smi --query-gpu=name --format=csv", True),
+    ("nvidia-smi --query-gpu=name", False),
+    ("nvidia-smi --query-compute-apps=pid --format=csv", False),
+    ("", False),
 )
 def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
     assert is_query(command) is expected

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import group, imported, imported_gpus
 from kdoctor.facts import Gpus
 from kdoctor_recordings.formats.smi_failure import damaged, is_about_gpu, lost
@@ -12,10 +11,7 @@ LOST = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: GPU is lo
 DAMAGED = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"
 
 
-@pytest.mark.parametrize(
-    ("line", "is_about"),
-    [(LOST.format(2, "3B"), True), (DAMAGED, True), ("WARNING: something else", False), ("", False)],
-)
+@cases((LOST.format(2, "3B"), True), (DAMAGED, True), ("WARNING: something else", False), ("", False))
 def test_line_about_a_gpu(line: str, *, is_about: bool) -> None:
     assert is_about_gpu(line) is is_about
 

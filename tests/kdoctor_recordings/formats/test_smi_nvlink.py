@@ -1,7 +1,6 @@
 from pathlib import Path
 
-import pytest
-
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import NVLINK, UUID, group, imported, imported_gpus
 from kdoctor.facts import Gpus, NvLink
 from kdoctor_recordings.facts import Diagnostics
@@ -38,16 +37,13 @@ def counters(*lines: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "status"),
-    [
-        ("Link 0: Recovery Errors: 0", "pass"),
-        ("Link 0: Symbol BER: 15e-255", "pass"),
-        ("Link 0: FEC Errors - 1: 7", "pass"),
-        ("Link 7: Recovery Errors: 5", "warn"),
-        ("Link 7: Link recovery successful events: 505", "warn"),
-        ("Link 7: Link recovery failed events: 1", "fail"),
-    ],
+@cases(
+    ("Link 0: Recovery Errors: 0", "pass"),
+    ("Link 0: Symbol BER: 15e-255", "pass"),
+    ("Link 0: FEC Errors - 1: 7", "pass"),
+    ("Link 7: Recovery Errors: 5", "warn"),
+    ("Link 7: Link recovery successful events: 505", "warn"),
+    ("Link 7: Link recovery failed events: 1", "fail"),
 )
 def test_counters_of_links_are_not_their_state(tmp_path: Path, line: str, status: str) -> None:
     facts = imported(tmp_path, counters(line)).facts
@@ -57,9 +53,7 @@ def test_counters_of_links_are_not_their_state(tmp_path: Path, line: str, status
     assert ("link 7" in found.results[1].message) == (status != "pass")
 
 
-@pytest.mark.parametrize(
-    "line", ["\t Link 0, P2P is supported: true\n", "\t Link 0: Remote Device 00000008:00:00.0: Link 3\n"]
-)
+@cases("\t Link 0, P2P is supported: true\n", "\t Link 0: Remote Device 00000008:00:00.0: Link 3\n")
 def test_other_properties_of_links_are_not_their_state(tmp_path: Path, line: str) -> None:
     gpu = imported_gpus(tmp_path, f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\n{line}").devices[0]
     assert gpu.nvlinks is None
@@ -77,26 +71,21 @@ HEAD = f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\n"
 SECOND = f"GPU 1: NVIDIA Test (UUID: {UUID.format(1)})\n"
 
 
-@pytest.mark.parametrize(
-    ("last", "is_read"),
-    [
-        ("\t Link 0: 25 GB/s", True),
-        ("\t Link 0: 26.562 GB/s", True),
-        ("\t Link 0: <inactive>", True),
-        ("\t Link 0: inactive", True),
-        ("\t Link 0: 25 GB", False),
-        ("\t Link 0: 2", False),
-        ("\t Link 0: <inact", False),
-    ],
+@cases(
+    ("\t Link 0: 25 GB/s", True),
+    ("\t Link 0: 26.562 GB/s", True),
+    ("\t Link 0: <inactive>", True),
+    ("\t Link 0: inactive", True),
+    ("\t Link 0: 25 GB", False),
+    ("\t Link 0: 2", False),
+    ("\t Link 0: <inact", False),
 )
 def test_last_line_without_line_end_counts_if_it_is_complete(tmp_path: Path, last: str, *, is_read: bool) -> None:
     first = imported_gpus(tmp_path, f"{HEAD}\t Link 1: 25 GB/s\n{last}").devices[0]
     assert [link.index for link in first.nvlinks or ()] == ([1, 0] if is_read else [1])
 
 
-@pytest.mark.parametrize(
-    ("links", "index"), [("\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n", 2), ("\t Link 0: 25 GB/s\n", None), ("", None)]
-)
+@cases(("\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n", 2), ("\t Link 0: 25 GB/s\n", None), ("", None))
 def test_last_gpu_of_a_file_has_as_many_links_as_the_others(tmp_path: Path, links: str, index: int | None) -> None:
     first = f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
     second = imported_gpus(tmp_path, f"{first}{SECOND}{links}").devices[1]
@@ -117,17 +106,14 @@ def test_last_gpu_may_have_no_links_for_another_reason(tmp_path: Path) -> None:
     assert (strange.nvlinks, strange.errors["nvlinks"]) == (None, "Something else")
 
 
-@pytest.mark.parametrize(
-    ("state", "link"),
-    [
-        ("25 GB/s", NvLink(index=3, active=True, speed_gbs=25.0)),
-        ("0 GB/s", NvLink(index=3, active=True, speed_gbs=0.0)),
-        ("53.125 GB/s", NvLink(index=3, active=True, speed_gbs=53.125)),
-        ("inactive", NvLink(index=3, active=False)),
-        ("<Inactive>", NvLink(index=3, active=False)),
-        ("", NvLink(index=3, errors={"active": "empty"})),
-        ("25 MB/s", NvLink(index=3, errors={"active": "25 MB/s"})),
-    ],
+@cases(
+    ("25 GB/s", NvLink(index=3, active=True, speed_gbs=25.0)),
+    ("0 GB/s", NvLink(index=3, active=True, speed_gbs=0.0)),
+    ("53.125 GB/s", NvLink(index=3, active=True, speed_gbs=53.125)),
+    ("inactive", NvLink(index=3, active=False)),
+    ("<Inactive>", NvLink(index=3, active=False)),
+    ("", NvLink(index=3, errors={"active": "empty"})),
+    ("25 MB/s", NvLink(index=3, errors={"active": "25 MB/s"})),
 )
 def test_state_of_a_link(tmp_path: Path, state: str, link: NvLink) -> None:
     assert imported_gpus(tmp_path, f"{HEAD}\t Link 3: {state}\n\n").devices[0].nvlinks == (link,)

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import UUID, group, imported, imported_gpus, query
 from kdoctor.facts import GpuProcess, Gpus, KernelDriver
 from kdoctor.facts.gpus import EVENT_SW_POWER_CAP
@@ -89,19 +90,16 @@ def test_missing_reading_is_unknown_with_reason(tmp_path: Path) -> None:
     "words",
     ["N/A", "Unknown Error", "[Not Supported]", "ERR!", "Requested functionality has been deprecated", "GPU is lost"],
 )
-@pytest.mark.parametrize(
-    ("entry", "field"),
-    [
-        ("    Addressing Mode                       : None", "addressing_mode"),
-        ("        Pending                           : Yes", "remapped_rows_pending"),
-        ("        Replays Since Reset               : 12", "pcie_replay_counter"),
-        ("    Product Name                          : NVIDIA Test 40GB", "name"),
-        ("    Performance State                     : P0", "performance_state"),
-        ("        GPU Current Temp                  : 61 C", "temperature_c"),
-        ("    Compute Mode                          : Default", "compute_mode"),
-    ],
+@cases(
+    ("    Addressing Mode                       : None", "addressing_mode"),
+    ("        Pending                           : Yes", "remapped_rows_pending"),
+    ("        Replays Since Reset               : 12", "pcie_replay_counter"),
+    ("    Product Name                          : NVIDIA Test 40GB", "name"),
+    ("    Performance State                     : P0", "performance_state"),
+    ("        GPU Current Temp                  : 61 C", "temperature_c"),
+    ("    Compute Mode                          : Default", "compute_mode"),
 )
-def test_text_instead_of_value_is_an_error(tmp_path: Path, entry: str, field: str, words: str) -> None:
+def test_text_instead_of_value_is_an_error(tmp_path: Path, words: str, entry: str, field: str) -> None:
     broken = query("3B", changes={entry: f"{entry.partition(':')[0]}: {words}"})
     gpu = imported_gpus(tmp_path, broken).devices[0]
     assert getattr(gpu, field) is None
@@ -147,14 +145,6 @@ def test_gpus_with_page_retirement_only(tmp_path: Path) -> None:
     assert gpu.processes is None
 
 
-def test_windows_line_ends_and_utf_16(tmp_path: Path) -> None:
-    (tmp_path / "dump").write_bytes(b"\xff\xfe" + query("3B").replace("\n", "\r\n").encode("utf-16-le"))
-    (tmp_path / "plain").mkdir()
-    from kdoctor_recordings.importer import import_files
-
-    assert import_files([tmp_path / "dump"]).facts == imported(tmp_path / "plain", query("3B")).facts
-
-
 HEALTH = """\
         Health
             Summary                       : {summary}
@@ -166,17 +156,14 @@ HEALTH = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("values", "problems"),
-    [
-        (("Healthy", "Full", "False", "None"), ()),
-        (("Unhealthy", "Full", "True", "None"), ("route unhealthy: True",)),
-        (("Limited Capacity", "Degraded", "False", "None"), ("bandwidth: Degraded",)),
-        (("Unhealthy", "N/A", "False", "No Partition"), ("incorrect configuration: No Partition",)),
-        (("Unhealthy", "N/A", "N/A", "N/A"), ("summary: Unhealthy",)),
-    ],
+@cases(
+    (("Healthy", "Full", "False", "None"), ()),
+    (("Unhealthy", "Full", "True", "None"), ("route unhealthy: True",)),
+    (("Limited Capacity", "Degraded", "False", "None"), ("bandwidth: Degraded",)),
+    (("Unhealthy", "N/A", "False", "No Partition"), ("incorrect configuration: No Partition",)),
+    (("Unhealthy", "N/A", "N/A", "N/A"), ("summary: Unhealthy",)),
 )
-def test_health_of_the_fabric(values: tuple[str, ...], problems: tuple[str, ...], tmp_path: Path) -> None:
+def test_health_of_the_fabric(tmp_path: Path, values: tuple[str, ...], problems: tuple[str, ...]) -> None:
     names = ("summary", "bandwidth", "route", "configuration")
     health = HEALTH.format(**dict(zip(names, values, strict=True)))
     status = "        Status                            : N/A\n"

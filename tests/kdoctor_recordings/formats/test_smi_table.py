@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TABLE, imported, imported_gpus
 from kdoctor.facts import GpuProcess, KernelDriver
 
@@ -89,13 +90,6 @@ JETSON = """\
 """
 
 
-def test_integrated_gpu_without_address(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, JETSON)
-    (gpu,) = gpus.devices
-    assert (gpu.name, gpu.bus_id, gpu.memory_total_bytes, gpus.count) == ("Orin (nvgpu)", None, None, 1)
-    assert gpus.not_understood == ()
-
-
 def test_row_that_was_not_understood_is_kept(tmp_path: Path) -> None:
     row = "|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |\n"
     gpus = imported_gpus(tmp_path, JETSON.replace(row, row + "| something else                          |\n"))
@@ -124,19 +118,11 @@ def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> Non
         assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
 
 
-@pytest.mark.parametrize(
-    ("command", "first", "count"),
-    [("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None)],
-)
+@cases(("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None))
 def test_table_counts_the_gpus_if_it_lists_all(tmp_path: Path, command: str, first: int, count: int | None) -> None:
     table = TABLE.replace("|   1  NVIDIA", f"|   {first + 1}  NVIDIA").replace("|   0  NVIDIA", f"|   {first}  NVIDIA")
     gpus = imported_gpus(tmp_path, f"{command}{table}")
     assert (gpus.count, [gpu.index for gpu in gpus.devices]) == (count, [first, first + 1])
-
-
-def test_table_without_processes_may_be_cut_off(tmp_path: Path) -> None:
-    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")]).count is None
-    assert imported_gpus(tmp_path, TABLE[: TABLE.index("| Processes:")] + "| Processes: |\n").count == 2
 
 
 def test_line_without_its_closing_bar_is_ignored(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TOPOLOGY, group, imported, imported_gpus, query
 from kdoctor.facts import Gpus
 
@@ -36,16 +37,6 @@ def test_truncated_matrix(tmp_path: Path) -> None:
     assert [note.rpartition(" after ")[2] for note in found.notes] == ["2 of 3 rows"]
 
 
-@pytest.mark.parametrize(
-    ("letters", "fields"),
-    [("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"})],
-)
-def test_command_names_the_capability(tmp_path: Path, letters: str, fields: set[str]) -> None:
-    pair = imported_gpus(tmp_path, f"$ nvidia-smi topo -p2p {letters}\n{P2P}").pairs[0]
-    told = {name for name in ("p2p_read", "p2p_write", "p2p_nvlink") if getattr(pair, name) == "GNS"}
-    assert told == fields
-
-
 def test_matrix_without_command_assumes_rw(tmp_path: Path) -> None:
     found = imported(tmp_path, P2P)
     gpus = group(found.facts, Gpus)
@@ -61,29 +52,9 @@ def test_other_capability_is_ignored(tmp_path: Path) -> None:
     assert note.startswith("file-1: nvidia-smi topo -p2p a ")
 
 
-def test_row_that_is_cut_in_a_later_column_keeps_its_levels(tmp_path: Path) -> None:
-    cut = TOPOLOGY[: TOPOLOGY.index("\t0-3,8-11\t0-1") + len("\t0-3,8")]
-    gpus = imported_gpus(tmp_path, cut)
-    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs][2] == (1, 2, "PHB")
-    assert [gpu.cpu_affinity for gpu in gpus.devices][:2] == [(0, 1, 2, 3, 8, 9, 10, 11), None]
-
-
 def test_range_of_cpus_is_bounded(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TOPOLOGY.replace("4-7", "4-99999999"))
     assert gpus.devices[2].cpu_affinity == tuple(range(4, 4 + 4097))
-
-
-def test_rows_after_other_lines_are_read(tmp_path: Path) -> None:
-    head, first, second, third, adapter, *_ = TOPOLOGY.splitlines()
-    mixed = f"{head}\n{adapter}\n{first}\n\nanother line\n{second}\n{third}\n"
-    assert imported_gpus(tmp_path, mixed) == imported_gpus(tmp_path, TOPOLOGY)
-
-
-def test_matrix_of_selected_gpus_does_not_count_the_gpus(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, "\tGPU0\tGPU2\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU2\tSYS\t X \t14-27\n")
-    assert gpus.count is None
-    assert [gpu.index for gpu in gpus.devices] == [0, 2]
-    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs] == [(0, 2, "SYS")]
 
 
 def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:
@@ -92,15 +63,12 @@ def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:
     assert (gpus.count, gpus.pairs, found.notes) == (1, (), ())
 
 
-@pytest.mark.parametrize(
-    ("cells", "found"),
-    [
-        (("OK", "OK"), ("OK", None)),
-        (("OK", "GNS"), ("GNS", None)),
-        (("TNS", "OK"), ("TNS", None)),
-        (("OK", "??"), (None, "??")),
-        (("??", "OK"), (None, "??")),
-    ],
+@cases(
+    (("OK", "OK"), ("OK", None)),
+    (("OK", "GNS"), ("GNS", None)),
+    (("TNS", "OK"), ("TNS", None)),
+    (("OK", "??"), (None, "??")),
+    (("??", "OK"), (None, "??")),
 )
 def test_access_of_each_pair(tmp_path: Path, cells: tuple[str, str], found: tuple[str | None, str | None]) -> None:
     there, back = cells
@@ -110,9 +78,7 @@ def test_access_of_each_pair(tmp_path: Path, cells: tuple[str, str], found: tupl
     assert (pairs[0, 2].p2p_read, pairs[0, 2].errors.get("p2p_read")) == found
 
 
-@pytest.mark.parametrize(
-    ("affinity", "cpus"), [("0", (0,)), ("0-1", (0, 1)), ("5,7", (5, 7)), ("3-4,8", (3, 4, 8)), ("0-", None)]
-)
+@cases(("0", (0,)), ("0-1", (0, 1)), ("5,7", (5, 7)), ("3-4,8", (3, 4, 8)), ("0-", None))
 def test_set_of_cpus(tmp_path: Path, affinity: str, cpus: tuple[int, ...] | None) -> None:
     (gpu,) = imported_gpus(tmp_path, f"\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t{affinity}\t1\n").devices
     assert (gpu.cpu_affinity, gpu.numa_affinity) == (cpus, (1,))

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import UUID, imported, imported_gpus, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import GpuProcess
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_THERMAL_SLOWDOWN
-from kdoctor_recordings.facts import ImportedLines
 from kdoctor_recordings.formats.part import CUT
 
 MIB = 1024**2
@@ -66,18 +66,6 @@ def test_truncated_file(tmp_path: Path) -> None:
     assert any("from line " in note for note in found.notes)
 
 
-def test_text_after_document_is_ignored(tmp_path: Path) -> None:
-    found = imported(tmp_path, xml("3B") + "\nand that was all\n")
-    facts = {kind: group for kind, group in found.facts.items() if kind is not ImportedLines}
-    assert facts == imported(tmp_path, xml("3B")).facts
-
-
-def test_several_documents_in_one_file(tmp_path: Path) -> None:
-    gpu = imported_gpus(tmp_path, xml("3B") + xml("3B").replace("P8", "P0")).devices[0]
-    assert gpu.performance_state == 0
-    assert gpu.clock_event_reasons == (EVENT_GPU_IDLE | EVENT_HW_THERMAL_SLOWDOWN,) * 2
-
-
 def test_empty_list_of_processes(tmp_path: Path) -> None:
     text = xml("3B")
     start, end = text.index("<processes>"), text.index("</processes>") + len("</processes>")
@@ -87,9 +75,7 @@ def test_empty_list_of_processes(tmp_path: Path) -> None:
 BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
 
 
-@pytest.mark.parametrize(
-    "declared", ['<!ENTITY x SYSTEM "file:///etc/passwd">', f'<!ENTITY e0 "ha">{BOMB}', '<!ENTITY % p SYSTEM "x">']
-)
+@cases('<!ENTITY x SYSTEM "file:///etc/passwd">', f'<!ENTITY e0 "ha">{BOMB}', '<!ENTITY % p SYSTEM "x">')
 def test_entities_are_refused(tmp_path: Path, declared: str) -> None:
     text = xml("3B").replace('"nvsmi_device_v11.dtd">', f'"nvsmi_device_v11.dtd" [{declared}]>')
     text = text.replace("NVIDIA Test 40GB", "&e11;")
@@ -104,13 +90,6 @@ def test_deep_nesting_is_refused(tmp_path: Path) -> None:
         imported(tmp_path, "<nvidia_smi_log>" + "<gpu>" * 100_000)
 
 
-def test_first_of_equal_elements_counts(tmp_path: Path) -> None:
-    text = xml("3B").replace("<fan_speed>", "<fan_speed>77 %</fan_speed><fan_speed>")
-    text = text.replace("<driver_version>", "<driver_version>470.1</driver_version><driver_version>")
-    gpus = imported_gpus(tmp_path, text)
-    assert (gpus.devices[0].fan_speed_percent, gpus.driver_version) == (77, "470.1")
-
-
 def test_address_is_that_of_the_gpu_or_of_its_pci_device(tmp_path: Path) -> None:
     text = xml("3B").replace(' id="00000000:3B:00.0"', "")
     assert imported_gpus(tmp_path, text).devices[0].bus_id is None
@@ -118,14 +97,6 @@ def test_address_is_that_of_the_gpu_or_of_its_pci_device(tmp_path: Path) -> None
     assert imported_gpus(tmp_path, text).devices[0].bus_id == "0000:5e:00.0"
     text = xml("3B").replace("<pci>", "<pci><pci_bus_id>00000000:5E:00.0</pci_bus_id>")
     assert imported_gpus(tmp_path, text).devices[0].bus_id == "0000:3b:00.0"
-
-
-def test_text_around_elements_is_not_that_of_an_entry(tmp_path: Path) -> None:
-    text = xml("3B").replace("<compute_mode>", "stray<compute_mode>").replace("</fan_speed>", "</fan_speed>stray")
-    text = text.replace("<remapped_rows>N/A", "<remapped_rows>stray<pending>Yes</pending>stray")
-    gpu = imported_gpus(tmp_path, text).devices[0]
-    assert (gpu.compute_mode, gpu.fan_speed_percent, gpu.remapped_rows_pending) == ("prohibited", 31, True)
-    assert imported_gpus(tmp_path, text).not_understood == ()
 
 
 def test_each_process_has_its_own_values(tmp_path: Path) -> None:

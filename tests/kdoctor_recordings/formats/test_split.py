@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import (
     LOG,
     LSPCI,
@@ -28,6 +29,7 @@ from kdoctor_recordings.importer import import_files
 
 RULE = "#" * 80
 TWO_GPUS = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
+ACCESS = " \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
 
 
 def kinds(folder: Path, text: str) -> list[str]:
@@ -36,54 +38,72 @@ def kinds(folder: Path, text: str) -> list[str]:
     return [section.kind for section in read_sections(path)]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (query("3B"), "nvidia-smi -q"),
-        (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
-        (xml("3B"), "nvidia-smi -q -x"),
-        (TABLE, "nvidia-smi"),
-        (TOPOLOGY, "nvidia-smi topo -m"),
-        (" \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n", "nvidia-smi topo -p2p"),
-        (NVLINK, "nvidia-smi nvlink -s"),
-        (LSPCI, "lspci -vvv"),
-        (LOG, "kernel log"),
-        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
-        ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
-    ],
+@cases(
+    (query("3B"), "nvidia-smi -q"),
+    (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
+    (xml("3B"), "nvidia-smi -q -x"),
+    (TABLE, "nvidia-smi"),
+    (TOPOLOGY, "nvidia-smi topo -m"),
+    (ACCESS, "nvidia-smi topo -p2p"),
+    (NVLINK, "nvidia-smi nvlink -s"),
+    (LSPCI, "lspci -vvv"),
+    (LOG, "kernel log"),
+    ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
+    ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
+    ("[Mon Jan  5 10:00:00 2026] NVRM: loading\n", "kernel log"),
+    ("2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device\n", "kernel log"),
+    ("2026-01-05T10:00:00+0000 node7 kernel: something\n", "kernel log"),
+    ("Jan 05 10:00:00 node7 kernel: [ 12.000001] something\n", "kernel log"),
+    ("6,1234,56789012,-;something\n", "kernel log"),
+    ("kern  :info  : [   12.345678] something\n", "kernel log"),
 )
 def test_format_is_recognized_by_content(tmp_path: Path, text: str, kind: str) -> None:
     assert kinds(tmp_path, text) == [kind]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[Mon Jan  5 10:00:00 2026] NVRM: loading",
-        "2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device",
-        "2026-01-05T10:00:00+0000 node7 kernel: something",
-        "Jan 05 10:00:00 node7 kernel: [ 12.000001] something",
-        "6,1234,56789012,-;something",
-        "kern  :info  : [   12.345678] something",
-    ],
+DIAGNOSIS = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
+QUOTING = {"DCGM GPU Diagnostic": {"test_categories": [{"results": [{"warnings": LOG.splitlines()[-1]}]}]}}
+
+
+@cases(
+    (
+        f"me@node7:~$ nvidia-smi topo -m\n{TWO_GPUS}me@node7:~$ sudo lspci -vvv\n{LSPCI}root@node7:~# dmesg\n{LOG}",
+        ["nvidia-smi topo -m", "lspci -vvv", "kernel log"],
+    ),
+    (
+        query("3B") + TABLE + xml("3B") + LOG + LSPCI + query("3B"),
+        ["nvidia-smi -q", "nvidia-smi", "nvidia-smi -q -x", "kernel log", "lspci -vvv", "nvidia-smi -q"],
+    ),
+    (f"\tGPU0\tCPU Affinity\nGPU0\t X \t0-13\n{ACCESS}", ["nvidia-smi topo -m", "nvidia-smi topo -p2p"]),
+    ("\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n", ["nvidia-smi topo -m"]),  # without affinities
+    *(
+        (f"{xml('3B')}{between}{LSPCI}", ["nvidia-smi -q -x", "lspci -vvv"])
+        for between in ("", "\n", "\n\n\n\n\n", "a line\n" * 10)
+    ),
+    (xml("3B").replace("<fan_speed>", f"\n{NVLINK}{LOG}<fan_speed>"), ["nvidia-smi -q -x"]),
+    (json.dumps(QUOTING, indent=2), ["dcgmi diag"]),
+    (f"{DIAGNOSIS}\n{LOG}", ["dcgmi diag", "kernel log"]),
+    (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
+    (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
+    (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
+    ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
+    ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+    (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
 )
-def test_formats_of_kernel_log(tmp_path: Path, line: str) -> None:
-    assert kinds(tmp_path, f"{line}\n") == ["kernel log"]
+def test_dumps_of_a_file(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert kinds(tmp_path, text) == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "hello\n",
-        "2026-01-05T10:00:00 INFO training step 7 of 10\n",
-        "<html><body>nvidia_smi_log</body></html>\n",
-        '{"schema": "kdoctor/snapshot/v1"}\n',
-        '{"overall_severity": "CRITICAL", "check_verdicts": []}\n',
-        '<system version="1">\n  <cpu numaid="0"/>\n</system>\n',
-        "GPU0\n",
-        "\x00\x01\x02",
-    ],
+@cases(
+    "",
+    "hello\n",
+    "2026-01-05T10:00:00 INFO training step 7 of 10\n",
+    "<html><body>nvidia_smi_log</body></html>\n",
+    '{"schema": "kdoctor/snapshot/v1"}\n',
+    '{"overall_severity": "CRITICAL", "check_verdicts": []}\n',
+    '<system version="1">\n  <cpu numaid="0"/>\n</system>\n',
+    "GPU0\n",
+    "\x00\x01\x02",
 )
 def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: str) -> None:
     (tmp_path / "dump").write_bytes(text.encode())
@@ -95,13 +115,10 @@ def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: 
     assert "lspci -vvv" in error.value.hint
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
-        ("PK\x03\x04", "an archive"),
-        ("BZh91AY&SY", "damaged compressed data"),
-    ],
+@cases(
+    ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
+    ("PK\x03\x04", "an archive"),
+    ("BZh91AY&SY", "damaged compressed data"),
 )
 def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "dump").write_text(text, encoding="utf-8")
@@ -129,23 +146,6 @@ def test_capture_of_several_commands(tmp_path: Path) -> None:
     assert gpus.devices[1].processes is not None
 
 
-def test_pasted_terminal(tmp_path: Path) -> None:
-    text = f"me@node7:~$ nvidia-smi topo -m\n{TWO_GPUS}me@node7:~$ sudo lspci -vvv\n{LSPCI}root@node7:~# dmesg\n{LOG}"
-    assert kinds(tmp_path, text) == ["nvidia-smi topo -m", "lspci -vvv", "kernel log"]
-
-
-def test_files_put_together(tmp_path: Path) -> None:
-    text = query("3B") + TABLE + xml("3B") + LOG + LSPCI + query("3B")
-    assert kinds(tmp_path, text) == [
-        "nvidia-smi -q",
-        "nvidia-smi",
-        "nvidia-smi -q -x",
-        "kernel log",
-        "lspci -vvv",
-        "nvidia-smi -q",
-    ]
-
-
 def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
     text = "2026-01-05T10:00:00,000000+00:00 a line that any program may write\n" * 3
     text += "2026-01-05T10:00:00,000001+00:00 NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n"
@@ -153,29 +153,17 @@ def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
     assert log.lines == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [
-        (
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n",
-            "driver-not-loaded",
-        ),
-        (
-            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n",
-            "library-mismatch",
-        ),
-        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
-        ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
-        ("Failed to initialize NVML: Unknown Error\n", "failed"),
-        ("bash: nvidia-smi: command not found\n", "library-absent"),
-        ("zsh: command not found: nvidia-smi\n", "library-absent"),
-        ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
-        (
-            "Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n",
-            "library-absent",
-        ),
-        ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
-    ],
+@cases(
+    ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n", "driver-not-loaded"),
+    ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n", "library-mismatch"),
+    ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
+    ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
+    ("Failed to initialize NVML: Unknown Error\n", "failed"),
+    ("bash: nvidia-smi: command not found\n", "library-absent"),
+    ("zsh: command not found: nvidia-smi\n", "library-absent"),
+    ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
+    ("Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n", "library-absent"),
+    ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
 )
 def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str) -> None:
     gpus = imported_gpus(tmp_path, text)
@@ -183,15 +171,9 @@ def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str)
     assert gpus.error == " ".join(text.split())
 
 
-@pytest.mark.parametrize(
-    ("text", "better"),
-    [
-        (
-            "# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n",
-            "-q",
-        ),
-        ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
-    ],
+@cases(
+    ("# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n", "-q"),
+    ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
 )
 def test_output_without_state_is_refused_with_a_better_command(tmp_path: Path, text: str, better: str) -> None:
     with pytest.raises(UsageError, match=f"use nvidia-smi {better}"):
@@ -244,46 +226,10 @@ def test_line_of_the_largest_length_is_kept(tmp_path: Path) -> None:
         assert section.lines[-1] == (line if kept else "")
 
 
-def test_matrix_of_one_gpu_before_another_matrix(tmp_path: Path) -> None:
-    first = "\tGPU0\tCPU Affinity\nGPU0\t X \t0-13\n"
-    second = " \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
-    assert kinds(tmp_path, first + second) == ["nvidia-smi topo -m", "nvidia-smi topo -p2p"]
-
-
-def test_matrix_without_affinities_is_known_by_its_levels(tmp_path: Path) -> None:
-    assert kinds(tmp_path, "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n") == ["nvidia-smi topo -m"]
-
-
-def test_marks_of_a_quotation_are_taken_from_a_kernel_log(tmp_path: Path) -> None:
-    (tmp_path / "mail").write_text("".join(f"> {line}\n" for line in LOG.splitlines()), encoding="utf-8")
-    (section,) = read_sections(tmp_path / "mail")
-    assert section.lines[0].startswith("[    0.000000] Linux")
-
-
-def test_file_at_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "dump"
-    path.write_text(LSPCI, encoding="utf-8")
-    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI))
-    assert len(read_sections(path)) == 1
-    monkeypatch.setattr(split, "_MOST_BYTES", len(LSPCI) - 1)
-    with pytest.raises(UsageError, match="the limit for a dump"):
-        read_sections(path)
-
-
 def test_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(UsageError, match="symbolic links"):
         read_sections(tmp_path / "loop")
-
-
-@pytest.mark.parametrize("between", ["", "\n", "\n\n\n\n\n", "a line\n" * 10])
-def test_dump_after_xml_is_found_wherever_it_begins(tmp_path: Path, between: str) -> None:
-    assert kinds(tmp_path, f"{xml('3B')}{between}{LSPCI}") == ["nvidia-smi -q -x", "lspci -vvv"]
-
-
-def test_text_within_xml_begins_no_dump(tmp_path: Path) -> None:
-    text = xml("3B").replace("<fan_speed>", f"\n{NVLINK}{LOG}<fan_speed>")
-    assert kinds(tmp_path, text) == ["nvidia-smi -q -x"]
 
 
 @pytest.mark.parametrize(("marked", "is_removed"), [(10, True), (9, True), (8, False)])
@@ -294,8 +240,8 @@ def test_mark_of_nine_lines_in_ten_is_removed(marked: int, *, is_removed: bool) 
     assert split.unquote([*lines, "", "  "]) == ([*plain, "", "  "] if is_removed else [*lines, "", "  "])
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_unpacked_file_at_the_limit_is_read(
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_file_at_the_limit_is_read_and_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
     path = tmp_path / "dump"
@@ -322,21 +268,12 @@ def test_numbers_of_lines_are_those_of_the_file(tmp_path: Path) -> None:
     assert log.lines[-1] == "last"
 
 
-def test_command_is_that_above_the_dump(tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    path.write_text(f"$ nvidia-smi topo -m\n{TOPOLOGY}$ sudo /usr/bin/lspci -vvv \n\n{LSPCI}", encoding="utf-8")
-    assert [section.command for section in read_sections(path)] == ["nvidia-smi topo -m", "sudo /usr/bin/lspci -vvv"]
-
-
-@pytest.mark.parametrize(
-    ("text", "states"),
-    [
-        (TABLE, [(True, False)]),
-        (f"{TABLE}\n", [(True, True)]),
-        (TABLE.rstrip("\n"), [(False, False)]),
-        (TABLE + NVLINK, [(True, True), (True, False)]),
-        (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
-    ],
+@cases(
+    (TABLE, [(True, False)]),
+    (f"{TABLE}\n", [(True, True)]),
+    (TABLE.rstrip("\n"), [(False, False)]),
+    (TABLE + NVLINK, [(True, True), (True, False)]),
+    (f"{TABLE}$ nvidia-smi nvlink -s\n{NVLINK}".rstrip("\n"), [(True, True), (False, False)]),
 )
 def test_last_dump_of_a_file_may_be_incomplete(tmp_path: Path, text: str, states: list[tuple[bool, bool]]) -> None:
     path = tmp_path / "dump"
@@ -371,44 +308,10 @@ def test_very_long_line_begins_no_dump(tmp_path: Path) -> None:
         assert len(list(read_sections(path))) == kinds
 
 
-def test_lines_before_the_command_of_a_log_do_not_belong_to_it(tmp_path: Path) -> None:
-    path = tmp_path / "dump"
-    for above in ("$ dmesg", RULE):
-        path.write_text(f"first\n{above}\nsecond\n{LOG}", encoding="utf-8")
-        (section,) = read_sections(path)
-        assert (section.lines[0], section.first, section.skipped) == ("second", 3, ((1, "first"),))
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (f"{NVLINK}index, name\n0, NVIDIA Test 40GB\n", ["nvidia-smi nvlink -s", "nvidia-smi --query-gpu"]),
-        (f"{NVLINK}index\n0\n", ["nvidia-smi nvlink -s"]),
-        (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
-        ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
-        ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
-        (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
-    ],
-)
-def test_beginning_of_a_csv_table(tmp_path: Path, text: str, found: list[str]) -> None:
-    assert kinds(tmp_path, text) == found
-
-
 @pytest.mark.parametrize("zeros", [90, 91])
 def test_text_of_two_bytes_a_character_has_more_than_nine_zeros_in_ten(zeros: int) -> None:
     data = b"".join(b"a\0" if number < zeros else b"ab" for number in range(100))
     assert (decode(data) == data.decode("utf-16-le")) is (zeros > 90)
-
-
-def test_line_of_a_log_in_the_message_of_a_diagnosis_begins_no_log(tmp_path: Path) -> None:
-    message = {"results": [{"warnings": LOG.splitlines()[-1], "info": LOG.splitlines()[0]}]}
-    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": [message]}}, indent=2)
-    assert kinds(tmp_path, f"{diagnosis}\n") == ["dcgmi diag"]
-
-
-def test_kernel_log_after_the_result_of_a_diagnosis_is_found(tmp_path: Path) -> None:
-    diagnosis = json.dumps({"DCGM GPU Diagnostic": {"test_categories": []}}, indent=2)
-    assert kinds(tmp_path, f"{diagnosis}\n{LOG}") == ["dcgmi diag", "kernel log"]
 
 
 def test_comment_above_a_csv_table_does_not_belong_to_it(tmp_path: Path) -> None:

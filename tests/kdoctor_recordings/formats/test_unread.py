@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor
-from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, query, xml
+from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, query, xml
 from kdoctor.facts import Gpus
 from kdoctor_recordings.facts import ImportedLines
-from kdoctor_recordings.formats.unread import MOST
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
 FAILED = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nMake sure it is running.\n\n"
@@ -26,11 +26,6 @@ def unread(folder: Path, *texts: str) -> list[tuple[str, int, str]]:
     return [(line.file, line.line, line.text) for line in found.lines]
 
 
-@pytest.mark.parametrize("text", [TABLE, TOPOLOGY, NVLINK, LSPCI, LOG, VERSION, FAILED, query("3B"), xml("3B")])
-def test_complete_output_is_understood(tmp_path: Path, text: str) -> None:
-    assert unread(tmp_path, text) == []
-
-
 @pytest.mark.parametrize("text", [TABLE, TOPOLOGY, NVLINK, LSPCI, VERSION, FAILED, xml("3B")])
 def test_line_after_output_is_kept_with_its_number(tmp_path: Path, text: str) -> None:
     assert unread(tmp_path, f"{text}{STRANGE}\n") == [("file-0", text.count("\n") + 1, STRANGE)]
@@ -39,11 +34,6 @@ def test_line_after_output_is_kept_with_its_number(tmp_path: Path, text: str) ->
 @pytest.mark.parametrize("text", [TABLE, TOPOLOGY, NVLINK, LSPCI, VERSION, FAILED, query("3B"), xml("3B")])
 def test_line_before_output_is_kept(tmp_path: Path, text: str) -> None:
     assert unread(tmp_path, f"\x1b[1m{STRANGE}\n\n{text}") == [("file-0", 1, STRANGE)]
-
-
-def test_lines_of_other_commands_are_kept(tmp_path: Path) -> None:
-    text = f"$ lspci -vvv\n{LSPCI}$ cat /proc/frobnication\nstate: failed\n"
-    assert unread(tmp_path, NVLINK, text) == [("file-1", text.count("\n"), "state: failed")]
 
 
 def test_control_characters_are_not_kept(tmp_path: Path) -> None:
@@ -78,30 +68,27 @@ DCGM = """\
 FRAME, ROW = "| Frobnication failed |", "|  Frobnication failed  |  1  |  2  |"
 
 
-@pytest.mark.parametrize(
-    ("text", "planted", "first"),
-    [
-        (query("3B"), "Frobnication : Failed", 2),
-        (query("3B"), "        Frobnication : Failed", 2),
-        (query("3B"), "                Frobnication : Failed", 8),
-        (query("3B"), "    Memory error count : Unknown Error", 8),
-        (xml("3B"), "<frobnication>Failed</frobnication>", 3),
-        (xml("3B"), "<frob><nication>Failed</nication></frob>", 3),
-        (TABLE, STRANGE, 2),
-        (TABLE, FRAME, 2),
-        (TABLE, ROW, 2),
-        (TOPOLOGY, "FROB0\tfailed\tSYS\tSYS\tSYS", 1),
-        (P2P, "FROB0\tfailed\tOK", 1),
-        (NVLINK, "\t Frobnication: failed", 1),
-        (LSPCI, "\tFrobnication: failed", 1),
-        (LSPCI, "\t\tFrobSta:\tFailed+ Frob-", 1),
-        (LSPCI, "\tFrobnication failed", 1),
-        (CSV, "frobnication, has, failed", 1),
-        (CSV, "frobnication failed", 1),
-        (VERSION, "Frob version: failed", 1),
-        (MANAGER, "[Jan 05 2026 10:00:00] [WARNING] [tid 12] frobnication failed", 1),
-        (MANAGER, "frobnication failed", 1),
-    ],
+@cases(
+    (query("3B"), "Frobnication : Failed", 2),
+    (query("3B"), "        Frobnication : Failed", 2),
+    (query("3B"), "                Frobnication : Failed", 8),
+    (query("3B"), "    Memory error count : Unknown Error", 8),
+    (xml("3B"), "<frobnication>Failed</frobnication>", 3),
+    (xml("3B"), "<frob><nication>Failed</nication></frob>", 3),
+    (TABLE, STRANGE, 2),
+    (TABLE, FRAME, 2),
+    (TABLE, ROW, 2),
+    (TOPOLOGY, "FROB0\tfailed\tSYS\tSYS\tSYS", 1),
+    (P2P, "FROB0\tfailed\tOK", 1),
+    (NVLINK, "\t Frobnication: failed", 1),
+    (LSPCI, "\tFrobnication: failed", 1),
+    (LSPCI, "\t\tFrobSta:\tFailed+ Frob-", 1),
+    (LSPCI, "\tFrobnication failed", 1),
+    (CSV, "frobnication, has, failed", 1),
+    (CSV, "frobnication failed", 1),
+    (VERSION, "Frob version: failed", 1),
+    (MANAGER, "[Jan 05 2026 10:00:00] [WARNING] [tid 12] frobnication failed", 1),
+    (MANAGER, "frobnication failed", 1),
 )
 def test_unknown_line_is_counted_wherever_it_is(tmp_path: Path, text: str, planted: str, first: int) -> None:
     def count(lines: list[str]) -> int:
@@ -133,23 +120,6 @@ def test_fault_below_known_heading_is_not_taken_as_known(tmp_path: Path) -> None
     ]
 
 
-def test_long_line_is_shortened(tmp_path: Path) -> None:
-    assert unread(tmp_path, f"{'x' * (MOST + 50)}\n{NVLINK}") == [("file-0", 1, "x" * MOST)]
-
-
-@pytest.mark.parametrize("number", [MOST, MOST + 1])
-def test_first_lines_are_kept_and_all_are_counted(tmp_path: Path, number: int) -> None:
-    found = group(
-        imported(tmp_path, "".join(f"line {place}\n" for place in range(number)) + NVLINK).facts, ImportedLines
-    )
-    assert (found.count, len(found.lines), found.lines[-1].text) == (number, MOST, f"line {MOST - 1}")
-
-
-def test_everything_after_the_message_of_a_failure_is_kept(tmp_path: Path) -> None:
-    text = f"{FAILED}{STRANGE}\n\nand more\n"
-    assert unread(tmp_path, text) == [("file-0", 4, STRANGE), ("file-0", 6, "and more")]
-
-
 def test_lines_between_lost_gpus_are_kept(tmp_path: Path) -> None:
     lost = "Unable to determine the device handle for GPU{}: 0000:{}:00.0: Unknown Error\n"
     text = f"{lost.format(0, '3B')}{STRANGE}\n{lost.format(1, 'AF')}and more\n"
@@ -161,15 +131,6 @@ def test_lines_around_xml_are_kept(tmp_path: Path) -> None:
     number = text.count("\n")
     found = unread(tmp_path, f"{STRANGE}\n{text}{STRANGE}\n<frob/>\n")
     assert found == [("file-0", 1, STRANGE), ("file-0", number + 2, STRANGE), ("file-0", number + 3, "<frob/>")]
-
-
-def test_unknown_field_is_kept_to_the_end_of_its_line(tmp_path: Path) -> None:
-    text = '{\n "DCGM Diagnostic": {"frob": 1, "status": "Pass", "nication": 2},\n "last": 3\n}\n'
-    assert unread(tmp_path, text) == [
-        ("file-0", 2, '"frob": 1, "status": "Pass", "nication": 2},'),
-        ("file-0", 2, '"nication": 2},'),
-        ("file-0", 3, '"last": 3'),
-    ]
 
 
 def test_row_of_the_table_is_listed_with_the_gpus_only(tmp_path: Path) -> None:

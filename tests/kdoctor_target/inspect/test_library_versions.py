@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.shared_libraries import build
 from kdoctor_target.inspect import library_versions as versions
 
@@ -25,20 +26,17 @@ def properties(name: str, *numbers: int) -> str:
     return f"int {name}GetProperty(int i, int *v) {{ int all[] = {{{listed}}}; *v = all[i]; return 0; }}"
 
 
-@pytest.mark.parametrize(
-    ("decode", "code", "version"),
-    [  # as measured on the real libraries, or as their headers define
-        (versions.decode_cuda, 12090, "12.9"),
-        (versions.decode_cuda, 11080, "11.8"),
-        (versions.decode_cuda, 13000, "13.0"),
-        (versions.decode_cudnn, 91002, "9.10.2"),
-        (versions.decode_cudnn, 90300, "9.3.0"),
-        (versions.decode_cudnn, 8904, "8.9.4"),
-        (versions.decode_cudnn, 8101, "8.1.1"),
-        (versions.decode_nccl, 22707, "2.27.7"),
-        (versions.decode_nccl, 20908, "2.9.8"),
-        (versions.decode_nccl, 2804, "2.8.4"),
-    ],
+@cases(  # as measured on the real libraries, or as their headers define
+    (versions.decode_cuda, 12090, "12.9"),
+    (versions.decode_cuda, 11080, "11.8"),
+    (versions.decode_cuda, 13000, "13.0"),
+    (versions.decode_cudnn, 91002, "9.10.2"),
+    (versions.decode_cudnn, 90300, "9.3.0"),
+    (versions.decode_cudnn, 8904, "8.9.4"),
+    (versions.decode_cudnn, 8101, "8.1.1"),
+    (versions.decode_nccl, 22707, "2.27.7"),
+    (versions.decode_nccl, 20908, "2.9.8"),
+    (versions.decode_nccl, 2804, "2.8.4"),
 )
 def test_encodings(decode: versions.Call, code: int, version: str) -> None:
     assert decode(code) == version  # type: ignore[operator]
@@ -59,37 +57,22 @@ def test_each_library_answers_its_version_call(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("source", "key", "message"),
-    [
-        (
-            f"__attribute__((constructor)) static void start(void) {{ {CRASH} }}",
-            "load_error",
-            "died of SIGSEGV while it was loaded",
-        ),
-        (
-            f"int cublasGetProperty(int i, int *v) {{ {CRASH} return 0; }}",
-            "version_error",
-            "died of SIGSEGV in its version call",
-        ),
-        ("#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { abort(); }", "version_error", "died of SIGABRT"),
-        (
-            "#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { exit(3); }",
-            "version_error",
-            "exited with status 3",
-        ),
-        (
-            "int cublasGetProperty(int i, int *v) { return 7; }",
-            "version_error",
-            "cublasGetProperty failed with status 7",
-        ),
-        ("int other;", "version_error", "undefined symbol: cublasGetProperty"),
-        (
-            "int gone(void); int cublasGetProperty(int i, int *v) { return gone(); }",
-            "load_error",
-            "undefined symbol: gone",
-        ),
-    ],
+@cases(
+    (
+        f"__attribute__((constructor)) static void start(void) {{ {CRASH} }}",
+        "load_error",
+        "died of SIGSEGV while it was loaded",
+    ),
+    (
+        f"int cublasGetProperty(int i, int *v) {{ {CRASH} return 0; }}",
+        "version_error",
+        "died of SIGSEGV in its version call",
+    ),
+    ("#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { abort(); }", "version_error", "died of SIGABRT"),
+    ("#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { exit(3); }", "version_error", "exited with status 3"),
+    ("int cublasGetProperty(int i, int *v) { return 7; }", "version_error", "cublasGetProperty failed with status 7"),
+    ("int other;", "version_error", "undefined symbol: cublasGetProperty"),
+    ("int gone(void); int cublasGetProperty(int i, int *v) { return gone(); }", "load_error", "undefined symbol: gone"),
 )
 def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key: str, message: str) -> None:
     libraries = [
@@ -103,9 +86,7 @@ def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key
     assert message in answers["cublas"][key]
 
 
-@pytest.mark.parametrize(
-    "where", ["int cublasGetProperty(int i, int *v)", "__attribute__((constructor)) static void start(void)"]
-)
+@cases("int cublasGetProperty(int i, int *v)", "__attribute__((constructor)) static void start(void)")
 def test_hanging_library_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(versions, "STEP_S", 0.4)
     libraries = [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.shared_libraries import Answers, ask_both, build, build_opener
 from kdoctor_target.inspect import loader
 
@@ -60,9 +61,7 @@ def test_rpath_precedes_ld_library_path(marker: Path, tmp_path: Path) -> None:
     agree(ask_both(opener, SONAME, {"LD_LIBRARY_PATH": str(tmp_path / "env")}), wanted, "RPATH")
 
 
-@pytest.mark.parametrize(
-    "origin", ["$ORIGIN/../nvidia/x/lib", "${ORIGIN}/../nvidia/x/lib", "/no/such:$ORIGIN/../nvidia/x/lib/"]
-)
+@cases("$ORIGIN/../nvidia/x/lib", "${ORIGIN}/../nvidia/x/lib", "/no/such:$ORIGIN/../nvidia/x/lib/")
 def test_origin_is_the_folder_of_the_opener(marker: Path, tmp_path: Path, origin: str) -> None:
     wanted = place(marker, tmp_path / "site/nvidia/x/lib")
     agree(ask_both(build_opener(tmp_path / "site/tensorflow/libopener.so", origin), SONAME), wanted, "RUNPATH")
@@ -76,9 +75,7 @@ def test_origin_is_followed_through_links(marker: Path, tmp_path: Path) -> None:
     agree(ask_both(tmp_path / "site/tensorflow/libopener.so", SONAME), wanted, "RUNPATH")
 
 
-@pytest.mark.parametrize(
-    ("value", "folder"), [("lib", "lib"), ("", None), (":", "."), ("/no;lib", "lib"), ("$ORIGIN:lib", "lib")]
-)
+@cases(("lib", "lib"), ("", None), (":", "."), ("/no;lib", "lib"), ("$ORIGIN:lib", "lib"))
 def test_forms_of_ld_library_path(marker: Path, tmp_path: Path, value: str, folder: str | None) -> None:
     wanted = place(marker, tmp_path / (folder or "elsewhere"))
     opener = build_opener(tmp_path / "o/libopener.so", None)
@@ -129,14 +126,11 @@ def test_unreadable_file_is_skipped(marker: Path, tmp_path: Path) -> None:
     assert [reason.rpartition(": ")[2] for reason in answers.skipped] == ["Permission denied"]
 
 
-@pytest.mark.parametrize(
-    ("content", "loaders_message", "message"),
-    [
-        (b"", "file too short", "0 bytes"),
-        (b"\x7fELF\x02\x01\x01", "file too short", "7 bytes"),
-        (b"INPUT(libother.so)" + b" " * 99, "invalid ELF header", "ELF header"),
-        (None, "cannot read file data", "directory"),
-    ],
+@cases(
+    (b"", "file too short", "0 bytes"),
+    (b"\x7fELF\x02\x01\x01", "file too short", "7 bytes"),
+    (b"INPUT(libother.so)" + b" " * 99, "invalid ELF header", "ELF header"),
+    (None, "cannot read file data", "directory"),
 )
 def test_damaged_file_makes_loader_fail(
     marker: Path, tmp_path: Path, content: bytes | None, loaders_message: str, message: str

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from kdoctor_target.runner.case import Case
 from kdoctor_target.runner.phases import progress_of, where
 from kdoctor_target.training.steps import Steps, step_seconds, traces_of
@@ -103,16 +104,13 @@ def test_step_seconds_are_median_after_first_epoch() -> None:
     assert step_seconds([9.0, 5.0, 1.0, 3.0]) == {"first_step_s": 9.0, "step_s": 3.0}
 
 
-@pytest.mark.parametrize(
-    ("facts", "expected"),
-    [
-        ({}, ""),
-        ({"phase": "trace"}, "in phase trace"),
-        ({"phase": "trace", "finished": "data"}, "in phase trace (last finished: data)"),
-        ({"phase": "first step", "finished": "trace"}, "in the first step (last finished: trace)"),
-        ({"phase": "step 4", "finished": "step 3"}, "in step 4 (last finished: step 3)"),
-        ({"phase": "between steps", "finished": "step 3"}, "between steps (last finished: step 3)"),
-    ],
+@cases(
+    ({}, ""),
+    ({"phase": "trace"}, "in phase trace"),
+    ({"phase": "trace", "finished": "data"}, "in phase trace (last finished: data)"),
+    ({"phase": "first step", "finished": "trace"}, "in the first step (last finished: trace)"),
+    ({"phase": "step 4", "finished": "step 3"}, "in step 4 (last finished: step 3)"),
+    ({"phase": "between steps", "finished": "step 3"}, "between steps (last finished: step 3)"),
 )
 def test_where_describes_phase_and_last_finished(facts: dict[str, str], expected: str) -> None:
     assert where(facts) == expected

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels import download as module
 from kdoctor.matrix.wheels.download import download, pinned
@@ -49,17 +50,14 @@ def test_exact_version_is_pinned(text: str) -> None:
     assert (found.name, str(found.specifier)) == ("tensorflow", "==2.21.0")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "tensorflow",
-        "tensorflow>=2.21",
-        "tensorflow==2.21,!=2.21.1",
-        "tensorflow @ file:///x.whl",
-        "not a ( one",
-        "",
-        "x===",
-    ],
+@cases(
+    "tensorflow",
+    "tensorflow>=2.21",
+    "tensorflow==2.21,!=2.21.1",
+    "tensorflow @ file:///x.whl",
+    "not a ( one",
+    "",
+    "x===",
 )
 def test_anything_else_is_not_pinned(text: str) -> None:
     assert pinned(text) is None

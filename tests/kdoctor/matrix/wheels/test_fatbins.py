@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.elf_files import elf, fatbin, image
 from kdoctor.matrix.wheels.fatbins import Image, read_images, unpack_lz4
 
@@ -134,16 +135,13 @@ def test_text_is_unpacked_up_to_the_wanted_length() -> None:
     assert unpack_lz4(literals(b"abc") + b"\x00\x00", 3) == b"abc"
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"", b""),
-        (b"\xf0", b""),  # the length of the literals is missing
-        (b"\xf0\xff", b""),
-        (b"\x30ab", b"ab"),  # one of three literals is missing
-        (b"\x10a\x01", b"a"),  # half of an offset
-        (b"\x1fa\x01\x00", b"a" * 20),  # the length of the match is missing: 15 + 4 at least
-    ],
+@cases(
+    (b"", b""),
+    (b"\xf0", b""),  # the length of the literals is missing
+    (b"\xf0\xff", b""),
+    (b"\x30ab", b"ab"),  # one of three literals is missing
+    (b"\x10a\x01", b"a"),  # half of an offset
+    (b"\x1fa\x01\x00", b"a" * 20),  # the length of the match is missing: 15 + 4 at least
 )
 def test_truncated_text_is_unpacked_as_far_as_it_goes(data: bytes, expected: bytes) -> None:
     assert unpack_lz4(data, 4096) == expected

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from packaging.tags import parse_tag
 
+from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image
 from kdoctor.matrix.wheels.row import canonical, document, kernels_of, row_of
@@ -39,21 +40,16 @@ def facts(**changes: Any) -> WheelFacts:
     return WheelFacts(**{**values, **changes})
 
 
-@pytest.mark.parametrize(
-    ("name", "stated"), [("tensorflow", None), ("tf_nightly", "tf-nightly"), ("TF.Nightly", "tf-nightly")]
-)
+@cases(("tensorflow", None), ("tf_nightly", "tf-nightly"), ("TF.Nightly", "tf-nightly"))
 def test_another_distribution_is_stated(name: str, stated: str | None) -> None:
     assert row_of(facts(distribution=name)).get("distribution") == stated
 
 
-@pytest.mark.parametrize(
-    ("tag", "python"),
-    [
-        ("cp311-none-any", "==3.11.*"),
-        ("cp39.cp310-none-any", ">=3.9"),
-        ("cp310.cp39-none-any", ">=3.9"),
-        ("py3-none-any", None),
-    ],
+@cases(
+    ("cp311-none-any", "==3.11.*"),
+    ("cp39.cp310-none-any", ">=3.9"),
+    ("cp310.cp39-none-any", ">=3.9"),
+    ("py3-none-any", None),
 )
 def test_python_is_exact_for_a_wheel_of_one(tag: str, python: str | None) -> None:
     assert row_of(facts(tags=parse_tag(tag))).get("python") == python
@@ -77,16 +73,13 @@ def test_requirements_that_decide_are_listed() -> None:
     assert canonical("NVIDIA_cuDNN.cu12 >= 9 ; python_version > '3'") == 'nvidia-cudnn-cu12>=9; python_version > "3"'
 
 
-@pytest.mark.parametrize(
-    ("lines", "cudnn"),
-    [
-        (("nvidia-cudnn-cu12<10.0,>=9.3.0.75",), "9.3"),
-        (("nvidia-cudnn-cu12==8.9.4.25",), "8.9"),
-        (("nvidia-cudnn-cu12<10",), None),
-        (("nvidia-cublas-cu12>=12.5", "nvidia-cudnn-cu13>=9.12.0.46"), "9.12"),
-        (("nvidia-cublas-cu12>=12.5",), None),
-        ((), None),
-    ],
+@cases(
+    (("nvidia-cudnn-cu12<10.0,>=9.3.0.75",), "9.3"),
+    (("nvidia-cudnn-cu12==8.9.4.25",), "8.9"),
+    (("nvidia-cudnn-cu12<10",), None),
+    (("nvidia-cublas-cu12>=12.5", "nvidia-cudnn-cu13>=9.12.0.46"), "9.12"),
+    (("nvidia-cublas-cu12>=12.5",), None),
+    ((), None),
 )
 def test_cudnn_is_the_oldest_that_the_extra_accepts(lines: tuple[str, ...], cudnn: str | None) -> None:
     row = row_of(facts(and_cuda=lines))
@@ -94,13 +87,10 @@ def test_cudnn_is_the_oldest_that_the_extra_accepts(lines: tuple[str, ...], cudn
     assert row.get("and_cuda") == (list(lines) or None) or row["and_cuda"] == [canonical(line) for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("inside", "lines", "linkage", "version"),
-    [
-        ("2.27.7", ("nvidia-nccl-cu12>=2.30",), "static", "2.27.7"),
-        (None, ("nvidia-cublas-cu12", "nvidia-nccl-cu12<3,>=2.27"), "dynamic", "<3,>=2.27"),
-        (None, (), "dynamic", None),
-    ],
+@cases(
+    ("2.27.7", ("nvidia-nccl-cu12>=2.30",), "static", "2.27.7"),
+    (None, ("nvidia-cublas-cu12", "nvidia-nccl-cu12<3,>=2.27"), "dynamic", "<3,>=2.27"),
+    (None, (), "dynamic", None),
 )
 def test_nccl_inside_comes_before_the_wheel(
     inside: str | None, lines: tuple[str, ...], linkage: str, version: str | None
@@ -120,14 +110,11 @@ def test_kernels_of_a_place() -> None:
     assert kernels_of(found, "kernel_gen") == {"cubins": [], "ptx": [], "ptx_isa": None}
 
 
-@pytest.mark.parametrize(
-    ("generated", "stated"),
-    [
-        (machine_code("80"), {"cubins": [80], "ptx": [], "ptx_isa": None}),
-        (ptx(sm_90="8.5"), {"cubins": [], "ptx": [90], "ptx_isa": "8.5"}),
-        (frozenset(), None),
-        (machine_code("90a"), None),
-    ],
+@cases(
+    (machine_code("80"), {"cubins": [80], "ptx": [], "ptx_isa": None}),
+    (ptx(sm_90="8.5"), {"cubins": [], "ptx": [90], "ptx_isa": "8.5"}),
+    (frozenset(), None),
+    (machine_code("90a"), None),
 )
 def test_code_of_the_kernel_generator_is_stated_if_there_is_any(
     generated: frozenset[Image], stated: dict[str, Any] | None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.elf_files import elf, fatbin, image
 from helpers.shared_libraries import build
 from kdoctor.errors import UsageError
@@ -54,32 +55,26 @@ def read(folder: Path, **changes: object) -> WheelFacts:
     return read_wheel(made(folder, **changes))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("tags", "glibc"),
-    [
-        (MANYLINUX, "2.27"),
-        (("cp311-cp311-manylinux2014_x86_64",), "2.17"),
-        (("cp311-cp311-manylinux2010_x86_64",), "2.12"),
-        (("cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64",), "2.17"),
-        (("py3-none-any",), None),
-        (("cp311-cp311-macosx_12_0_arm64",), None),
-        (("cp311-cp311-linux_x86_64", "cp311-cp311-manylinux_2_28_x86_64"), "2.28"),
-        ((), None),
-    ],
+@cases(
+    (MANYLINUX, "2.27"),
+    (("cp311-cp311-manylinux2014_x86_64",), "2.17"),
+    (("cp311-cp311-manylinux2010_x86_64",), "2.12"),
+    (("cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64",), "2.17"),
+    (("py3-none-any",), None),
+    (("cp311-cp311-macosx_12_0_arm64",), None),
+    (("cp311-cp311-linux_x86_64", "cp311-cp311-manylinux_2_28_x86_64"), "2.28"),
+    ((), None),
 )
 def test_oldest_c_library_is_in_the_tags(tmp_path: Path, tags: tuple[str, ...], glibc: str | None) -> None:
     assert read(tmp_path, tags=tags).glibc == glibc
 
 
-@pytest.mark.parametrize(
-    ("tags", "pythons"),
-    [
-        (MANYLINUX, ("3.11",)),
-        (("cp39.cp310.cp311-none-manylinux_2_27_x86_64",), ("3.9", "3.10", "3.11")),
-        (("py3-none-any",), ()),
-        (("cp3-none-any",), ()),
-        (("cp27-none-any", "cp312-none-any"), ("3.12",)),
-    ],
+@cases(
+    (MANYLINUX, ("3.11",)),
+    (("cp39.cp310.cp311-none-manylinux_2_27_x86_64",), ("3.9", "3.10", "3.11")),
+    (("py3-none-any",), ()),
+    (("cp3-none-any",), ()),
+    (("cp27-none-any", "cp312-none-any"), ("3.12",)),
 )
 def test_pythons_are_in_the_tags(tmp_path: Path, tags: tuple[str, ...], pythons: tuple[str, ...]) -> None:
     assert read(tmp_path, tags=tags).pythons == pythons
@@ -145,14 +140,11 @@ def test_search_path_is_that_of_the_library_that_opens_others(tmp_path: Path) ->
     assert read(tmp_path, members={"other.so": linked("e.so", "nvtx")}).runpath == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        (b"NCCL version 2.27.7+cuda12.9", "2.27.7"),
-        (b"NCCL version 2.27+cuda12.9", None),
-        (b"NCCL version %d.%d", None),
-        (b"", None),
-    ],
+@cases(
+    (b"NCCL version 2.27.7+cuda12.9", "2.27.7"),
+    (b"NCCL version 2.27+cuda12.9", None),
+    (b"NCCL version %d.%d", None),
+    (b"", None),
 )
 def test_nccl_inside_states_its_version(tmp_path: Path, text: bytes, version: str | None) -> None:
     assert read(tmp_path, members={"a/b.so": library(tmp_path, text)}).nccl == version

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.command import kdoctor
 from helpers.elf_files import fatbin, image
 from helpers.shared_libraries import build
@@ -49,9 +50,7 @@ def test_both_kinds_of_fatbins_are_read(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("flags", "architecture"), [(_ZSTANDARD | _SPECIFIC, "90a"), (_ZSTANDARD, "90"), (_ZSTANDARD | 0x200000, "90f")]
-)
+@cases((_ZSTANDARD | _SPECIFIC, "90a"), (_ZSTANDARD, "90"), (_ZSTANDARD | 0x200000, "90f"))
 def test_target_of_compressed_ptx_is_read_from_the_header(tmp_path: Path, flags: int, architecture: str) -> None:
     """CUDA 13.0's nvcc compresses PTX with Zstandard, and sets these flags for compute_90a and compute_100f."""
     path = library(tmp_path / "libkernels.so", nv_fatbin=fatbin(image(1, 90, b"\x28\xb5\x2f\xfd", (9, 0), flags)))

@@ -1,13 +1,18 @@
 """Every fact of a GPU, and edge cases, through the real binding, from whole machines."""
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers import machines
+from helpers.cases import cases
+from helpers.facts import gpu
 from helpers.machines import Description
+from helpers.machines.healthy import rtx4090_eight
+from helpers.machines.peculiar import mig_on, vgpu
 from kdoctor.facts import Gpu, GpuProcess, Gpus, NvLink
 from kdoctor.probes.nvml.calls.one_gpu import fabric_problems
 from kdoctor.probes.nvml.child import node_errors
@@ -29,68 +34,21 @@ def first(machine: Description, **lines: str | int) -> Gpu:
     return read(machine, **lines).devices[0]
 
 
-def test_h100_reports_all_fields() -> None:
+def test_h100_is_read_as_the_other_tests_describe_it() -> None:
     found = machines.gpus("h100-nvswitch")
-    gpu = found.devices[0]
-    expected: dict[str, Any] = {
-        "name": "NVIDIA H100 80GB HBM3",
-        "architecture": "Hopper",
-        "minor_number": 0,
-        "pcie_generation_gpu_max": 5,
-        "pcie_replay_counter": 43,
-        "bar1_total_bytes": 131072 * 1024**2,
-        "compute_mode": "default",
-        "persistence_mode": True,
-        "mig_mode": False,
-        "mig_mode_pending": False,
-        "ecc_mode": True,
-        "ecc_mode_pending": True,
-        "ecc_corrected_volatile": 0,
-        "ecc_uncorrected_volatile": 0,
-        "ecc_corrected_aggregate": 0,
-        "ecc_uncorrected_aggregate": 0,
-        "sram_threshold_exceeded": False,
-        "remapped_rows_correctable": 0,
-        "remapped_rows_uncorrectable": 0,
-        "remapped_rows_pending": False,
-        "remapped_rows_failure": False,
-        "recovery_action": "none",
-        "temperature_c": 41,
-        "temperature_margin_c": 46,
-        "temperature_slowdown_margin_c": -2,
-        "temperature_shutdown_margin_c": -8,
-        "power_draw_w": 70.0,
-        "enforced_power_limit_w": 700.0,
-        "default_power_limit_w": 700.0,
-        "clock_sm_mhz": 396,
-        "clock_sm_max_mhz": 1980,
-        "clock_memory_mhz": 2619,
-        "clock_memory_max_mhz": 2619,
-        "clock_event_reasons": (1, 1, 1),
-        "utilization_gpu_percent": 0,
-        "utilization_memory_percent": 0,
-        "fabric_state": "completed",
-        "fabric_status": "success",
-        "virtualization_mode": "none",
-        "addressing_mode": "none",
-        "cpu_affinity": tuple(range(112)),
-        "numa_affinity": (0,),
-    }
-    assert {name: getattr(gpu, name) for name in expected} == expected
-    lacking = {
-        "channel_repair_pending",
-        "fabric_problems",
-        "fan_speed_percent",
-        "gpu_numa_id",
-        "retired_pages_double_bit",
-        "retired_pages_pending",
-        "retired_pages_single_bit",
-        "temperature_shutdown_c",
-        "temperature_slowdown_c",
-        "tpc_repair_pending",
-        "unrepairable_memory",
-    }
-    assert gpu.errors == dict.fromkeys(lacking, NOT_SUPPORTED)
+    first = found.devices[0]
+    read_elsewhere = {"uuid": first.uuid, "nvlinks": first.nvlinks, "answers_s": first.answers_s}
+    of_newer_drivers = ("channel_repair_pending", "fabric_problems", "tpc_repair_pending", "unrepairable_memory")
+    of_other_gpus = (
+        "fan_speed_percent", "gpu_numa_id", "retired_pages_double_bit", "retired_pages_pending",
+        "retired_pages_single_bit", "temperature_shutdown_c", "temperature_slowdown_c",
+    )  # fmt: skip
+    described = gpu(
+        0, bus_id="0000:19:00.0", temperature_c=41, temperature_margin_c=46, power_draw_w=70.0, clock_sm_mhz=396,
+        errors=dict.fromkeys((*of_newer_drivers, *of_other_gpus), NOT_SUPPORTED),
+        **dict.fromkeys(of_newer_drivers), **read_elsewhere,
+    )  # fmt: skip
+    assert first == described
     assert found.devices[7].cpu_affinity == tuple(range(112, 224))
     assert (found.nvml_version, found.conf_compute, found.conf_compute_multi_gpu, found.conf_compute_ready) == (
         "12.570.158.01",
@@ -178,33 +136,24 @@ def test_levels_match_the_pci_trees() -> None:
     assert (levels[0, 1], levels[0, 2], levels[0, 4]) == ("PIX", "PHB", "SYS")
 
 
-@pytest.mark.parametrize(
-    ("number", "word"), [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None)]
-)
+@cases((0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None))
 def test_p2p_status_is_translated(number: int, word: str | None) -> None:
     (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
     assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
     assert ("p2p_read" in pair.errors) == (word is None)
 
 
-@pytest.mark.parametrize(
-    ("mask", "problems"),
-    [
-        (0x0000, None),
-        (0x01AA, ()),
-        (0x01A9, ("bandwidth: Degraded",)),
-        (0x019A, ("route unhealthy: True",)),
-        (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
-        (0x0FAA, ("incorrect configuration: unknown value 15",)),
-        (
-            0x0466,
-            (
-                "route recovery in progress: True",
-                "access timeout recovery: True",
-                "incorrect configuration: No Partition",
-            ),
-        ),
-    ],
+@cases(
+    (0x0000, None),
+    (0x01AA, ()),
+    (0x01A9, ("bandwidth: Degraded",)),
+    (0x019A, ("route unhealthy: True",)),
+    (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
+    (0x0FAA, ("incorrect configuration: unknown value 15",)),
+    (
+        0x0466,
+        ("route recovery in progress: True", "access timeout recovery: True", "incorrect configuration: No Partition"),
+    ),
 )
 def test_health_of_the_fabric(mask: int, problems: tuple[str, ...] | None) -> None:
     """The masks are built from NVML's constants: two bits each, and four for the configuration."""
@@ -216,12 +165,6 @@ def test_health_of_the_fabric(mask: int, problems: tuple[str, ...] | None) -> No
 def test_summary_counts_without_a_reason() -> None:
     assert fabric_problems(0x01AA, 2) == ("summary: Unhealthy",)
     assert fabric_problems(0x01AA, 1) == ()
-
-
-def test_repairs_and_memory_beyond_repair() -> None:
-    facts = {"gpu__0__channel_repair_pending": 1, "gpu__0__tpc_repair_pending": 0, "gpu__0__unrepairable_memory": 1}
-    device = first(machines.h100_nvswitch(2), **facts)
-    assert (device.channel_repair_pending, device.tpc_repair_pending, device.unrepairable_memory) == (True, False, True)
 
 
 def test_corrupted_inforom_is_an_error() -> None:
@@ -241,6 +184,70 @@ def test_processes_with_a_graphics_context() -> None:
 # --- edge cases -------------------------------------------------------------------------------------------------
 
 
+def fabric(state: int, status: int, *stated: str | None) -> Any:
+    lines = {"fabric_state": state, "fabric_status": status}
+    return machines.h100_nvswitch, lines, dict(zip(("fabric_state", "fabric_status"), stated, strict=True))
+
+
+TWO_L4 = machines.l4_two_one_x1
+REPAIRS = ("channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+
+
+@cases(
+    (machines.h100_nvswitch, dict(zip(REPAIRS, (1, 0, 1), strict=True)), dict(zip(REPAIRS, (1, 0, 1), strict=True))),
+    (TWO_L4, {"clock_event_reasons": "0x8,0x0,0x1"}, {"clock_event_reasons": (8, 0, 1)}),
+    (TWO_L4, {"addressing_mode": 9}, {"addressing_mode": None}),
+    (rtx4090_eight, {}, {"pcie_generation": 1, "pcie_generation_max": 4, "performance_state": 8}),
+    (rtx4090_eight, {}, {"remapped_rows_pending": False, "ecc_mode": None, "sram_threshold_exceeded": None}),
+    (
+        TWO_L4,
+        {"processes": "4711:1048576,4712:-"},
+        {
+            "processes": (
+                GpuProcess(pid=4711, used_memory_bytes=1048576, name="python3"),
+                GpuProcess(pid=4712, used_memory_bytes=None, name=None),
+            )
+        },
+    ),
+    (mig_on, {}, {"mig_mode": True, "mig_mode_pending": True, "ecc_uncorrected_aggregate": 0}),
+    (mig_on, {}, dict.fromkeys(("ecc_uncorrected_volatile", "remapped_rows_failure"))),
+    (machines.a100_nvlink, {"mig_mode_pending": 1}, {"mig_mode": False, "mig_mode_pending": True}),
+    # Thresholds as offsets are not temperatures: signed, unsigned, zero, and hot.
+    (TWO_L4, {"field.194": -2}, {"temperature_slowdown_margin_c": -2, "temperature_slowdown_c": None}),
+    (TWO_L4, {"field.194": 4294967294}, {"temperature_slowdown_margin_c": -2, "temperature_slowdown_c": None}),
+    (TWO_L4, {"field.194": 0}, {"temperature_slowdown_margin_c": 0, "temperature_slowdown_c": None}),
+    (TWO_L4, {"field.194": 90}, {"temperature_slowdown_margin_c": None, "temperature_slowdown_c": None}),
+    (
+        machines.a100_nvlink,
+        {},
+        {"temperature_slowdown_c": 89, "temperature_shutdown_c": 92, "temperature_margin_c": None},
+    ),
+    # Each value of a field has a return code.
+    (TWO_L4, {"field.230": "!13", "field.31": 1}, {"recovery_action": None, "retired_pages_pending": True}),
+    *(
+        (TWO_L4, {"field.230": number}, {"recovery_action": word})
+        for number, word in enumerate(("reset", "reboot", "drain-p2p", "drain-and-reset"), 1)
+    ),
+    (TWO_L4, {"compute_mode": 2}, {"compute_mode": "prohibited"}),
+    (TWO_L4, {"compute_mode": 3}, {"compute_mode": "exclusive-process"}),
+    (TWO_L4, {"compute_mode": 7}, {"compute_mode": None}),
+    fabric(3, 0, "completed", "success"),
+    fabric(3, 999, "completed", "NVML_ERROR_UNKNOWN"),
+    fabric(2, 0, "in-progress", None),
+    fabric(1, 0, "not-started", None),
+    (vgpu, {}, {"virtualization_mode": "vgpu", "pcie_width": None, "clock_event_reasons": None}),
+)
+def test_readings_of_a_gpu(
+    machine: Callable[[], Description], lines: Mapping[str, str | int], expected: Mapping[str, object]
+) -> None:
+    made = machine()
+    changed = {f"gpu.0.{name}": value for name, value in lines.items()} | {"system.process.4711": "python3"}
+    device = first(Description(nvml=made.nvml.also(changed), tree=made.tree))
+    assert {name: getattr(device, name) for name in expected} == expected
+    unread = {name for name, value in expected.items() if value is None}
+    assert unread - {"fabric_status", "temperature_slowdown_c"} <= device.errors.keys()
+
+
 def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:
     brake = {f"gpu.{index}.clock_event_reasons": 0x88 for index in range(8)}
     slow = {f"gpu.{index}.clock_sm": 86 for index in range(8)}
@@ -253,25 +260,6 @@ def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:
 def test_event_reason_without_its_group_bit_is_kept() -> None:
     found = read(machines.h100_nvswitch(), gpu__5__clock_event_reasons=0x80)
     assert [gpu.index for gpu in found.devices if gpu.clock_event_reasons == (0x80,) * 3] == [5]
-
-
-def test_transient_event_reason_is_in_one_reading() -> None:
-    assert first(machines.l4_two_one_x1(), gpu__0__clock_event_reasons="0x8,0x0,0x1").clock_event_reasons == (8, 0, 1)
-
-
-def test_unknown_addressing_mode_is_none() -> None:
-    gpu = first(machines.l4_two_one_x1(), gpu__0__addressing_mode=9)
-    assert (gpu.addressing_mode, gpu.errors["addressing_mode"]) == (None, "unknown value 9")
-
-
-def test_idle_4090_runs_at_generation_1() -> None:
-    gpu = machines.gpus("rtx4090").devices[0]
-    assert (gpu.pcie_generation, gpu.pcie_generation_max, gpu.performance_state) == (1, 4, 8)
-
-
-def test_row_remapping_of_4090_is_read() -> None:
-    gpu = machines.gpus("rtx4090").devices[0]
-    assert (gpu.remapped_rows_pending, gpu.ecc_mode, gpu.sram_threshold_exceeded) == (False, None, None)
 
 
 def test_minor_numbers_in_reverse() -> None:
@@ -287,81 +275,16 @@ def test_narrow_link_has_its_width() -> None:
     ]
 
 
-def test_compute_processes_have_names() -> None:
-    gpu = first(machines.l4_two_one_x1(), gpu__0__processes="4711:1048576,4712:-", system__process__4711="python3")
-    assert gpu.processes == (
-        GpuProcess(pid=4711, used_memory_bytes=1048576, name="python3"),
-        GpuProcess(pid=4712, used_memory_bytes=None, name=None),
-    )
-
-
 def test_numa_affinity_of_one_gpu_of_two() -> None:
     found = read(machines.l4_two_one_x1(), gpu__1__numa_affinity="-")
     assert [gpu.numa_affinity for gpu in found.devices] == [(0,), None]
     assert found.devices[1].errors["numa_affinity"] == NOT_SUPPORTED
 
 
-def test_many_fields_are_unsupported_under_mig() -> None:
-    gpu = machines.gpus("mig-on").devices[0]
-    assert (gpu.mig_mode, gpu.mig_mode_pending) == (True, True)
-    for name in ("ecc_uncorrected_volatile", "remapped_rows_failure", "utilization_gpu_percent"):
-        assert (getattr(gpu, name), gpu.errors[name]) == (None, NOT_SUPPORTED)
-    assert gpu.ecc_uncorrected_aggregate == 0
-
-
-def test_pending_mig_mode() -> None:
-    gpu = first(machines.a100_nvlink(), gpu__0__mig_mode_pending=1)
-    assert (gpu.mig_mode, gpu.mig_mode_pending) == (False, True)
-
-
-@pytest.mark.parametrize(
-    ("slowdown", "margin"), [(-2, -2), (4294967294, -2), (0, 0), (90, None)], ids=["signed", "unsigned", "zero", "hot"]
-)
-def test_offset_thresholds_are_not_temperatures(slowdown: int, margin: int | None) -> None:
-    gpu = first(machines.l4_two_one_x1(), gpu__0__field__194=slowdown)
-    assert (gpu.temperature_slowdown_margin_c, gpu.temperature_slowdown_c) == (margin, None)
-
-
 def test_offset_instead_of_absolute_threshold_is_rejected() -> None:
     gpu = first(machines.a100_nvlink(), gpu__0__temperature_slowdown=-2)
     assert gpu.temperature_slowdown_c is None
     assert "-2" in gpu.errors["temperature_slowdown_c"]
-
-
-def test_absolute_thresholds() -> None:
-    gpu = machines.gpus("a100-nvlink").devices[0]
-    assert (gpu.temperature_slowdown_c, gpu.temperature_shutdown_c, gpu.temperature_margin_c) == (89, 92, None)
-
-
-def test_each_field_value_has_a_return_code() -> None:
-    gpu = first(machines.l4_two_one_x1(), gpu__0__field__230="!13", gpu__0__field__31=1)
-    assert (gpu.recovery_action, gpu.errors["recovery_action"]) == (None, "NVML_ERROR_FUNCTION_NOT_FOUND")
-    assert gpu.retired_pages_pending is True
-    assert gpu.temperature_slowdown_margin_c == -2
-
-
-@pytest.mark.parametrize(("number", "word"), [(1, "reset"), (2, "reboot"), (3, "drain-p2p"), (4, "drain-and-reset")])
-def test_recovery_actions(number: int, word: str) -> None:
-    assert first(machines.l4_two_one_x1(), gpu__0__field__230=number).recovery_action == word
-
-
-@pytest.mark.parametrize(("number", "word"), [(2, "prohibited"), (3, "exclusive-process"), (7, None)])
-def test_compute_mode_is_translated(number: int, word: str | None) -> None:
-    assert first(machines.l4_two_one_x1(), gpu__0__compute_mode=number).compute_mode == word
-
-
-@pytest.mark.parametrize(
-    ("state", "status", "expected"),
-    [
-        (3, 0, ("completed", "success")),
-        (3, 999, ("completed", "NVML_ERROR_UNKNOWN")),
-        (2, 0, ("in-progress", None)),
-        (1, 0, ("not-started", None)),
-    ],
-)
-def test_fabric_states(state: int, status: int, expected: tuple[str, str | None]) -> None:
-    gpu = first(machines.h100_nvswitch(2), gpu__0__fabric_state=state, gpu__0__fabric_status=status)
-    assert (gpu.fabric_state, gpu.fabric_status) == expected
 
 
 def test_confidential_computing_without_a_multi_gpu_mode() -> None:
@@ -390,11 +313,6 @@ def test_lost_gpu_leaves_other_gpus_readable() -> None:
     assert found.devices[2].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
     counts = {(pair.first, pair.second): pair.nvlinks for pair in found.pairs}
     assert counts == {(0, 1): 4, (0, 2): None, (0, 3): 4, (1, 2): None, (1, 3): 4, (2, 3): None}
-
-
-def test_vgpu_has_its_virtualization_mode() -> None:
-    gpu = machines.gpus("vgpu").devices[0]
-    assert (gpu.virtualization_mode, gpu.pcie_width, gpu.clock_event_reasons) == ("vgpu", None, None)
 
 
 def test_sixteen_gpus_have_each_pair_once() -> None:

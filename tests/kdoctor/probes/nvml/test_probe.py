@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers import nvml_library as nvml
+from helpers.cases import cases
 from kdoctor.facts import Gpu, GpuProcess, Gpus, Unavailable
 from kdoctor.probes.nvml import probe
 from kdoctor.probes.probe import Context
@@ -101,9 +102,7 @@ def test_eight_h100_have_all_pairs(ask: Ask) -> None:
     assert facts.cuda_driver_version == "12.2"
 
 
-@pytest.mark.parametrize(
-    ("level", "name"), [(0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS")]
-)
+@cases((0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"))
 def test_topology_level_is_translated(ask: Ask, level: int, name: str) -> None:
     assert ready(ask(nvml.two_l4().pair(0, 1, level))).pairs[0].level == name
 
@@ -138,15 +137,12 @@ def test_unsupported_fields_are_none(ask: Ask) -> None:
     assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "NVML_ERROR_NOT_SUPPORTED")
 
 
-@pytest.mark.parametrize(
-    ("machine", "state", "error"),
-    [
-        (nvml.driver_not_loaded(), "driver-not-loaded", "NVML_ERROR_DRIVER_NOT_LOADED"),
-        (nvml.library_mismatch(), "library-mismatch", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
-        (nvml.permission_denied(), "no-permission", "NVML_ERROR_NO_PERMISSION"),
-        (nvml.Machine({}).order("nvmlInit", nvml.UNKNOWN), "failed", "NVML_ERROR_UNKNOWN"),
-        (nvml.Machine({}).order("nvmlInit", 777), "failed", "NVML error 777"),
-    ],
+@cases(
+    (nvml.driver_not_loaded(), "driver-not-loaded", "NVML_ERROR_DRIVER_NOT_LOADED"),
+    (nvml.library_mismatch(), "library-mismatch", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+    (nvml.permission_denied(), "no-permission", "NVML_ERROR_NO_PERMISSION"),
+    (nvml.Machine({}).order("nvmlInit", nvml.UNKNOWN), "failed", "NVML_ERROR_UNKNOWN"),
+    (nvml.Machine({}).order("nvmlInit", 777), "failed", "NVML error 777"),
 )
 def test_unready_driver_states(ask: Ask, machine: nvml.Machine, state: str, error: str) -> None:
     facts = ask(machine)

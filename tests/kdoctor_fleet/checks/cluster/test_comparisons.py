@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.check import Check
 from kdoctor.model import Status
@@ -100,22 +101,16 @@ def test_variable_of_the_majority_is_set_and_one_that_it_lacks_is_unset() -> Non
     assert judged.finding.rollback.commands == ("export NCCL_ALGO='Ring; reboot'",)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [("count", "7", "GPU count 7"), ("model.NVIDIA H200", "8", "GPUs with model NVIDIA H200: 8")],
-)
+@cases(("count", "7", "GPU count 7"), ("model.NVIDIA H200", "8", "GPUs with model NVIDIA H200: 8"))
 def test_odd_gpus_are_named_by_what_differs(name: str, value: str, shown: str) -> None:
     (judged,) = compute_check(gpus, fleet(3, **of_nodes("node0001", section="gpus", name=name, value=value))).findings
     assert judged.finding.observed.startswith(shown)
 
 
-@pytest.mark.parametrize(
-    ("check", "section", "name"),
-    [
-        (environment, "environment", "X; reboot"),
-        (frameworks, "packages", "keras --index-url=x"),
-        (packages, "packages", "-r"),
-    ],
+@cases(
+    (environment, "environment", "X; reboot"),
+    (frameworks, "packages", "keras --index-url=x"),
+    (packages, "packages", "-r"),
 )
 def test_name_that_is_no_name_is_in_no_command(check: Check, section: str, name: str) -> None:
     (judged,) = compute_check(check, fleet(3, **of_nodes("node0001", section=section, name=name, value="1"))).findings

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import environment, gpu, gpus, lost_gpu
 from helpers.facts.pci import pci_gpu
 from helpers.kdoctor_fleet.rdma import device, network, port
@@ -24,17 +25,14 @@ GEN3, GEN4 = "8.0 GT/s PCIe", "16.0 GT/s PCIe"
 MLX5_0 = f"mlx5_0 ({device(0).bus_id})"
 
 
-@pytest.mark.parametrize(
-    ("devices", "status", "named"),
-    [
-        ((device(0), device(1)), Status.PASS, []),
-        ((device(0), device(1), device(2, firmware=OLD)), Status.FAIL, ["mlx5_2"]),
-        ((device(0), device(1, firmware=OLD)), Status.FAIL, ["mlx5_0", "mlx5_1"]),
-        ((device(0), device(1, firmware=OLD, board="another card")), Status.SKIP, []),
-        ((device(0), device(1, firmware=None)), Status.UNKNOWN, []),
-        ((device(0),), Status.SKIP, []),
-        ((), Status.SKIP, []),
-    ],
+@cases(
+    ((device(0), device(1)), Status.PASS, []),
+    ((device(0), device(1), device(2, firmware=OLD)), Status.FAIL, ["mlx5_2"]),
+    ((device(0), device(1, firmware=OLD)), Status.FAIL, ["mlx5_0", "mlx5_1"]),
+    ((device(0), device(1, firmware=OLD, board="another card")), Status.SKIP, []),
+    ((device(0), device(1, firmware=None)), Status.UNKNOWN, []),
+    ((device(0),), Status.SKIP, []),
+    ((), Status.SKIP, []),
 )
 def test_firmware_of_equal_cards_is_compared(devices: tuple[RdmaDevice, ...], status: Status, named: list[str]) -> None:
     result = compute_check(firmware_match, network(*devices))
@@ -61,30 +59,24 @@ def link(**changes: Any) -> Result:
     return compute_check(pcie_link, network(device(0, **changes)))
 
 
-@pytest.mark.parametrize(
-    ("changes", "subject", "stated"),
-    [
-        ({}, MLX5_0, "x16, generation 5"),
-        ({"bus_id": None}, "mlx5_0", "x16, generation 5"),
-        ({"link_speed": None}, MLX5_0, "x16, generation unknown"),
-        ({"link_width": 8, "slot_width_max": 8}, MLX5_0, "x8, generation 5"),
-        ({"link_speed": GEN4, "slot_speed_max": GEN4}, MLX5_0, "x16, generation 4"),
-    ],
+@cases(
+    ({}, MLX5_0, "x16, generation 5"),
+    ({"bus_id": None}, "mlx5_0", "x16, generation 5"),
+    ({"link_speed": None}, MLX5_0, "x16, generation unknown"),
+    ({"link_width": 8, "slot_width_max": 8}, MLX5_0, "x8, generation 5"),
+    ({"link_speed": GEN4, "slot_speed_max": GEN4}, MLX5_0, "x16, generation 4"),
 )
 def test_link_that_uses_card_and_slot_passes(changes: dict[str, Any], subject: str, stated: str) -> None:
     assert (link(**changes).status, said(link(**changes))) == (Status.PASS, {subject: stated})
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected", "brief"),
-    [
-        ({"link_width": 8}, "x16, generation 5, ", "narrower"),
-        ({"link_width": 4, "slot_width_max": 8}, "x8, generation 5, ", "narrower"),
-        ({"link_width": 8, "slot_width_max": None}, "x16, generation 5, ", "narrower"),
-        ({"link_speed": GEN4}, "x16, generation 5, ", "slower"),
-        ({"link_speed": GEN3, "slot_speed_max": GEN4}, "x16, generation 4, ", "slower"),
-        ({"link_width": 8, "link_speed_max": None, "slot_speed_max": None}, "x16, as ", "narrower"),
-    ],
+@cases(
+    ({"link_width": 8}, "x16, generation 5, ", "narrower"),
+    ({"link_width": 4, "slot_width_max": 8}, "x8, generation 5, ", "narrower"),
+    ({"link_width": 8, "slot_width_max": None}, "x16, generation 5, ", "narrower"),
+    ({"link_speed": GEN4}, "x16, generation 5, ", "slower"),
+    ({"link_speed": GEN3, "slot_speed_max": GEN4}, "x16, generation 4, ", "slower"),
+    ({"link_width": 8, "link_speed_max": None, "slot_speed_max": None}, "x16, as ", "narrower"),
 )
 def test_link_is_expected_as_card_and_slot_support(changes: dict[str, Any], expected: str, brief: str) -> None:
     (found,) = link(**changes).findings
@@ -101,20 +93,17 @@ def test_cards_without_a_link_are_unknown_next_to_others() -> None:
     assert compute_check(pcie_link, network()).status is Status.SKIP
 
 
-@pytest.mark.parametrize(
-    ("modules", "flavour", "release", "status", "stated"),
-    [
-        (("nvidia", "nvidia_peermem"), "proprietary", "5.4.0-150", Status.PASS, "nvidia-peermem is loaded"),
-        (("nvidia",), "open", "6.8.0-60", Status.PASS, "DMA-BUF: open kernel modules 570.158.01 on Linux 6.8"),
-        (("nvidia",), "open", "5.12.1", Status.PASS, "DMA-BUF: open kernel modules 570.158.01 on Linux 5.12"),
-        (("nvidia",), "open", "5.4.0-150", Status.FAIL,
-         "nvidia-peermem is not loaded; open kernel modules on Linux 5.4"),
-        (("nvidia",), "proprietary", "6.8.0-60", Status.FAIL,
-         "nvidia-peermem is not loaded; proprietary kernel modules on Linux 6.8"),
-        (("nvidia",), None, "6.8.0-60", Status.UNKNOWN, ""),
-        (None, "open", "6.8.0-60", Status.UNKNOWN, ""),
-        (("nvidia",), "open", None, Status.UNKNOWN, ""),
-    ],
+@cases(
+    (("nvidia", "nvidia_peermem"), "proprietary", "5.4.0-150", Status.PASS, "nvidia-peermem is loaded"),
+    (("nvidia",), "open", "6.8.0-60", Status.PASS, "DMA-BUF: open kernel modules 570.158.01 on Linux 6.8"),
+    (("nvidia",), "open", "5.12.1", Status.PASS, "DMA-BUF: open kernel modules 570.158.01 on Linux 5.12"),
+    (("nvidia",), "open", "5.4.0-150", Status.FAIL,
+     "nvidia-peermem is not loaded; open kernel modules on Linux 5.4"),
+    (("nvidia",), "proprietary", "6.8.0-60", Status.FAIL,
+     "nvidia-peermem is not loaded; proprietary kernel modules on Linux 6.8"),
+    (("nvidia",), None, "6.8.0-60", Status.UNKNOWN, ""),
+    (None, "open", "6.8.0-60", Status.UNKNOWN, ""),
+    (("nvidia",), "open", None, Status.UNKNOWN, ""),
 )  # fmt: skip
 def test_way_into_gpu_memory(modules: Any, flavour: Any, release: str | None, status: Status, stated: str) -> None:
     facts = Kernel(modules=modules), KernelDriver(loaded=True, version="570.158.01", flavour=flavour)
@@ -148,17 +137,14 @@ def near(found: Network, *indices: int, hca: str | None = None) -> Result:
 INACTIVE = port(state="DOWN")
 
 
-@pytest.mark.parametrize(
-    ("found", "indices", "stated"),
-    [
-        (network(device(0), device(4)), (0, 4), ["mlx5_0: same PCIe switch", "mlx5_4: same PCIe switch"]),
-        (network(device(0)), (0, 1, 4),
-         ["mlx5_0: same PCIe switch", "mlx5_0: same NUMA node", "mlx5_0: on another NUMA node"]),
-        (network(device(0, path=("0000:0c:01.0",))), (0,), ["mlx5_0: same host bridge"]),
-        (network(device(0, path=("0000:77:00.0",), numa_node=1)), (0,), ["mlx5_0: on another NUMA node"]),
-        (network(device(4), device(5, INACTIVE, numa_node=1)), (0,), ["mlx5_4: on another NUMA node"]),
-        (network(device(1), device(0, INACTIVE)), (0,), ["mlx5_1: same NUMA node"]),
-    ],
+@cases(
+    (network(device(0), device(4)), (0, 4), ["mlx5_0: same PCIe switch", "mlx5_4: same PCIe switch"]),
+    (network(device(0)), (0, 1, 4),
+     ["mlx5_0: same PCIe switch", "mlx5_0: same NUMA node", "mlx5_0: on another NUMA node"]),
+    (network(device(0, path=("0000:0c:01.0",))), (0,), ["mlx5_0: same host bridge"]),
+    (network(device(0, path=("0000:77:00.0",), numa_node=1)), (0,), ["mlx5_0: on another NUMA node"]),
+    (network(device(4), device(5, INACTIVE, numa_node=1)), (0,), ["mlx5_4: on another NUMA node"]),
+    (network(device(1), device(0, INACTIVE)), (0,), ["mlx5_1: same NUMA node"]),
 )  # fmt: skip
 def test_gpus_as_near_to_devices_as_the_machine_provides_pass(found: Any, indices: Any, stated: list[str]) -> None:
     result = near(found, *indices)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import environment
 from helpers.kdoctor_fleet.rdma import two_hosts
 from helpers.saying import said
@@ -35,28 +36,25 @@ def test_job_on_one_machine_is_skipped_and_a_broken_config_unknown(check: Check)
     assert compute_check(check, environment(TF_CONFIG="{}")).status is Status.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("check", "change", "status", "stated"),
-    [
-        (hosts_reachable, {"state": "connected"}, Status.PASS, "a program listens on its port"),
-        (hosts_reachable, {"state": "refused"}, Status.PASS, "the host answers, its port is free"),
-        (hosts_reachable, {"state": "timed-out", "error": "no answer in 4 s"}, Status.FAIL,
-         "cannot be reached (no answer in 4 s)"),
-        (hosts_reachable, {"state": "unreachable", "error": None}, Status.FAIL, "cannot be reached (unreachable)"),
-        (hosts_reachable, {"state": None, "resolved": False}, Status.UNKNOWN, "it has no address"),
-        (hosts_reachable, {"state": None, "resolved": True}, Status.UNKNOWN, UNTRIED),
-        (hosts_reachable, {"state": None, "resolved": None}, Status.UNKNOWN, UNTRIED),
-        (hosts_resolve, {}, Status.PASS, "has an address"),
-        (hosts_resolve, {"resolved": False, "error": "not known"}, Status.FAIL, "has no address (not known)"),
-        (hosts_resolve, {"resolved": False}, Status.FAIL, "has no address (no reason given)"),
-        (hosts_resolve, {"resolved": None}, Status.UNKNOWN, "the name server did not answer in time"),
-        (hosts_reverse, {}, Status.PASS, "its address has a name that leads back to it"),
-        (hosts_reverse, {"resolves_back": False}, Status.FAIL,
-         "its address has no name, or one that leads to another address"),
-        (hosts_reverse, {"resolved": False}, Status.UNKNOWN, "it has no address"),
-        (hosts_reverse, {"resolves_back": None}, Status.UNKNOWN, "the name server did not answer"),
-        (hosts_reverse, {"resolved": None, "resolves_back": True}, Status.UNKNOWN, "the name server did not answer"),
-    ],
+@cases(
+    (hosts_reachable, {"state": "connected"}, Status.PASS, "a program listens on its port"),
+    (hosts_reachable, {"state": "refused"}, Status.PASS, "the host answers, its port is free"),
+    (hosts_reachable, {"state": "timed-out", "error": "no answer in 4 s"}, Status.FAIL,
+     "cannot be reached (no answer in 4 s)"),
+    (hosts_reachable, {"state": "unreachable", "error": None}, Status.FAIL, "cannot be reached (unreachable)"),
+    (hosts_reachable, {"state": None, "resolved": False}, Status.UNKNOWN, "it has no address"),
+    (hosts_reachable, {"state": None, "resolved": True}, Status.UNKNOWN, UNTRIED),
+    (hosts_reachable, {"state": None, "resolved": None}, Status.UNKNOWN, UNTRIED),
+    (hosts_resolve, {}, Status.PASS, "has an address"),
+    (hosts_resolve, {"resolved": False, "error": "not known"}, Status.FAIL, "has no address (not known)"),
+    (hosts_resolve, {"resolved": False}, Status.FAIL, "has no address (no reason given)"),
+    (hosts_resolve, {"resolved": None}, Status.UNKNOWN, "the name server did not answer in time"),
+    (hosts_reverse, {}, Status.PASS, "its address has a name that leads back to it"),
+    (hosts_reverse, {"resolves_back": False}, Status.FAIL,
+     "its address has no name, or one that leads to another address"),
+    (hosts_reverse, {"resolved": False}, Status.UNKNOWN, "it has no address"),
+    (hosts_reverse, {"resolves_back": None}, Status.UNKNOWN, "the name server did not answer"),
+    (hosts_reverse, {"resolved": None, "resolves_back": True}, Status.UNKNOWN, "the name server did not answer"),
 )  # fmt: skip
 def test_other_host_is_judged(check: Check, change: dict[str, Any], status: Status, stated: str) -> None:
     result = hosts(check, other=change)
@@ -64,16 +62,13 @@ def test_other_host_is_judged(check: Check, change: dict[str, Any], status: Stat
     assert {item.finding.subject for item in result.findings} <= {OTHER}
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "stated"),
-    [
-        ({}, Status.PASS, "port 2222 is free"),
-        ({"port_free": False, "error": "Address already in use"}, Status.FAIL,
-         "port 2222 cannot be opened (Address already in use)"),
-        ({"port_free": False}, Status.FAIL, "port 2222 cannot be opened (no reason given)"),
-        ({"port_free": None}, Status.UNKNOWN, "the port was not tried"),
-        ({"own": False}, Status.SKIP, None),
-    ],
+@cases(
+    ({}, Status.PASS, "port 2222 is free"),
+    ({"port_free": False, "error": "Address already in use"}, Status.FAIL,
+     "port 2222 cannot be opened (Address already in use)"),
+    ({"port_free": False}, Status.FAIL, "port 2222 cannot be opened (no reason given)"),
+    ({"port_free": None}, Status.UNKNOWN, "the port was not tried"),
+    ({"own": False}, Status.SKIP, None),
 )  # fmt: skip
 def test_own_port_must_be_free(change: dict[str, Any], status: Status, stated: str | None) -> None:
     result = hosts(port_free, own=change)
@@ -102,18 +97,15 @@ def test_finding_about_a_host_has_its_address_in_the_command() -> None:
     assert "getent ahosts node2" in hosts(hosts_resolve, other={"resolved": False}).findings[0].finding.remedy.look
 
 
-@pytest.mark.parametrize(
-    ("clocks", "stated", "status"),
-    [
-        ({"clock_offset_s": 0.1}, "synchronized (chronyc), 0.1 s from its time servers", Status.PASS),
-        ({"clock_offset_s": -0.1}, "synchronized (chronyc), 0.1 s from its time servers", Status.PASS),
-        ({"clock_offset_s": 0.101}, "0.101 s from its time servers", Status.FAIL),
-        ({"clock_offset_s": -0.5}, "0.5 s from its time servers", Status.FAIL),
-        ({"clock_offset_s": None}, "synchronized (chronyc)", Status.PASS),
-        ({"clock_synchronized": False}, "not synchronized (chronyc)", Status.FAIL),
-        ({"clock_synchronized": None}, "neither chronyc nor timedatectl reports whether it is synchronized",
-         Status.UNKNOWN),
-    ],
+@cases(
+    ({"clock_offset_s": 0.1}, "synchronized (chronyc), 0.1 s from its time servers", Status.PASS),
+    ({"clock_offset_s": -0.1}, "synchronized (chronyc), 0.1 s from its time servers", Status.PASS),
+    ({"clock_offset_s": 0.101}, "0.101 s from its time servers", Status.FAIL),
+    ({"clock_offset_s": -0.5}, "0.5 s from its time servers", Status.FAIL),
+    ({"clock_offset_s": None}, "synchronized (chronyc)", Status.PASS),
+    ({"clock_synchronized": False}, "not synchronized (chronyc)", Status.FAIL),
+    ({"clock_synchronized": None}, "neither chronyc nor timedatectl reports whether it is synchronized",
+     Status.UNKNOWN),
 )  # fmt: skip
 def test_clock_must_be_synchronized(clocks: dict[str, Any], stated: str, status: Status) -> None:
     result = compute_check(clock, two_hosts(**clocks), environment())

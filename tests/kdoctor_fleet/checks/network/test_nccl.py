@@ -1,7 +1,6 @@
 """The checks of the devices and interfaces that NCCL's variables name."""
 
-import pytest
-
+from helpers.cases import cases
 from helpers.facts import environment
 from helpers.kdoctor_fleet.rdma import device, network, port
 from helpers.saying import briefs, said
@@ -16,47 +15,38 @@ MACHINE = network(device(0), device(1, port(), port(number=2)), device(10))
 INTERFACES = {"bond0": True, "eth0": True, "eth1": False, "lo": None}
 
 
-@pytest.mark.parametrize(
-    ("value", "parsed"),
-    [
-        (None, None),
-        (" ", None),
-        ("^", None),
-        ("mlx5_0, mlx5_1:2", Listed(exclude=False, exact=False, entries=("mlx5_0", "mlx5_1:2"))),
-        ("=mlx5_0", Listed(exclude=False, exact=True, entries=("mlx5_0",))),
-        ("^=mlx5_0", Listed(exclude=True, exact=True, entries=("mlx5_0",))),
-    ],
+@cases(
+    (None, None),
+    (" ", None),
+    ("^", None),
+    ("mlx5_0, mlx5_1:2", Listed(exclude=False, exact=False, entries=("mlx5_0", "mlx5_1:2"))),
+    ("=mlx5_0", Listed(exclude=False, exact=True, entries=("mlx5_0",))),
+    ("^=mlx5_0", Listed(exclude=True, exact=True, entries=("mlx5_0",))),
 )
 def test_list_is_read_as_nccl_does(value: str | None, parsed: Listed | None) -> None:
     """From NCCL's documentation of NCCL_IB_HCA: ``^`` excludes, ``=`` compares whole names."""
     assert parse_list(value) == parsed
 
 
-@pytest.mark.parametrize(
-    ("entry", "number", "named"),
-    [("mlx5_0", 2, True), ("mlx5_0:1", 1, True), ("mlx5_0:1", 2, False), ("mlx5", 1, False)],
-)
+@cases(("mlx5_0", 2, True), ("mlx5_0:1", 1, True), ("mlx5_0:1", 2, False), ("mlx5", 1, False))
 def test_entry_names_a_device_or_one_of_its_ports(entry: str, number: int, *, named: bool) -> None:
     assert Listed(exclude=False, exact=True, entries=(entry,)).names(entry, "mlx5_0", number) is named
     assert Listed(exclude=True, exact=True, entries=(entry,)).selects("mlx5_0", number) is not named
 
 
-@pytest.mark.parametrize(
-    ("value", "stated"),
-    [
-        ("mlx5", "selects 4 ports of 4"),
-        ("mlx5_1", "selects 3 ports of 4"),
-        ("=mlx5_1:2,mlx5_0:1", "selects 2 ports of 4"),
-        ("^mlx5_10", "selects 3 ports of 4"),
-        ("^=mlx5_7", "selects 4 ports of 4"),
-        ("=mlx5_10", "selects 1 port of 4"),
-        ("=mlx5_0,=mlx5_7", "=mlx5_7 does not exist"),
-        ("mlx5_0,mlx5_7", "mlx5_7 does not exist"),
-        ("=mlx5", "mlx5 does not exist"),
-        ("=mlx5_0:2", "mlx5_0:2 does not exist"),
-        ("^mlx5", "it leaves no port"),
-        ("^mlx5,ibp", "it leaves no port"),
-    ],
+@cases(
+    ("mlx5", "selects 4 ports of 4"),
+    ("mlx5_1", "selects 3 ports of 4"),
+    ("=mlx5_1:2,mlx5_0:1", "selects 2 ports of 4"),
+    ("^mlx5_10", "selects 3 ports of 4"),
+    ("^=mlx5_7", "selects 4 ports of 4"),
+    ("=mlx5_10", "selects 1 port of 4"),
+    ("=mlx5_0,=mlx5_7", "=mlx5_7 does not exist"),
+    ("mlx5_0,mlx5_7", "mlx5_7 does not exist"),
+    ("=mlx5", "mlx5 does not exist"),
+    ("=mlx5_0:2", "mlx5_0:2 does not exist"),
+    ("^mlx5", "it leaves no port"),
+    ("^mlx5,ibp", "it leaves no port"),
 )
 def test_devices_must_exist(value: str, stated: str) -> None:
     result = compute_check(nccl_devices, environment(NCCL_IB_HCA=value), MACHINE)
@@ -87,19 +77,16 @@ def test_missing_facts_are_unknown_only_if_devices_are_named() -> None:
     assert compute_check(nccl_devices, environment(NCCL_IB_HCA="mlx5_0")).status is Status.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("value", "brief"),
-    [
-        ("eth", ""),
-        ("=eth0", ""),
-        ("eth1,bond", ""),
-        ("^lo,docker", ""),
-        ("lo", ""),
-        ("=eth", "names no existing interface"),
-        ("ens1f0", "names no existing interface"),
-        ("eth1", "names no interface that is up"),
-        ("^bond,eth,lo", "names no existing interface"),
-    ],
+@cases(
+    ("eth", ""),
+    ("=eth0", ""),
+    ("eth1,bond", ""),
+    ("^lo,docker", ""),
+    ("lo", ""),
+    ("=eth", "names no existing interface"),
+    ("ens1f0", "names no existing interface"),
+    ("eth1", "names no interface that is up"),
+    ("^bond,eth,lo", "names no existing interface"),
 )
 def test_an_interface_must_be_left(value: str, brief: str) -> None:
     machine = network(interfaces=tuple(NetworkInterface(name=name, up=up) for name, up in INTERFACES.items()))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.facts import environment
 from helpers.kdoctor_fleet.rdma import device, network, port, two_hosts
 from helpers.saying import briefs, said
@@ -45,17 +46,14 @@ def test_machine_without_rdma_is_skipped_with_the_reason(check: Any) -> None:
     assert result.reason == "this machine has no RDMA device (InfiniBand, RoCE or EFA)"
 
 
-@pytest.mark.parametrize(
-    ("changes", "stated"),
-    [
-        ({}, "ACTIVE, 400 Gbit/s (4X NDR), InfiniBand"),
-        ({"lanes": None}, "ACTIVE, 400 Gbit/s (NDR), InfiniBand"),
-        ({"speed": None}, "ACTIVE, 400 Gbit/s (4X), InfiniBand"),
-        ({"lanes": None, "speed": None, "rate_gbits": None}, "ACTIVE, rate unknown, InfiniBand"),
-        ({"link_layer": None}, "ACTIVE, 400 Gbit/s (4X NDR), link layer unknown"),
-        (DOWN, "DOWN (Polling); no port of such a card is active"),
-        ({"state": "DOWN", "physical_state": None}, "DOWN (physical state unknown); no port of such a card is active"),
-    ],
+@cases(
+    ({}, "ACTIVE, 400 Gbit/s (4X NDR), InfiniBand"),
+    ({"lanes": None}, "ACTIVE, 400 Gbit/s (NDR), InfiniBand"),
+    ({"speed": None}, "ACTIVE, 400 Gbit/s (4X), InfiniBand"),
+    ({"lanes": None, "speed": None, "rate_gbits": None}, "ACTIVE, rate unknown, InfiniBand"),
+    ({"link_layer": None}, "ACTIVE, 400 Gbit/s (4X NDR), link layer unknown"),
+    (DOWN, "DOWN (Polling); no port of such a card is active"),
+    ({"state": "DOWN", "physical_state": None}, "DOWN (physical state unknown); no port of such a card is active"),
 )
 def test_state_of_a_port_is_stated(changes: dict[str, Any], stated: str) -> None:
     result = ports(port_state, [port(**changes)])
@@ -64,14 +62,11 @@ def test_state_of_a_port_is_stated(changes: dict[str, Any], stated: str) -> None
     assert briefs(result) == [short if "ACTIVE" in stated else ""]
 
 
-@pytest.mark.parametrize(
-    ("changes", "active", "stated", "brief"),
-    [
-        (DOWN, 1, "DOWN (Polling); mlx5_1 port 1 is active", "DOWN (Polling)"),
-        (DOWN, 2, "DOWN (Polling); 2 equal ports are active", "DOWN (Polling)"),
-        ({**DOWN, "physical_state": None}, 1, "DOWN (physical state unknown); mlx5_1 port 1 is active", "DOWN"),
-        ({"state": "INIT"}, 0, "INIT (LinkUp)", "INIT (LinkUp)"),
-    ],
+@cases(
+    (DOWN, 1, "DOWN (Polling); mlx5_1 port 1 is active", "DOWN (Polling)"),
+    (DOWN, 2, "DOWN (Polling); 2 equal ports are active", "DOWN (Polling)"),
+    ({**DOWN, "physical_state": None}, 1, "DOWN (physical state unknown); mlx5_1 port 1 is active", "DOWN"),
+    ({"state": "INIT"}, 0, "INIT (LinkUp)", "INIT (LinkUp)"),
 )
 def test_inactive_port_fails_with_its_equals(changes: dict[str, Any], active: int, stated: str, brief: str) -> None:
     result = ports(port_state, [port(**changes)], *[[port()]] * active)
@@ -94,9 +89,7 @@ def test_port_of_another_number_or_card_is_not_equal() -> None:
     assert compute_check(port_state, cards, environment(), two_hosts()).findings == ()
 
 
-@pytest.mark.parametrize(
-    ("value", "status"), [("mlx5_0", Status.FAIL), ("^mlx5_0", Status.PASS), ("mlx5_1", Status.PASS)]
-)
+@cases(("mlx5_0", Status.FAIL), ("^mlx5_0", Status.PASS), ("mlx5_1", Status.PASS))
 def test_port_that_nccl_shall_use_must_be_active(value: str, status: Status) -> None:
     both = network(device(0, port(**DOWN), board="a"), device(1, board="b"))
     result = compute_check(port_state, both, environment(NCCL_IB_HCA=value), JobHosts())
@@ -111,19 +104,16 @@ def test_job_over_machines_needs_an_active_port() -> None:
     assert ports(port_state, [port(**DOWN)], hosts=two_hosts()).status is Status.FAIL
 
 
-@pytest.mark.parametrize(
-    ("second", "status"),
-    [
-        (device(1), Status.PASS),
-        (device(1, port(**SLOW)), Status.FAIL),
-        (device(1, port(**SLOW), board="another card"), Status.PASS),
-        (device(1, port(**SLOW), board=None), Status.PASS),
-        (device(1, port(link_layer="Ethernet", **SLOW)), Status.PASS),
-        (device(1, port(state="DOWN", **SLOW)), Status.PASS),
-        (device(1, port(lanes=1, rate_gbits=100.0), board="another card"), Status.FAIL),
-        (device(1, port(lanes=2), board="splitter"), Status.PASS),
-        (device(1, port(rate_gbits=None)), Status.UNKNOWN),
-    ],
+@cases(
+    (device(1), Status.PASS),
+    (device(1, port(**SLOW)), Status.FAIL),
+    (device(1, port(**SLOW), board="another card"), Status.PASS),
+    (device(1, port(**SLOW), board=None), Status.PASS),
+    (device(1, port(link_layer="Ethernet", **SLOW)), Status.PASS),
+    (device(1, port(state="DOWN", **SLOW)), Status.PASS),
+    (device(1, port(lanes=1, rate_gbits=100.0), board="another card"), Status.FAIL),
+    (device(1, port(lanes=2), board="splitter"), Status.PASS),
+    (device(1, port(rate_gbits=None)), Status.UNKNOWN),
 )
 def test_rate_is_compared_with_equal_cards(second: RdmaDevice, status: Status) -> None:
     result = compute_check(port_rate, network(device(0), second), environment())
@@ -146,20 +136,17 @@ def test_rate_is_compared_with_the_fastest_of_several_ports() -> None:
     assert ports(port_rate, [port(state="DOWN")]).status is Status.SKIP
 
 
-@pytest.mark.parametrize(
-    ("counts", "stated", "expected"),
-    [
-        ({}, "0 link downs, 0 symbol errors, 0 receive errors", ""),
-        ({"link_downed": None}, "0 symbol errors, 0 receive errors", ""),
-        ({"link_downed": 10}, "10 link downs, 0 symbol errors, 0 receive errors", ""),
-        ({"symbol_errors": 1000, "receive_errors": 1000}, "0 link downs, 1000 symbol errors, 1000 receive errors", ""),
-        ({"link_downed": 11}, "11 link downs, 0 symbol errors, 0 receive errors", "at most 10 link downs"),
-        (
-            {"symbol_errors": 1001, "receive_errors": 2000},
-            "0 link downs, 1001 symbol errors, 2000 receive errors",
-            "at most 1000 symbol errors, 1000 receive errors",
-        ),
-    ],
+@cases(
+    ({}, "0 link downs, 0 symbol errors, 0 receive errors", ""),
+    ({"link_downed": None}, "0 symbol errors, 0 receive errors", ""),
+    ({"link_downed": 10}, "10 link downs, 0 symbol errors, 0 receive errors", ""),
+    ({"symbol_errors": 1000, "receive_errors": 1000}, "0 link downs, 1000 symbol errors, 1000 receive errors", ""),
+    ({"link_downed": 11}, "11 link downs, 0 symbol errors, 0 receive errors", "at most 10 link downs"),
+    (
+        {"symbol_errors": 1001, "receive_errors": 2000},
+        "0 link downs, 1001 symbol errors, 2000 receive errors",
+        "at most 1000 symbol errors, 1000 receive errors",
+    ),
 )
 def test_counters_are_limited(counts: dict[str, int | None], stated: str, expected: str) -> None:
     result = ports(port_errors, [port(**UNCOUNTED)], [port()], [port(**counts)])
@@ -188,15 +175,12 @@ def roce(*sizes: int | None) -> Any:
     return network(*devices, interfaces=found)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "status", "expected"),
-    [
-        ((4200, 4200), Status.PASS, {}),
-        ((1500,), Status.PASS, {}),
-        ((4200, 1500), Status.FAIL, {"eth1": "4200 bytes"}),
-        ((1499,), Status.FAIL, {"eth0": "1500 bytes"}),
-        ((4200, None), Status.UNKNOWN, {}),
-    ],
+@cases(
+    ((4200, 4200), Status.PASS, {}),
+    ((1500,), Status.PASS, {}),
+    ((4200, 1500), Status.FAIL, {"eth1": "4200 bytes"}),
+    ((1499,), Status.FAIL, {"eth0": "1500 bytes"}),
+    ((4200, None), Status.UNKNOWN, {}),
 )
 def test_interfaces_of_roce_ports_are_compared(sizes: Any, status: Status, expected: dict[str, str]) -> None:
     outcomes = list(mtu.function(roce(*sizes), JobHosts(), environment()))
@@ -215,9 +199,7 @@ def test_interface_that_is_not_listed_is_unknown() -> None:
     assert said(compute_check(mtu, found, JobHosts(), environment())) == stated
 
 
-@pytest.mark.parametrize(
-    "other", [{"state": "DOWN"}, {"link_layer": "InfiniBand"}, {"interface": None}], ids=["down", "InfiniBand", "none"]
-)
+@cases({"state": "DOWN"}, {"link_layer": "InfiniBand"}, {"interface": None}, ids=["down", "InfiniBand", "none"])
 def test_interface_that_carries_nothing_of_the_job_is_not_judged(other: dict[str, Any]) -> None:
     found = roce(4200, 1500)
     quiet = replace(found.rdma[1].ports[0], **other)
@@ -228,16 +210,13 @@ def test_interface_that_carries_nothing_of_the_job_is_not_judged(other: dict[str
     assert compute_check(mtu, network(device(0)), JobHosts(), environment()).status is Status.SKIP
 
 
-@pytest.mark.parametrize(
-    ("other", "stated"),
-    [
-        ({}, {OTHER: "MTU 9000"}),
-        ({"path_mtu": 1450}, {OTHER: "its path takes packets of 1450 bytes, the interface sends 9000"}),
-        ({"path_mtu": 1460, "interface_mtu": 1460}, {OTHER: "MTU 1460"}),
-        ({"path_mtu": 1450, "interface_mtu": None}, {OTHER: "MTU 1450"}),
-        ({"path_mtu": None}, {}),
-        ({"local": True, "path_mtu": 1400}, {}),
-    ],
+@cases(
+    ({}, {OTHER: "MTU 9000"}),
+    ({"path_mtu": 1450}, {OTHER: "its path takes packets of 1450 bytes, the interface sends 9000"}),
+    ({"path_mtu": 1460, "interface_mtu": 1460}, {OTHER: "MTU 1460"}),
+    ({"path_mtu": 1450, "interface_mtu": None}, {OTHER: "MTU 1450"}),
+    ({"path_mtu": None}, {}),
+    ({"local": True, "path_mtu": 1400}, {}),
 )
 def test_path_to_a_host_is_compared_with_the_interface(other: dict[str, Any], stated: dict[str, str]) -> None:
     result = compute_check(mtu, network(), two_hosts(other=other), environment())

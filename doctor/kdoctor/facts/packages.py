@@ -64,7 +64,7 @@ class Packages(FactGroup):
     """Number of modules and libraries of TensorFlow, Keras and what they require that were looked up; None if none
     were."""
     faults: tuple[PackageFault, ...] = ()
-    """What an import of these would meet: missing files, and files that Python finds first. ``python`` stands for the
+    """What an import of these would meet: missing files, and files that Python finds first. ``python`` is the
     standard library."""
 
     def find(self, name: str) -> Package | None:

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from helpers.cases import cases
 from helpers.facts import PYTHON, package, packages, target
 from kdoctor.commands.packages import Installer, install, installer_of, restore, uninstall

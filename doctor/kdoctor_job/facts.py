@@ -170,6 +170,16 @@ class JobTraining:
     """The error that the training on the replicas raised."""
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
+    examples: int | None = None
+    """Examples in the first batches of the data, as the job gives it to ``fit``."""
+    examples_trained: int | None = None
+    """How many of them one epoch trained on all replicas."""
+    examples_problem: Reason = None
+    """The error that this epoch raised."""
+    examples_unread: Reason = None
+    """Why there was no such epoch."""
+    of_one_replica: tuple[str, ...] = ()
+    """Variables that differ between the replicas, and are read and saved as those of one, at most six."""
     own_losses: tuple[float | None, ...] = ()
     """Loss after each execution with the job's optimizer, on all replicas."""
     nonfinite: tuple[str, ...] = ()

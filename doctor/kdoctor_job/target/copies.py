@@ -19,6 +19,11 @@ from kdoctor_job.target.model import is_compiled, layers_of, normalisations, ran
 from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
+
+class NotBuiltError(CopyError):
+    """A copy cannot be built with a batch. ``fit`` may do so in another way."""
+
+
 COMPARING_RATE = 0.01
 """Learning rate of SGD; the result is relative to how far the weights move."""
 
@@ -102,6 +107,10 @@ class Copier:
         trained.set_weights(self.weights)
         return trained
 
+    def new(self) -> Any:
+        """A new model as the job makes it, made in the current scope."""
+        return self._make()
+
     def _make(self) -> Any:
         if self._builder is not None:
             made = self._builder()
@@ -171,7 +180,7 @@ def _build(made: Any, batch: Any) -> None:
     except Exception as error:
         if type(made).train_step is keras_of(made).Model.train_step:
             raise  # fit calls the model, too
-        raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
+        raise NotBuiltError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
 
 
 def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:

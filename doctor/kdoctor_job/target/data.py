@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_job.target.epoch import Epoch, first_batches
 from kdoctor_job.target.functions import one_shot
 from kdoctor_job.target.parts import PartError, describe, describe_kind
 
@@ -41,10 +42,13 @@ class Data:
         self._batch_size = batch_size or DEFAULT_BATCH
         self.full: List[Any] = []
         """The first batches of full size, as ``examine`` read them."""
+        self._sizes: List[int] = []
+        self._steps_per_epoch: Optional[int] = None
 
     def examine(self, steps: int, steps_per_epoch: Optional[int]) -> Facts:
         """Read the first batches and find out about the rest."""
         facts: Facts = {"kind": self.kind, "steps_per_epoch": steps_per_epoch}
+        self._steps_per_epoch = steps_per_epoch
         if self.kind == "tf.data":
             facts["prefetched"] = _is_prefetched(self._value)
         try:
@@ -63,6 +67,15 @@ class Data:
                 close()
         return facts
 
+    def epoch(self, fresh: Callable[[], Any]) -> Epoch:
+        """The batches that ``examine`` read first, in the form in which the job has them. ``fresh`` makes new data."""
+        value = fresh() if self._own else self._value
+        if self.kind == "tf.data" and not self._own:
+            value = _view(value)
+        steps = self._steps_per_epoch
+        sizes = self._sizes[:steps]
+        return first_batches(value, self.kind, sizes, self._batch_size, endless=steps is not None)
+
     def _batches(self) -> Iterator[Any]:
         if self.kind == "tf.data":
             name = one_shot(_chain(self._value), is_new=self._own)
@@ -78,7 +91,7 @@ class Data:
         return iter(self._value)
 
     def _read(self, batches: Iterator[Any], steps: int, facts: Facts) -> None:
-        sizes: List[int] = []
+        sizes = self._sizes
         began, first_at = time.perf_counter(), 0.0
         for batch in itertools.islice(batches, max(1, steps)):
             sizes.append(_size(batch))
@@ -280,7 +293,7 @@ def _rows(leaf: Any) -> int:
         array = np.asarray(leaf)
     except ValueError:
         raise _Misshapen("its elements are ragged: rows of a batch differ in length") from None
-    if array.dtype == object:
+    if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise _Misshapen("its elements are ragged: rows of a batch differ in length")
     if array.ndim == 0:
         raise _Misshapen("it is not batched: an element is a single number; call .batch(...)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
@@ -84,7 +85,8 @@ class Job:
             return
         batches = data.full[: self.steps]
         trials = Trials(Copier(model, builder, len(batches)), strategy, batches, self.budget_s, fit)
-        JobTrainer(model, builder, trials, lambda training: say(training=training)).run(phase)
+        epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
+        JobTrainer(model, builder, trials, epoch, lambda training: say(training=training)).run(phase)
 
     @staticmethod
     def _builder(part: str, function: Any) -> Callable[[], Any]:
@@ -93,12 +95,14 @@ class Job:
         return lambda: call(part, function)
 
     def _open_data(self, strategy: Any, fit: FitArguments) -> Data:
-        given, own = self.data, False
-        if callable(given) and not hasattr(given, "__getitem__"):
-            # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
-            with strategy.scope():
-                given, own = call("data", given), True
+        own = callable(self.data) and not hasattr(self.data, "__getitem__")
+        given = self._made(strategy) if own else self.data
         return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self.batch_size))
+
+    def _made(self, strategy: Any) -> Any:
+        # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
+        with strategy.scope():
+            return call("data", self.data)
 
     @staticmethod
     def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:

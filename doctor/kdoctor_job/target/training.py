@@ -7,10 +7,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target import masks
+from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
-from kdoctor_job.target.copies import Setup
+from kdoctor_job.target.copies import NotBuiltError, Setup
+from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
@@ -30,11 +31,17 @@ class JobTrainer:
     """Trains copies of the model on the same batches."""
 
     def __init__(
-        self, model: Any, builder: Optional[Callable[[], Any]], trials: Trials, note: Callable[[Facts], None]
+        self,
+        model: Any,
+        builder: Optional[Callable[[], Any]],
+        trials: Trials,
+        epoch: Callable[[], Epoch],
+        note: Callable[[Facts], None],
     ) -> None:
         self._model = model
         self._builder = builder
         self._trials = trials
+        self._epoch = epoch
         self._note = note
         self.facts: Facts = {"steps": len(trials.batches)}
         """By the names of ``JobTraining``'s fields."""
@@ -63,6 +70,9 @@ class JobTrainer:
         phase("build")
         try:
             trained, without = self._train_own(phase)
+        except NotBuiltError as error:
+            self._say_how_it_ends(str(error))
+            return
         except (CopyError, SpentError) as error:
             self._say(not_run=str(error))
             return
@@ -76,6 +86,8 @@ class JobTrainer:
         self._say(**self._first_steps(copy, trained), stilled=names)
         if self._trials.strategy.num_replicas_in_sync == 1:
             return
+        phase("data as it is")
+        self._say(**self._examples(Setup(without=without)))
         phase("reference")
         self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0], names))
         reason = why_incomparable(self._model, strategies)
@@ -89,6 +101,26 @@ class JobTrainer:
             comparison.compare_sgd()
         except Exception as error:
             self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
+
+    def _say_how_it_ends(self, reason: str) -> None:
+        """What ``fit`` does with a model that cannot be built with a batch: it may raise, too, or train."""
+        try:
+            self._trials.on_its_data(self._epoch(), None)
+        except Exception as error:
+            self._say(problem=describe(error))
+        else:
+            self._say(not_run=reason)
+
+    def _examples(self, setup: Setup) -> Facts:
+        """How many examples the data as it is has, and how many of them ``fit`` trains."""
+        try:
+            epoch = self._epoch()
+            trained = self._trials.on_its_data(epoch, setup)
+            return {"examples": epoch.given(), "examples_trained": trained}
+        except (CopyError, SpentError) as error:
+            return {"examples_unread": str(error)}
+        except Exception as error:
+            return {"examples_problem": describe(error)}
 
     def _names_of(self, layers: List[Any]) -> List[str]:
         """The names of a copy's random layers in the job's model, if it has as many."""
@@ -142,9 +174,26 @@ class JobTrainer:
         later = sorted(trained.seconds[1:])
         return {
             "own_losses": trained.losses,
+            "of_one_replica": self._of_one_replica(copy),
             "nonfinite": lost[:_NAMES_SHOWN],
             "step_s": later[len(later) // 2] if later else None,
         }
+
+    def _of_one_replica(self, copy: Any) -> List[str]:
+        """Variables that differ between the replicas, and are not read and saved as the mean or the sum of all."""
+        found = []
+        for one in copy.non_trainable_variables:
+            parts = [part.numpy() for part in read_copies(self._trials.strategy, one)]
+            if len(parts) < 2 or not np.issubdtype(np.asarray(parts[0]).dtype, np.floating):  # noqa: PLR2004
+                continue
+            apart = max(float(np.max(np.abs(part - parts[0]), initial=0)) for part in parts)
+            read = np.asarray(one.numpy())
+            aggregates = (np.mean(parts, axis=0), np.sum(parts, axis=0))
+            if apart > measures.QUIET * float(np.max(np.abs(parts))) and not any(
+                np.max(np.abs(read - value)) < apart / 10 for value in aggregates
+            ):
+                found.append(getattr(one, "path", one.name))
+        return found[:_NAMES_SHOWN]
 
     def _why_not(self) -> Optional[str]:
         kind = type(self._trials.strategy).__name__

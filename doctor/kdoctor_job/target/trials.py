@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.epoch import Epoch, count_examples, fit
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import layers_of
@@ -101,6 +102,27 @@ class Trials:
 
         with self._timed():
             return in_a_thread(work)
+
+    def on_its_data(self, epoch: Epoch, setup: Optional[Setup]) -> int:
+        """Train a new copy for an epoch on the data as the job has it.
+
+        Args:
+            epoch: the data.
+            setup: what the copy has of the job; None for the model as the job makes it.
+
+        Returns:
+            The number of examples that were trained.
+
+        Raises:
+            CopyError: the model cannot be copied.
+            SpentError: there is no time left.
+        """
+        with self._timed():
+            with self.strategy.scope():
+                made = self.copier.new() if setup is None else self.copier.copy(self.batches[0], setup)
+                trained = count_examples(made)
+            fit(made, epoch, {} if self.fit is None else self.fit.of_copies())
+            return trained()
 
     def reset(self) -> None:
         """Give both copies the weights that they started with."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from helpers.kdoctor_job.job_models import CLASSES
 
@@ -117,3 +118,35 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "strict": lambda: keras.Sequential([keras.Input((8,)), Strict(CLASSES)]),
     "unregistered": _unregistered,
 }
+
+
+class WithoutCall(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Trains a part in ``train_step``, as the autoencoders of keras.io do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = keras.Sequential([keras.Input((8,)), layers.Dense(CLASSES)])
+
+    def train_step(self, data: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.part(data[0]) ** 2)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def without_call() -> Any:
+    """A model that ``fit`` trains on one device and refuses on several replicas."""
+    model = WithoutCall()
+    model.compile(keras.optimizers.SGD(0.05))
+    return model
+
+
+def of_strings() -> Any:
+    """A model whose inputs are texts."""
+    texts = layers.TextVectorization(max_tokens=10, output_sequence_length=4)
+    texts.adapt(["a b", "c"])
+    parts = [keras.Input((), dtype="string"), texts, layers.Embedding(10, 4), layers.Flatten(), layers.Dense(1)]
+    model = keras.Sequential(parts)
+    model.compile(keras.optimizers.SGD(0.05), "mean_squared_error")
+    return model

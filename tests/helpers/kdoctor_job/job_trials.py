@@ -151,11 +151,14 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "nothing": None,
         "raises": lambda: 1 / 0,
         "wants arguments": lambda path: path,
+        "generator of eight batches": lambda: (batches[number % 4] for number in range(8)),
     }
     with strategy.scope():
         model = job_models.compiled("dense", job_models.dense())
     found: dict[str, Any] = {
-        name: _found(kdoctor.preflight(model, one, strategy, steps=2)) for name, one in data.items() if name in names
+        name: _found(kdoctor.preflight(model, one, strategy, steps=8 if "eight" in name else 2))
+        for name, one in data.items()
+        if name in names
     }
     found["generator left alone"] = next(generator) is batches[0]
     models: dict[str, Any] = {
@@ -163,11 +166,14 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "no model": "resnet",
         "function of no model": lambda: None,
         "not compiled": job_models.dense,
+        "without call": job_classes.without_call,
+        "strings": job_classes.of_strings,
     }
-    ready = data["tf.data"]
+    ready, texts = data["tf.data"], build.from_tensor_slices((["a b", "c"] * 16, [[1.0]] * 32)).batch(16).prefetch(1)
     for name in names:
         if name in models:
-            found[name] = _found(kdoctor.preflight(models[name], ready, strategy, steps=2))
+            given = texts if name == "strings" else ready
+            found[name] = _found(kdoctor.preflight(models[name], given, strategy, steps=2))
     if "inside the scope" in names:
         with strategy.scope():
             found["inside the scope"] = _found(kdoctor.preflight(model, ready, steps=2))

@@ -59,6 +59,8 @@ OWN = JobComparison(
 )
 TRAINING = JobTraining(
     steps=3,
+    examples=192,
+    examples_trained=192,
     own_losses=(1.0, 0.9, 0.8),
     step_s=0.01,
     losses=(1.0, 0.95, 0.9),
@@ -250,6 +252,30 @@ test_epoch_ends = table(
     passes(run(data={"endless": True, "steps_per_epoch": 1}), "data: infinite, with 1 step per epoch."),
     fails(run(data={"endless": True}), "infinite"),
     unknown(run(data={"endless": None})),
+)
+LOST = {"examples": 128, "examples_trained": 80}
+NO_MEAN = "InvalidArgumentError: Value for attr 'T' of string is not in the list of allowed values"
+test_examples = table(
+    "job.examples",
+    Severity.ERROR,
+    passes(run(), "your data: 192 examples of one epoch, each trained once."),
+    fails(run(training=LOST), "of 128 examples, fit trained 80.", of=["your data"], unsaid="from_generator"),
+    fails(run(training=LOST, data={"kind": "generator"}), "from_generator"),
+    fails(run(training={"examples": 128, "examples_trained": 136})),
+    fails(run(training={"examples_problem": NO_MEAN}), "vectorize the strings"),
+    fails(run(training={"examples_problem": "ValueError: of the job"}), "fix the error"),
+    *(unknown(run(training={name: None})) for name in LOST),
+    unknown(run(training={"examples": None, "examples_unread": "no time"}), "your data: no time."),
+    skips(run(training=LOST, replicas=1)),
+)
+test_state = table(
+    "job.state",
+    Severity.WARNING,
+    passes(run()),
+    fails(
+        run(training={"of_one_replica": ("bn/moving_mean", "bn/moving_variance")}), "bn/moving_mean", of=["your model"]
+    ),
+    skips(run(training={"of_one_replica": ("bn/moving_mean",)}, replicas=1)),
 )
 test_prefetch = table(
     "job.prefetch",

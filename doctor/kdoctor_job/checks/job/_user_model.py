@@ -8,6 +8,8 @@ from typing import Any
 from kdoctor.check import Check, check_of, text_of
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.facts.plausible import plausible
+from kdoctor.failures.known import load_failures
+from kdoctor.failures.match import find_matches
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.probes.process.records import build
@@ -65,6 +67,12 @@ def _no_result(run: SmokeRun) -> str:
     if case is None:
         return run.failure or "the run ended before it had a result"
     return f"the case ended in phase {case.phase or 'import'} ({case.outcome})"
+
+
+def remedy_for(problem: str, otherwise: str) -> str:
+    """The fix of the known failure with that message, or else the other one."""
+    fixes = [fix.do for match in find_matches(problem, load_failures())[:1] for fix in match.known.fix]
+    return fixes[0] if fixes else otherwise
 
 
 _READERS: Mapping[str, Callable[[SmokeRun], object]] = {

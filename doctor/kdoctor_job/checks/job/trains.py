@@ -3,11 +3,12 @@ from collections.abc import Iterator
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import of_end
-from kdoctor_checks._versions import first_short
+from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import brief_end, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of, training_of
+from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for, training_of
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "Run fit on a few batches under the same strategy and fix the error it raises."
@@ -37,8 +38,8 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     elif isinstance(training, Unjudged):
         yield training
     elif training.problem:
-        brief = first_short(training.problem, "does not finish its first steps")
-        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else _REMEDY
+        brief = shorten(training.problem, MOST_CHARACTERS)
+        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else remedy_for(training.problem, _REMEDY)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")

@@ -1,0 +1,28 @@
+from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobTraining
+
+
+@job_check("job.state", Severity.WARNING, "job.trains", several=True)
+def state(training: JobTraining) -> Outcome:
+    """What is evaluated and saved is the state of all replicas.
+
+    Why: a variable that each replica changes with its share of a batch has one value per replica. Keras 3 reads and
+    saves the moving statistics of BatchNormalization of the first replica; tf_keras takes the mean. On sorted examples,
+    a saved model had a loss of 0.622 instead of 0.0124. On shuffled examples the difference is small.
+    Remedy: use BatchNormalization(synchronized=True), shuffle the data, or train with tf_keras.
+    Source: https://keras.io/api/layers/normalization_layers/batch_normalization/
+    Failure modes: keras3_moving_statistics
+    """
+    if not training.of_one_replica:
+        return evidence("state of the model", "equal on all replicas, or read as their mean or sum")
+    number = counted(len(training.of_one_replica), "variable is", "variables are")
+    return finding(
+        "your model",
+        f"{some(training.of_one_replica)} differ between the replicas, and are saved as those of one",
+        "one value, or the mean of all replicas",
+        "Use BatchNormalization(synchronized=True), or shuffle the data. Give other layers' variables an aggregation.",
+        brief=f"{number} saved as one replica has them",
+    )

@@ -14,7 +14,7 @@ from kdoctor.errors import one_of
 from kdoctor_fleet.commands import common
 from kdoctor_fleet.commands.manifest import manifest
 from kdoctor_fleet.commands.run import run
-from kdoctor_fleet.diff import compare_files
+from kdoctor_fleet.diff import compare, read_report
 from kdoctor_fleet.exclusion import ENGINES
 from kdoctor_fleet.history import read_history
 from kdoctor_fleet.merge import Expectation
@@ -87,18 +87,19 @@ def merge_(
     raise typer.Exit(delivery.deliver(found))
 
 
+_FormatOption = Annotated[str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")]
+
+
 @app.command("diff", epilog="Example: kdoctor fleet diff monday.json tuesday.json")
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="JSON report of a fleet.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A later one.")],
     *,
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
-    ] = "terminal",
+    format: _FormatOption = "terminal",  # noqa: A002 - the option's name
 ) -> None:
     """Compare two runs over a fleet: nodes that got worse or better, and problems that came or went."""
     wanted = one_of("--format", format, ("terminal", "json"))
-    compared = compare_files(old, new)
+    compared = compare(read_report(old), read_report(new))
     show(compared.to_json() if wanted == "json" else compared.to_text())
 
 
@@ -106,9 +107,7 @@ def diff(
 def history(
     reports: Annotated[list[Path], typer.Argument(metavar="REPORT|DIR", help="JSON reports of a fleet, or folders.")],
     *,
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
-    ] = "terminal",
+    format: _FormatOption = "terminal",  # noqa: A002 - the option's name
 ) -> None:
     """Show a fleet over time: each run, and the nodes that did not pass in all of them."""
     wanted = one_of("--format", format, ("terminal", "json"))

@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.catalog.load import load_catalog, load_probes
-from kdoctor.cli.options import (
-    OUTPUT,
-    OutputOption,
-    PluginOption,
-    PythonOption,
-    VerboseOption,
-    check_time_limit,
-    format_option,
-)
+from kdoctor.cli import options
 from kdoctor.cli.stderr import show, standard_input
 from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
@@ -44,24 +36,28 @@ def diagnose(
         bool, typer.Option("--check", help="Also run the checks that confirm the cause on this machine.")
     ] = False,
     format: Annotated[  # noqa: A002 - the option's name
-        str | None, format_option(FORMATS, OUTPUT)
+        str | None, options.format_option(FORMATS, options.OUTPUT)
     ] = None,
-    output: OutputOption = None,
-    verbose: VerboseOption = 0,
+    output: options.OutputOption = None,
+    verbose: options.VerboseOption = 0,
     timeout: Annotated[
         float,
         typer.Option(
-            min=1, callback=check_time_limit, help="Time limit for reading the logs, and for --check, in seconds."
+            min=1,
+            callback=options.check_time_limit,
+            help="Time limit for reading the logs, and for --check, in seconds.",
         ),
     ] = TIMEOUT_S,
-    python: PythonOption = None,
+    python: options.PythonOption = None,
     keep: Annotated[
         bool,
         typer.Option(
-            "--keep", help="Keep the diagnosis in the run history, with the run before it.", rich_help_panel=OUTPUT
+            "--keep",
+            help="Keep the diagnosis in the run history, with the run before it.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = False,
-    plugin: PluginOption = None,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Find out from its logs why a job failed.
 

@@ -60,15 +60,6 @@ class FleetDiff(Document):
                     yield f"{word}: {fold(moved)}: {clean(problem.headline)} ({problem.check})"
 
 
-def compare_files(old: Path, new: Path) -> FleetDiff:
-    """The difference between two JSON reports of a fleet.
-
-    Raises:
-        UsageError: a file cannot be read or is not one.
-    """
-    return compare(read_report(old), read_report(new))
-
-
 def compare(old: FleetDocument, new: FleetDocument) -> FleetDiff:
     """What changed: nodes first that got worse, then problems in the order of the newer report."""
     return FleetDiff(

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.kdoctor_fleet.fleets import fact, fleet_of, merged, names_of
 from kdoctor.errors import UsageError
-from kdoctor_fleet.diff import compare, compare_files
+from kdoctor_fleet.diff import compare, read_report
 from kdoctor_fleet.formats import render
 from kdoctor_fleet.report import make_document
 
@@ -38,7 +38,7 @@ def test_files_are_read(tmp_path: Path) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(render(merged(fleet_of(3)), "json"))
     new.write_text(render(merged(fleet_of(2)), "json"))
-    assert [(node.name, node.new) for node in compare_files(old, new).nodes] == [("node0003", None)]
+    assert [(node.name, node.new) for node in compare(read_report(old), read_report(new)).nodes] == [("node0003", None)]
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"schema": "kdoctor/fleet/v2"}', "[1]"])
@@ -46,6 +46,6 @@ def test_other_files_are_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text(content)
     with pytest.raises(UsageError, match="not the report of a fleet"):
-        compare_files(file, file)
+        compare(read_report(file), read_report(file))
     with pytest.raises(UsageError, match="No such file"):
-        compare_files(tmp_path / "absent.json", file)
+        compare(read_report(tmp_path / "absent.json"), read_report(file))

@@ -36,7 +36,7 @@ def test_several_processes_give_the_same_report(tree: Path) -> None:
 def die_or_name(file: str) -> str:
     """Ends the process once, as the kernel does if memory is short."""
     marker = Path(f"{file}.tried")
-    if file.endswith("3") and not marker.exists():
+    if marker.name == "3.tried" and not marker.exists():
         marker.touch()
         os._exit(9)
     return Path(file).name

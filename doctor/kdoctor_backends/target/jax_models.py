@@ -13,17 +13,8 @@ import numpy as np
 
 from kdoctor_backends.target.jax_compared import History, JaxJob, compare, fit, sgd
 from kdoctor_target.runner.case import Case
+from kdoctor_target.training import seeded
 from kdoctor_target.training.regression import FEATURES, Batches, dense_model
-from kdoctor_target.training.seeded import (
-    OUTPUTS,
-    attending,
-    embedded,
-    normalized,
-    recurrent,
-    sequences,
-    two_outputs,
-    two_targets,
-)
 
 EPOCHS = 5
 HALF_WAY = 0.4
@@ -161,12 +152,14 @@ def _apart(ones: List[Any], others: List[Any]) -> float:
 
 MODELS: Dict[str, Callable[[Case], None]] = {
     "add-loss": compares(JaxJob(model=add_loss)),
-    "outputs": compares(JaxJob(model=two_outputs, compile=lambda _: OUTPUTS, data=two_targets)),
+    "outputs": compares(JaxJob(model=seeded.two_outputs, compile=lambda _: seeded.OUTPUTS, data=seeded.two_targets)),
     "train-step": compares(JaxJob(model=own_step)),
-    "normalization": compares(JaxJob(model=normalized)),
-    "embedding": compares(JaxJob(lambda keras: keras.optimizers.SGD(0.05, momentum=0.9), embedded, data=sequences)),
-    "recurrent": compares(JaxJob(model=recurrent, data=sequences)),
-    "attention": compares(JaxJob(model=attending, data=sequences)),
+    "normalization": compares(JaxJob(model=seeded.normalized)),
+    "embedding": compares(
+        JaxJob(lambda keras: keras.optimizers.SGD(0.05, momentum=0.9), seeded.embedded, data=seeded.sequences)
+    ),
+    "recurrent": compares(JaxJob(model=seeded.recurrent, data=seeded.sequences)),
+    "attention": compares(JaxJob(model=seeded.attending, data=seeded.sequences)),
     "frozen": frozen,
     "learning-rate": learning_rate,
     "best-epoch": best_epoch,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -141,6 +142,21 @@ def expected_nodes(
     if expect_file is not None:
         return read_names(expect_file)
     return expand(expect, option) if expect is not None else ()
+
+
+def program_words(text: str) -> tuple[str, ...]:
+    """The command that ``--kdoctor`` names.
+
+    Raises:
+        UsageError: it is empty, or not a command.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--kdoctor {text}: {error}") from error
+    if not words:
+        raise UsageError("--kdoctor is empty")
+    return words
 
 
 def _of_slurm(gathered: Gathered) -> tuple[str, ...]:

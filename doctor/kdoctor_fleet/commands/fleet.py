@@ -11,17 +11,10 @@ from kdoctor.cli.completion import beginning_with, complete_checklist
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import one_of
-from kdoctor_fleet.commands.common import (
-    Delivery,
-    FleetChecklistOption,
-    FleetFormatOption,
-    ListsOption,
-    MinHealthyOption,
-    expected_nodes,
-)
+from kdoctor_fleet.commands import common
 from kdoctor_fleet.commands.manifest import manifest
 from kdoctor_fleet.commands.run import run
-from kdoctor_fleet.diff import compare_files
+from kdoctor_fleet.diff import compare, read_report
 from kdoctor_fleet.exclusion import ENGINES
 from kdoctor_fleet.history import read_history
 from kdoctor_fleet.merge import Expectation
@@ -54,8 +47,8 @@ def merge_(
     *,
     expect: Annotated[str | None, option("The expected nodes: node[001-064].", metavar="NODES")] = None,
     expect_file: Annotated[Path | None, option("File with the expected nodes.", metavar="FILE")] = None,
-    min_healthy: MinHealthyOption = None,
-    lists: ListsOption = None,
+    min_healthy: common.MinHealthyOption = None,
+    lists: common.ListsOption = None,
     engine: Annotated[
         str | None,
         option(
@@ -64,11 +57,11 @@ def merge_(
             autocompletion=lambda incomplete: beginning_with(incomplete, ENGINES),
         ),
     ] = None,
-    checklist: FleetChecklistOption = "fleet",
+    checklist: common.FleetChecklistOption = "fleet",
     node_checklist: Annotated[
         str, typer.Option(help="Checklist for snapshots, which have no verdict.", autocompletion=complete_checklist)
     ] = options.DEFAULT_CHECKLIST,
-    format: FleetFormatOption = None,  # noqa: A002 - the option's name
+    format: common.FleetFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
     verbose: options.VerboseOption = 0,
     quiet: options.QuietOption = False,
@@ -78,7 +71,7 @@ def merge_(
 
     Exit codes: 0 enough nodes passed; 1 too few; 2 usage error; 3 inconclusive.
     """
-    delivery = Delivery.of(
+    delivery = common.Delivery.of(
         checklist=checklist,
         lists=lists,
         min_healthy=min_healthy,
@@ -89,9 +82,12 @@ def merge_(
         plugin=plugin or (),
     )
     chosen = one_of("--engine", engine, ENGINES) if engine else None
-    expectation = Expectation(names=expected_nodes(expect, expect_file), engine=chosen)
+    expectation = Expectation(names=common.expected_nodes(expect, expect_file), engine=chosen)
     found = delivery.judge(reports, expectation, node_checklist=node_checklist, begun=time.monotonic())
     raise typer.Exit(delivery.deliver(found))
+
+
+_FormatOption = Annotated[str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")]
 
 
 @app.command("diff", epilog="Example: kdoctor fleet diff monday.json tuesday.json")
@@ -99,13 +95,11 @@ def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="JSON report of a fleet.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A later one.")],
     *,
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
-    ] = "terminal",
+    format: _FormatOption = "terminal",  # noqa: A002 - the option's name
 ) -> None:
     """Compare two runs over a fleet: nodes that got worse or better, and problems that came or went."""
     wanted = one_of("--format", format, ("terminal", "json"))
-    compared = compare_files(old, new)
+    compared = compare(read_report(old), read_report(new))
     show(compared.to_json() if wanted == "json" else compared.to_text())
 
 
@@ -113,9 +107,7 @@ def diff(
 def history(
     reports: Annotated[list[Path], typer.Argument(metavar="REPORT|DIR", help="JSON reports of a fleet, or folders.")],
     *,
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
-    ] = "terminal",
+    format: _FormatOption = "terminal",  # noqa: A002 - the option's name
 ) -> None:
     """Show a fleet over time: each run, and the nodes that did not pass in all of them."""
     wanted = one_of("--format", format, ("terminal", "json"))

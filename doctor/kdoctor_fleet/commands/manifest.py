@@ -1,7 +1,6 @@
 """``kdoctor fleet manifest``."""
 
 import re
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError, one_of
 from kdoctor.output import write_atomically
+from kdoctor_fleet.commands.common import program_words
 from kdoctor_fleet.manifest import KINDS, Wanted, render_manifest
 
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,50}[a-z0-9])?")
@@ -60,18 +60,12 @@ def manifest(
             raise UsageError(f"--selector {item}: expected KEY=VALUE", hint="Example: --selector pool=gpu")
     if not image or image.isspace() or any(not character.isprintable() for character in image):
         raise UsageError(f"--image {image!r}: not the name of an image")
-    try:
-        words = tuple(shlex.split(program))
-    except ValueError as error:
-        raise UsageError(f"--kdoctor {program}: {error}") from error
-    if not words:
-        raise UsageError("--kdoctor is empty")
     text = render_manifest(
         Wanted(
             kind=one_of("--kind", kind, KINDS),
             image=image,
             options=tuple(check_options or ()),
-            program=words,
+            program=program_words(program),
             name=name,
             namespace=namespace,
             nodes=nodes,

@@ -31,6 +31,7 @@ from kdoctor_fleet.commands.common import (
     ListsOption,
     MinHealthyOption,
     expected_nodes,
+    program_words,
 )
 from kdoctor_fleet.commands.pairs import (
     BOTH,
@@ -191,7 +192,7 @@ def _begun(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]
     if asked.engine is None:
         raise UsageError("--engine is missing", hint=f"Available: {', '.join(ENGINES)}")
     name = one_of("--engine", asked.engine, tuple(ENGINES))
-    words = _program(asked.program)
+    words = program_words(asked.program)
     _refuse_formats(asked.options)
     if name == "kubernetes" and (asked.options or asked.program != "kdoctor"):
         hint = "Give them to kdoctor fleet manifest, which starts the pods."
@@ -241,16 +242,6 @@ def _resumed(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engin
         raise UsageError(f"--resume takes the nodes and their command from {reports / FILE}", hint=hint)
     engine = ENGINES[one_of(f"{reports / FILE}: engine", plan.engine, tuple(ENGINES))](plan.engine_options)
     return reports, plan, engine
-
-
-def _program(text: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(f"--kdoctor {text}: {error}") from error
-    if not words:
-        raise UsageError("--kdoctor is empty")
-    return words
 
 
 def _refuse_formats(check_options: Sequence[str]) -> None:

@@ -14,16 +14,8 @@ from kdoctor.output import write_atomically
 from kdoctor.version import __version__
 from kdoctor_fleet.facts import PairTests, Together
 from kdoctor_fleet.names import MOST_NODES
+from kdoctor_fleet.pairs import schedule
 from kdoctor_fleet.pairs.run import Runner
-from kdoctor_fleet.pairs.schedule import (
-    Trial,
-    circle,
-    conclude,
-    next_groups,
-    next_pairs,
-    smallest_failing,
-    with_slow_pairs,
-)
 from kdoctor_fleet.run_record import read_named
 
 FILE = "fleet-pairs.json"
@@ -44,8 +36,8 @@ class FleetPairs(Document):
     full_matrix: bool
     """Whether every pair was to be tested."""
     interrupted: bool = False
-    pairs: tuple[Trial, ...] = ()
-    groups: tuple[Trial, ...] = ()
+    pairs: tuple[schedule.Trial, ...] = ()
+    groups: tuple[schedule.Trial, ...] = ()
     """All good nodes, and halves of what hangs."""
 
 
@@ -85,13 +77,17 @@ Keep = Callable[[FleetPairs], None]
 
 def run_pairs(record: FleetPairs, runner: Runner, keep: Keep) -> FleetPairs:
     """Train on the nodes of a record, which is empty, until pairs and groups show no more."""
-    rounds = iter(circle(record.nodes)) if record.full_matrix else None
-    while pairs := next(rounds, []) if rounds else next_pairs(record.nodes, with_slow_pairs(record.pairs)):
+    rounds = iter(schedule.circle(record.nodes)) if record.full_matrix else None
+    while (
+        pairs := next(rounds, [])
+        if rounds
+        else schedule.next_pairs(record.nodes, schedule.with_slow_pairs(record.pairs))
+    ):
         for entry in runner.run(pairs):
             record = record.model_copy(update={"pairs": (*record.pairs, entry)})
         keep(record)
     good = good_nodes(record)
-    while groups := next_groups(good, record.groups):
+    while groups := schedule.next_groups(good, record.groups):
         for entry in runner.run(groups):
             record = record.model_copy(update={"groups": (*record.groups, entry)})
         keep(record)
@@ -111,14 +107,14 @@ def good_nodes(record: FleetPairs) -> list[str]:
 
 def pair_tests(record: FleetPairs) -> PairTests:
     """What the checks of the fleet judge."""
-    found = conclude(record.nodes, with_slow_pairs(record.pairs))
+    found = schedule.conclude(record.nodes, schedule.with_slow_pairs(record.pairs))
     return replace(found, together=_together(record.groups), interrupted=record.interrupted)
 
 
-def _together(groups: Sequence[Trial]) -> Together | None:
+def _together(groups: Sequence[schedule.Trial]) -> Together | None:
     if not groups:
         return None
-    smallest = smallest_failing(groups)
+    smallest = schedule.smallest_failing(groups)
     problem = smallest.problem if smallest else groups[0].problem
     return Together(
         nodes=groups[0].nodes,

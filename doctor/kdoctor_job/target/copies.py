@@ -5,16 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from kdoctor_job.target.cloning import (
-    CopyError,
-    allow_lambdas,
-    clone,
-    own_names,
-    renew,
-    renew_optimizer,
-    same_attributes,
-    why_not,
-)
+from kdoctor_job.target import cloning
 from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
 from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
@@ -74,7 +65,7 @@ class Copier:
         kept = {id(layer) for layer in layers_of(self._model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
-            raise CopyError(
+            raise cloning.CopyError(
                 f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
                 "pass a function that builds the whole model"
             )
@@ -87,7 +78,7 @@ class Copier:
             self.weights = made.get_weights()
         made.set_weights(self.weights)
         if self._builder is None:
-            same_attributes(keras_of(made), self._model, made)
+            cloning.same_attributes(keras_of(made), self._model, made)
         if BUILT_LATE in setup.without:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
@@ -118,13 +109,13 @@ class Copier:
                 return made
         keras = keras_of(self._model)
         try:
-            allow_lambdas(keras)
-            with keras.utils.custom_object_scope(own_names(self._model)):
-                made = clone(keras, self._model)
-        except CopyError:
+            cloning.allow_lambdas(keras)
+            with keras.utils.custom_object_scope(cloning.own_names(self._model)):
+                made = cloning.clone(keras, self._model)
+        except cloning.CopyError:
             raise
         except Exception as error:
-            raise CopyError(why_not(error)) from error
+            raise cloning.CopyError(cloning.why_not(error)) from error
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
@@ -132,14 +123,18 @@ class Copier:
         kept = raw_compile(made if self._builder is not None else self._model)
         if kept is None:
             if not is_compiled(made):
-                raise CopyError("its class overrides compile(): pass a function that builds and compiles the model")
+                raise cloning.CopyError(
+                    "its class overrides compile(): pass a function that builds and compiles the model"
+                )
             kept_options = [name for name in setup.without if name != BUILT_LATE]
             if kept_options:
-                raise CopyError(f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed")
+                raise cloning.CopyError(
+                    f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed"
+                )
             if not setup.own:
                 _replace_optimizers(keras, made)
             return
-        arguments = {name: renew(value) for name, value in kept.items()}
+        arguments = {name: cloning.renew(value) for name, value in kept.items()}
         if not setup.own:
             arguments["optimizer"] = keras.optimizers.SGD(COMPARING_RATE)
         elif self._builder is not None:
@@ -157,8 +152,8 @@ class Copier:
         made.compile(**arguments)
 
     def _renew_own_optimizer(self) -> Any:
-        with keras_of(self._model).utils.custom_object_scope(own_names(self._model)):
-            return renew_optimizer(getattr(self._model, "optimizer", None))
+        with keras_of(self._model).utils.custom_object_scope(cloning.own_names(self._model)):
+            return cloning.renew_optimizer(getattr(self._model, "optimizer", None))
 
 
 def _replace_optimizers(keras: Any, made: Any) -> None:
@@ -180,7 +175,11 @@ def _build(made: Any, batch: Any) -> None:
     except Exception as error:
         if type(made).train_step is keras_of(made).Model.train_step:
             raise  # fit calls the model, too
+<<<<<<< HEAD
         raise NotBuiltError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
+=======
+        raise cloning.CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
+>>>>>>> refs/heads/source
 
 
 def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Applies edits to source code through LibCST, which keeps everything else byte for byte."""
+"""Applies edits to source code through LibCST, which keeps everything else byte for byte. Edits fit their nodes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -55,14 +55,12 @@ class _Editor(cst.CSTTransformer):
         self.count += changed is not updated_node
         return changed
 
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> Any:
         edit = self._edit_of(original_node)
         if not isinstance(edit, Name):
             return updated_node
-        base: cst.BaseExpression = updated_node
+        base: Any = updated_node
         for _ in edit.old:
-            if not isinstance(base, cst.Attribute):
-                return updated_node
             base = base.value
         for part in edit.new:
             base = cst.Attribute(base, cst.Name(part))
@@ -133,9 +131,7 @@ def _ended_alike(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
     return args
 
 
-def _method(node: cst.Call, edit: Method) -> cst.Call:
-    if not isinstance(node.func, cst.Attribute):
-        return node
+def _method(node: Any, edit: Method) -> Any:
     named: list[cst.Arg] = []
     for number, arg in enumerate(node.args):
         parameter = edit.parameters[number - 1] if edit.parameters and number and not arg.keyword else None
@@ -148,9 +144,7 @@ def _method(node: cst.Call, edit: Method) -> cst.Call:
     return node.with_changes(func=node.func.with_changes(attr=cst.Name(edit.name)), args=args)
 
 
-def _cast(node: cst.Call, edit: Cast) -> cst.Call:
-    if not isinstance(node.func, cst.Attribute):
-        return node
+def _cast(node: Any, edit: Cast) -> Any:
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     dtype = cst.Arg(cst.Attribute(node.func.value, cst.Name(edit.dtype)))
     given = node.args[0]

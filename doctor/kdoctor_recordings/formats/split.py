@@ -134,8 +134,6 @@ def _read(path: Path) -> str:
                 data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
             elif data.startswith((b"BZh", b"\xfd7zXZ")):
                 data = (bz2 if data.startswith(b"B") else lzma).open(io.BytesIO(data)).read(_MOST_BYTES + 1)
-    except IsADirectoryError as error:
-        raise UsageError(f"{path}: is a directory, not a dump", hint=_SUPPORTED) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UsageError(f"{path}: damaged compressed data: {error}") from error
     except FileNotFoundError as error:

@@ -32,7 +32,7 @@ from kdoctor_diagnose.diagnose import diagnose
 from kdoctor_diagnose.inputs import logs_of
 from kdoctor_diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
 from kdoctor_diagnose.report.formats import render as render_diagnosis
-from kdoctor_fleet.diff import compare_files
+from kdoctor_fleet.diff import compare, read_report
 from kdoctor_fleet.facts import JobConfig
 from kdoctor_fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor_fleet.formats import render as render_fleet
@@ -118,7 +118,7 @@ def _pairs_record(data: bytes, folder: Path) -> None:
 def _fleet_diff(data: bytes, folder: Path) -> None:
     (folder / "old.json").write_bytes(_fleets()[0])
     (folder / "new.json").write_bytes(data)
-    found = compare_files(folder / "old.json", folder / "new.json")
+    found = compare(read_report(folder / "old.json"), read_report(folder / "new.json"))
     found.to_text()
     found.to_json()
 

@@ -11,7 +11,7 @@ from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
 
-class NotBuiltError(CopyError):
+class NotBuiltError(cloning.CopyError):
     """A copy cannot be built with a batch. ``fit`` may do so in another way."""
 
 
@@ -175,11 +175,7 @@ def _build(made: Any, batch: Any) -> None:
     except Exception as error:
         if type(made).train_step is keras_of(made).Model.train_step:
             raise  # fit calls the model, too
-<<<<<<< HEAD
         raise NotBuiltError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
-=======
-        raise cloning.CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
->>>>>>> refs/heads/source
 
 
 def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:

@@ -7,7 +7,7 @@ import pytest
 from helpers.cases import cases
 from kdoctor.matrix.keras import FeatureResult, KerasFeature, defects, known_feature, measured_result
 from kdoctor.matrix.load import MatrixError, load_matrix
-from kdoctor.matrix.truth import describe, features_of_checks, for_release, spans
+from kdoctor.matrix.truth import features_of_checks
 
 HEAD = 'schema: kdoctor/version-matrix/v1\nextends: shipped\nupdated: "2026-12-01"\nplatform: linux-x86_64\n'
 CLIPNORM = next(name for name in load_matrix(environ={}).features if name.endswith("/clipnorm"))
@@ -48,10 +48,6 @@ def test_packages_and_features_are_kept_apart() -> None:
     assert known_feature(ROWS, "ours/other", "keras", "3.6.0").result is None
     assert measured_result(ROWS, "ours/clip", "keras", "3.4.0") is None
     assert measured_result(ROWS, "ours/clip", "keras", "3.6.0") == "wrong"
-
-
-def test_later_row_counts() -> None:
-    assert known_feature([*ROWS, row("hangs", "3.6.0")], "ours/clip", "keras", "3.6.0").result == "hangs"
 
 
 def test_defects_are_what_is_wrong_or_ends_the_job() -> None:
@@ -105,24 +101,3 @@ def test_problem_names_its_place(tmp_path: Path, text: str, place: str, message:
         load_matrix(loaded(tmp_path, text), {})
     assert f"own.yaml:{place}" in str(caught.value)
     assert message in str(caught.value)
-
-
-def test_spans_join_neighbouring_releases_with_the_same_result(tmp_path: Path) -> None:
-    rows = [("'3.1.0', '3.2.0'", "wrong"), ("'3.3.0'", "right"), ("'3.10.0'", "right"), ("'3.11.0'", "wrong")]
-    matrix = load_matrix(loaded(tmp_path, results(*(result(*row) for row in rows))), {})
-    found = [(span.releases, span.result) for span in spans(matrix, "ours/clip")]
-    assert found == [(("3.1.0", "3.2.0"), "wrong"), (("3.3.0", "3.10.0"), "right"), (("3.11.0",), "wrong")]
-
-
-def test_tensorflow_release_shows_the_newest_keras_that_it_accepts() -> None:
-    matrix = load_matrix(environ={})
-    release = matrix.release("2.21.0")
-    assert release is not None
-    keras, legacy = for_release(matrix, release)
-    assert (keras.package, keras.release, legacy.package, legacy.release) == ("keras", "3.15.1", "tf_keras", "2.21.0")
-    assert CLIPNORM in [item.feature for item in keras.defects]
-    assert CLIPNORM not in [item.feature for item in legacy.defects]
-    assert "clipnorm" in describe(matrix, keras.defects)
-    wrong = [item for item in keras.defects if item.result == "wrong"]
-    assert "and 1 more" in describe(matrix, wrong[:3], most=2)
-    assert for_release(matrix, matrix.releases[0]) == []

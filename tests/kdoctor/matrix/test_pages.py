@@ -86,11 +86,6 @@ def test_nothing_left_out_needs_no_way_to_see_the_rest() -> None:
     assert not [line for line in terminal(view(small_matrix(OLD, NEW))) if "--all" in line]
 
 
-def test_table_without_a_machine_has_no_verdicts_in_its_heading() -> None:
-    lines = terminal(replace(view(), machine=None))
-    assert rows(lines)[0][-1] == "GPU-code"
-
-
 def test_heading_names_the_framework() -> None:
     jax = small_matrix(jax=(release("0.7.0", distribution="jax", extra="cuda12"),)).of("jax")
     lines = terminal(view(jax))
@@ -384,18 +379,6 @@ def test_page_of_a_release_has_its_requirements_and_the_command() -> None:
     assert lines[place + 1] == f"    {INSTALL}"
     assert lines[-1] == "Packages, libraries, all GPUs and sources: --all"
     assert not [line for line in lines if line.startswith(("On the machine", "Known problems"))]
-
-
-def test_known_problems_are_listed_as_far_as_they_fit() -> None:
-    few = terminal(named_release("2.19", problems(2)))
-    place = few.index("Known problems (kdoctor explain ID)")
-    assert few[place - 1] == ""
-    assert few[place + 1 : place + 3] == ["  - odd0: tensorflow ==2.19.0", "  - odd1: tensorflow ==2.19.0"]
-    many = terminal(named_release("2.19", problems(50)))
-    assert len(many) <= SCREEN
-    listed = sum(line.startswith("  - odd") for line in many)
-    assert listed > 2
-    assert f"  and {50 - listed} more" in many
 
 
 def test_page_with_everything_has_the_sources() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.cases import cases
 from helpers.matrices import SOURCE, release, small_matrix
-from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature, features_of
+from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
 from kdoctor.matrix.truth import KerasOnReplicas, Span, describe, features_of_checks, for_release, spans, titles
 
 
@@ -52,15 +52,6 @@ def test_features_with_one_title_are_named_once() -> None:
     assert describe(MATRIX, []) == ""
 
 
-def test_number_of_named_features_is_bounded() -> None:
-    found = [known(f"x/{number}") for number in range(4)]
-    assert "x/3" in describe(MATRIX, found)
-    assert describe(MATRIX, found, most=4) == describe(MATRIX, found)
-    assert "x/1" in describe(MATRIX, found, most=2)
-    assert "x/2" not in describe(MATRIX, found, most=2)
-    assert "2 more" in describe(MATRIX, found, most=2)
-
-
 @cases(
     (["smoke.clip"], ["a/clip", "b/clip"]),
     (["smoke.other", "smoke.loss"], ["b/clip", "c/loss"]),
@@ -69,11 +60,6 @@ def test_number_of_named_features_is_bounded() -> None:
 )
 def test_features_that_checks_judge(checks: list[str], features: list[str]) -> None:
     assert features_of_checks(MATRIX, checks) == features
-
-
-def test_features_of_a_package() -> None:
-    assert features_of(MATRIX.keras_features) == ("a/clip", "c/loss", "d/none")
-    assert features_of(MATRIX.keras_features, "tf_keras") == ("c/loss",)
 
 
 @pytest.mark.parametrize(("releases", "named"), [(("3.1",), "3.1"), (("3.1", "3.2", "3.4"), "3.1 to 3.4")])

@@ -15,16 +15,13 @@ from kdoctor.matrix.view import (
     cells,
     code_range,
     groups,
-    mark,
     matrix_name,
     named,
     nccl_text,
     notes,
-    outcome_text,
     python_range,
     reasons,
     shown_driver,
-    shown_releases,
     span,
 )
 
@@ -44,33 +41,6 @@ def verdict(item: Release, *kinds: tuple[str, str]) -> Verdict:
     return Verdict(release=item, reasons=given)
 
 
-def test_best_is_the_newest_that_runs() -> None:
-    shown = view()
-    assert shown.best is not None
-    assert shown.best.release is NEW
-    assert shown.nearest is None
-    assert [mark(shown, item) for item in shown.verdicts] == [">", "", ""]
-    assert [mark(view(installed="2.18.1"), item) for item in shown.verdicts] == [">", "*", ""]
-    assert mark(view(installed="2.19.0"), shown.verdicts[0]) == ">*"
-
-
-def test_nothing_is_marked_where_none_runs() -> None:
-    shown = view(machine=Machine(driver="470.1", gpus=(A100,), python="3.11"))
-    assert shown.best is None
-    assert {mark(shown, item) for item in shown.verdicts} == {""}
-
-
-def test_keras_is_that_of_the_named_release_or_else_of_the_best() -> None:
-    assert view(machine=None).keras == []
-    assert view(machine=None, needs=requirements(MATRIX, "2.18.0")).keras == []
-
-
-def test_advice_is_that_of_the_platform() -> None:
-    assert view().advice == ()
-    assert view(machine=None).advice == ()
-    assert view(machine=Machine(platform="macos")).advice == ("Use it: python -m pip install x",)
-
-
 def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
     on_mac = Machine(driver="560.28", gpus=(A100,), python="3.11", platform="macos")
     assert view(machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
@@ -82,18 +52,6 @@ def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
     assert view(mixed, machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
     old_driver = Machine(driver="470.1", gpus=(A100,), python="3.9", platform="macos")
     assert view(machine=old_driver).on_cpu is None  # there is no wheel for that Python
-
-
-def test_release_with_wheels_is_offered_where_the_system_has_other_libraries() -> None:
-    system = Machine(driver="560.28", gpus=(A100,), python="3.11", cuda="11.8")
-    offered = view(machine=system).with_wheels
-    assert offered is not None
-    assert offered.command == "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
-    fitting = Machine(driver="560.28", gpus=(A100,), python="3.11", cuda="12.5", cudnn="9.3")
-    assert view(machine=fitting).with_wheels is None
-    assert view().with_wheels is None
-    assert view(machine=None).with_wheels is None
-    assert view(machine=system, needs=requirements(MATRIX, "2.19.0")).with_wheels is None
 
 
 def test_another_release_is_offered_only_where_the_named_one_does_not_run() -> None:
@@ -138,15 +96,6 @@ def test_groups_are_by_the_reason_that_a_person_can_change_least() -> None:
     ]
 
 
-def test_group_of_a_python_names_the_missing_wheel_once() -> None:
-    shown = view(machine=Machine(driver="560.28", gpus=(A100,), python="3.9"))
-    (only,) = groups(shown.verdicts)
-    assert only.reason.text == "no wheel for Python 3.9"
-    assert len(only.releases) == 3
-    (unknown,) = groups(view(machine=Machine(driver="560.28", gpus=(A100,))).verdicts)
-    assert unknown.reason.text == "the Python version; wheels exist for Python 3.10 to 3.12"
-
-
 def test_span_joins_neighbours() -> None:
     known = (NEW, PATCH, OLD, release("2.17.0"))
     assert span((NEW,), known) == "2.19.0"
@@ -161,15 +110,6 @@ def test_span_takes_only_releases_with_the_same_extra_as_neighbours() -> None:
     cuda13 = [release(version, extra="cuda13", cuda="13.0") for version in ("2.19.0", "2.18.0")]
     known = (cuda13[0], cuda12[0], cuda13[1], cuda12[1])
     assert span(tuple(cuda12), known) == "2.18.0 to 2.19.0"
-
-
-def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
-    early = release("2.19.0rc1")
-    items = (
-        verdict(release("2.20.0"), ("against", "driver")), verdict(NEW), verdict(early), verdict(PATCH), verdict(OLD),
-        verdict(release("2.18.0", extra="cuda13")),
-    )  # fmt: skip
-    assert shown_releases(items) == [items[1], items[2], items[3], items[5]]
 
 
 def test_release_is_named_with_its_plugin_for_jax() -> None:
@@ -228,14 +168,6 @@ def test_matrix_has_its_age_if_it_is_old() -> None:
     assert matrix_name(view()) == "the matrix of a test, 2026-01-01"
     assert matrix_name(view(today=dt.date(2026, 4, 1))) == "the matrix of a test, 2026-01-01"
     assert matrix_name(view(today=dt.date(2026, 4, 2))).startswith("the matrix of a test, 2026-01-01 (91 days old")
-
-
-def test_outcome_on_the_cpu_is_named() -> None:
-    cpu = view(machine=Machine(gpus=(), python="3.11"))
-    assert [outcome_text(cpu, item) for item in cpu.verdicts] == ["on CPU"] * 3
-    assert outcome_text(cpu, verdict(NEW, ("against", "python"))) == "no"
-    assert [outcome_text(view(), item) for item in view().verdicts] == ["runs"] * 3
-    assert outcome_text(view(machine=None), verdict(NEW, ("missing", "python"))) == "unknown"
 
 
 def test_columns_of_a_release() -> None:

@@ -186,8 +186,3 @@ def test_recorded_logs(file: str, expected: set[tuple[str, str, int | None]]) ->
     text = recorded(f"kmsg/{file}").read_text()
     found = parse_log(text.splitlines(), source=file).events
     assert {(item.kind, item.bus_id, item.code) for item in found if item.kind != "unclassified"} == expected
-
-
-def test_excerpt_of_the_first_seconds_does_not_reach_back_to_the_boot() -> None:
-    excerpt = parse_log(["[    3.100000] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.95.05"], source="x.log")
-    assert excerpt.complete is None

@@ -96,11 +96,6 @@ def test_iommu_group_and_type(tmp_path: Path, kind: str, expected: str | None) -
     assert (found.iommu_group, found.iommu_type) == (1, expected)
 
 
-def test_device_without_iommu(tmp_path: Path) -> None:
-    found = device(tmp_path)
-    assert (found.iommu_group, found.iommu_type) == (None, None)
-
-
 def test_local_cpus_and_subsystem(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, node=1), cpus=16)
     assert (found.local_cpus, found.subsystem) == (tuple(range(8, 16)), "10de:16c1")
@@ -112,16 +107,6 @@ def test_local_cpus_from_mask(tmp_path: Path) -> None:
     (folder / "local_cpulist").unlink()
     (folder / "local_cpus").write_text("00000001,00000005\n")
     assert read(tmp_path).devices[0].local_cpus == (0, 2, 32)
-
-
-def test_nvswitches_are_found(tmp_path: Path) -> None:
-    switch = Slot(path="7f:01.0/83:00.0", device_class="068000", driver="nvidia-nvswitch")
-    Tree(slots=(SWITCHED, switch)).write(tmp_path)
-    facts = read(tmp_path)
-    assert [found.bus_id for found in facts.switches] == ["0000:83:00.0"]
-    assert [found.bus_id for found in facts.gpus] == ["0000:19:00.0"]
-    assert facts.find("0000:83:00.0") == facts.switches[0]
-    assert facts.find("0000:84:00.0") is None
 
 
 @cases(

@@ -55,24 +55,6 @@ def test_python_is_exact_for_a_wheel_of_one(tag: str, python: str | None) -> Non
     assert row_of(facts(tags=parse_tag(tag))).get("python") == python
 
 
-def test_requirements_that_decide_are_listed() -> None:
-    lines = (
-        "NumPy>=1.26",
-        "six",
-        "Keras_nightly",
-        "tf_keras~=2.19.0",
-        "protobuf!=4.21",
-        "h5py",
-        "ml_dtypes<1",
-        "wheel",
-    )
-    assert row_of(facts(requires=lines))["requires"] == [
-        "numpy>=1.26", "keras-nightly", "tf-keras~=2.19.0", "protobuf!=4.21", "h5py", "ml-dtypes<1",
-    ]  # fmt: skip
-    assert row_of(facts())["requires"] == []
-    assert canonical("NVIDIA_cuDNN.cu12 >= 9 ; python_version > '3'") == 'nvidia-cudnn-cu12>=9; python_version > "3"'
-
-
 @cases(
     (("nvidia-cudnn-cu12<10.0,>=9.3.0.75",), "9.3"),
     (("nvidia-cudnn-cu12==8.9.4.25",), "8.9"),
@@ -121,11 +103,6 @@ def test_code_of_the_kernel_generator_is_stated_if_there_is_any(
 ) -> None:
     row = row_of(facts(images={"nv_fatbin": machine_code("80"), "kernel_gen": generated}))
     assert row.get("kernel_gen") == stated
-
-
-def test_what_is_not_in_the_wheel_is_not_in_the_row() -> None:
-    row = row_of(facts(tags=parse_tag("py3-none-any"), cuda=None, and_cuda=()))
-    assert set(row) == {"version", "requires", "cubins", "ptx", "nccl", "runpath"}
 
 
 def test_document_states_what_was_read_and_when() -> None:

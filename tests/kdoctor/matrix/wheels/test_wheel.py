@@ -1,6 +1,5 @@
 """What is read from a wheel: metadata, tags, build files, and which libraries count."""
 
-import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from helpers.cases import cases
 from helpers.elf_files import elf, fatbin, image
-from helpers.shared_libraries import build
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image
 from kdoctor.matrix.wheels.wheel import WheelFacts, read_wheel
@@ -17,7 +15,6 @@ from kdoctor_target.inspect.elf import ElfError
 
 MANYLINUX = ("cp311-cp311-manylinux_2_27_x86_64",)
 LARGE = 1 << 20
-SEARCHER = "tensorflow/libtensorflow_framework.so.2"
 
 
 def made(
@@ -69,17 +66,6 @@ def test_oldest_c_library_is_in_the_tags(tmp_path: Path, tags: tuple[str, ...], 
     assert read(tmp_path, tags=tags).glibc == glibc
 
 
-@cases(
-    (MANYLINUX, ("3.11",)),
-    (("cp39.cp310.cp311-none-manylinux_2_27_x86_64",), ("3.9", "3.10", "3.11")),
-    (("py3-none-any",), ()),
-    (("cp3-none-any",), ()),
-    (("cp27-none-any", "cp312-none-any"), ("3.12",)),
-)
-def test_pythons_are_in_the_tags(tmp_path: Path, tags: tuple[str, ...], pythons: tuple[str, ...]) -> None:
-    assert read(tmp_path, tags=tags).pythons == pythons
-
-
 def test_requirements_are_divided_by_extra(tmp_path: Path) -> None:
     facts = read(
         tmp_path,
@@ -96,14 +82,6 @@ def test_requirements_are_divided_by_extra(tmp_path: Path) -> None:
     assert facts.and_cuda == ("nvidia-nccl-cu12<3", "nvidia-cudnn-cu12")
     assert facts.with_cuda == ("jax-cuda12-pjrt",)
     assert (facts.name, facts.distribution, facts.version) == ("tensorflow-2.99.0.whl", "tensorflow", "2.99.0")
-
-
-def test_release_of_cuda_is_in_the_build_files(tmp_path: Path) -> None:
-    build_info = b"build_info = dict([('cuda_version', '12.5.1'), ('cudnn_version', '9'), ('is_cuda_build', True)])\n"
-    facts = read(tmp_path, members={"tensorflow/python/platform/build_info.py": build_info})
-    assert (facts.cuda, facts.cudnn) == ("12.5.1", "9")
-    bare = read(tmp_path)
-    assert (bare.cuda, bare.cudnn, bare.images, bare.runpath, bare.nccl) == (None, None, {}, (), None)
 
 
 def test_code_is_read_from_libraries_that_may_hold_kernels(tmp_path: Path) -> None:
@@ -124,22 +102,6 @@ def test_code_of_all_libraries_is_put_together(tmp_path: Path) -> None:
     assert facts.images == {"kernel_gen": {Image("machine code", "80"), Image("machine code", "90")}}
 
 
-@pytest.mark.compiler
-@pytest.mark.skipif(sys.platform != "linux", reason="ELF is Linux' format")
-def test_search_path_is_that_of_the_library_that_opens_others(tmp_path: Path) -> None:
-    def linked(name: str, *folders: str) -> bytes:
-        path = ":".join(f"$ORIGIN/../nvidia/{folder}/lib" for folder in folders)
-        options = ("-Wl,--enable-new-dtags", f"-Wl,-rpath,{path}") if folders else ()
-        return build(tmp_path / name, "int answer;", *options).read_bytes() + bytes(LARGE)
-
-    pywrap = "tensorflow/python/_pywrap_tensorflow_internal.so"
-    both = {"other.so": linked("a.so", "nvtx"), SEARCHER: linked("b.so", "cufft", "cublas", "cufft")}
-    assert read(tmp_path, members=both).runpath == ("cublas", "cufft")
-    old = {pywrap: linked("c.so", "cudnn"), SEARCHER: linked("d.so")}
-    assert read(tmp_path, members=old).runpath == ("cudnn",)
-    assert read(tmp_path, members={"other.so": linked("e.so", "nvtx")}).runpath == ()
-
-
 @cases(
     (b"NCCL version 2.27.7+cuda12.9", "2.27.7"),
     (b"NCCL version 2.27+cuda12.9", None),
@@ -148,16 +110,6 @@ def test_search_path_is_that_of_the_library_that_opens_others(tmp_path: Path) ->
 )
 def test_nccl_inside_states_its_version(tmp_path: Path, text: bytes, version: str | None) -> None:
     assert read(tmp_path, members={"a/b.so": library(tmp_path, text)}).nccl == version
-
-
-def test_nccl_of_any_library_is_found_also_across_pieces_of_a_file(tmp_path: Path) -> None:
-    text, piece = b"NCCL version 2.27.7+cuda12.9", 1 << 24
-    (tmp_path / "empty").mkdir()
-    start = len(elf(tmp_path / "empty" / "x.so", rodata=b"").read_bytes()) - 3 * 64 - 64
-    for at in (piece - start - 40, piece - start - 10, piece + 10):
-        content = elf(tmp_path / "made.so", rodata=bytes(at) + text).read_bytes()
-        facts = read(tmp_path, members={"a/a.so": library(tmp_path), "a/b.so": content, "a/c.so": library(tmp_path)})
-        assert facts.nccl == "2.27.7"
 
 
 def test_archive_without_metadata_is_refused(tmp_path: Path) -> None:

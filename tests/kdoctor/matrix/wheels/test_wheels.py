@@ -14,7 +14,7 @@ from helpers.elf_files import fatbin, image
 from helpers.shared_libraries import build
 from kdoctor.errors import UsageError
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.wheels.fatbins import Image, read_images, unpack_lz4
+from kdoctor.matrix.wheels.fatbins import Image, read_images
 from kdoctor.matrix.wheels.row import document, row_of
 from kdoctor.matrix.wheels.wheel import read_wheel
 from kdoctor_target.inspect.elf import ElfError
@@ -55,22 +55,6 @@ def test_target_of_compressed_ptx_is_read_from_the_header(tmp_path: Path, flags:
     """CUDA 13.0's nvcc compresses PTX with Zstandard, and sets these flags for compute_90a and compute_100f."""
     path = library(tmp_path / "libkernels.so", nv_fatbin=fatbin(image(1, 90, b"\x28\xb5\x2f\xfd", (9, 0), flags)))
     assert [found for _, found in read_images(path)] == [Image("PTX", architecture, "9.0")]
-
-
-def test_lz4_is_unpacked() -> None:
-    literal = bytes([0xF0, len(PTX_90A) - 15]) + PTX_90A
-    assert unpack_lz4(literal, 4096) == PTX_90A
-    repeated = bytes([0x14]) + b"a" + b"\x01\x00" + bytes([0x10]) + b"b"
-    assert unpack_lz4(repeated, 4096) == b"aaaaaaaaab"
-    assert unpack_lz4(literal, 8) == PTX_90A[:8]
-    for damaged in (b"\xff", b"\x00\x05\x00", bytes([0x1F]) + b"a\x00\x00"):
-        unpack_lz4(damaged, 64)
-
-
-def test_compressed_ptx_states_its_target(tmp_path: Path) -> None:
-    packed = bytes([0xF0, len(PTX_90A) - 15]) + PTX_90A
-    path = library(tmp_path / "libkernels.so", rodata=fatbin(image(1, 90, packed, (8, 5), _LZ4)))
-    assert [found for _, found in read_images(path)] == [Image("PTX", "90a", "8.5")]
 
 
 @pytest.mark.parametrize("length", [8, 20, 90, len(GENERATED) - 1])

@@ -33,6 +33,7 @@ def examples(run: SmokeRun, training: JobTraining) -> Outcome:
             _EXPECTED,
             remedy_for(problem, "Run fit on it under the same strategy and fix the error it raises."),
             brief=shorten(problem, MOST_CHARACTERS),
+            explained_by=("job.final-batch",),
         )
     if training.examples is None or training.examples_trained is None:
         return unknown("your data", training.examples_unread or "no epoch was trained on the data as it is")

@@ -25,7 +25,9 @@ _HEADLINES = (
 _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
-_FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")
+_FRAMEWORKS = re.compile(
+    r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
+)
 """Files that are never the job's, even if the job itself is installed as a package."""
 
 INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})

@@ -248,6 +248,8 @@ class NodeResult:
     severity: Severity
     reason: str | None = None
     accepted: str | None = None
+    scenario: str | None = None
+    left_out: bool = False
     action: Annotated[Action, Field(validation_alias=AliasPath("findings", 0, "remedy", "action"))] = Action.CONFIGURE
     """The kind of work that its first fix requires."""
 

@@ -9,7 +9,7 @@ from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import AboutOneThing, find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
-from kdoctor.engine.report import Category, Cause, Conclusion, FixStep, JudgedFinding, Mark, Result
+from kdoctor.engine.report import Category, Cause, FixStep, JudgedFinding, Mark, Result
 from kdoctor.model import Severity, Status
 from kdoctor.run.plan import Plan
 from kdoctor.text.lists import counted
@@ -19,6 +19,7 @@ from kdoctor_fleet.names import fold
 from kdoctor_fleet.read import Gathered
 from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, NodeState, scope_of
 from kdoctor_fleet.results import merge_results
+from kdoctor_fleet.states import judged_anywhere, own_state
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 _LAUNCHED: Mapping[str, Engine] = {"slurm": "slurm", "kubernetes": "kubernetes"}
@@ -156,6 +157,7 @@ def _notes(
     expected, by_name = set(fleet.expected), {node.name: node for node in fleet.nodes}
     problems = _problems(causes, known)
     unknown = _unknown(results, known)
+    judged = judged_anywhere(fleet.nodes)
     for name in sorted(known):
         node = by_name.get(name)
         if node is None:
@@ -165,14 +167,10 @@ def _notes(
         found = sorted(problems.get(name, ()), key=lambda item: -item.severity.rank)
         errors = [item for item in found if item.severity is Severity.ERROR]
         compared = [item for item in errors if item.check.startswith("cluster.")]
-        state, reason = NodeState.PASSED, node.reason
-        if node.verdict is Conclusion.FAIL:
-            state = NodeState.FAILED
-        elif compared:
+        state, reason = own_state(node, judged)
+        if compared and state is not NodeState.FAILED:
             state, reason = NodeState.FAILED, f"{compared[0].headline} ({compared[0].check})"
-        elif node.verdict is Conclusion.UNKNOWN:
-            state = NodeState.UNKNOWN
-        elif name in unknown:
+        elif name in unknown and state is NodeState.PASSED:
             state, reason = NodeState.UNKNOWN, unknown[name]
         yield NodeNote(
             name=name,

@@ -133,7 +133,7 @@ def _judge_one(
         scenario=check.scenario,
     )
     if entry.deselected:
-        return replace(base, reason=entry.deselected)
+        return replace(base, reason=entry.deselected, left_out=True)
     if check.needs_gpus and not rules.assumptions.expects_gpus:
         return replace(base, reason="the checklist expects no GPUs")
     unrecorded = _unrecorded(check, facts)

@@ -74,6 +74,8 @@ class Result:
     """Why an unknown is accepted, if the checklist or an option accepts it."""
     scenario: str | None = None
     """The smoke scenario whose run it judges, if any."""
+    left_out: bool = False
+    """Whether an option of the run left it out."""
     duration_s: float = 0.0
 
     @property

@@ -22,6 +22,18 @@ def interrupt_at_end() -> None:
 
 
 @contextmanager
+def interrupted_at_end() -> Iterator[None]:
+    """The same for a block, after which the signals are handled as before."""
+    before = {kind: signal.getsignal(kind) for kind in ENDS}
+    interrupt_at_end()
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+@contextmanager
 def delayed_interrupt() -> Iterator[None]:
     """Finish this block at the first of these signals, then raise KeyboardInterrupt; end at once at the second.
 

@@ -3,13 +3,11 @@
 import datetime as dt
 import os
 import shlex
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -21,6 +19,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
 from kdoctor.output import write_atomically
+from kdoctor.run.interrupts import interrupted_at_end
 from kdoctor.run.log import log, style, warn
 from kdoctor.run.progress import bar, progress
 from kdoctor.text.lists import counted
@@ -133,7 +132,7 @@ def run(
     folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
     across.refuse(chosen, plan.nodes[0])
-    with _as_interrupt():
+    with interrupted_at_end():
         interrupted = _ask(folder, plan, chosen, limits)
         if across.wanted and not interrupted:
             interrupted = train_across(folder, plan, chosen, across, _passing(delivery, folder, plan), limits)
@@ -339,17 +338,3 @@ def _hint(folder: Path, plan: FleetRun) -> None:
     if silent:
         again = quoted("kdoctor", "fleet", "run", "--resume", "--reports", str(folder))
         warn(f"To ask {counted(len(silent), 'silent node')} of {len(plan.nodes)} again: {again}")
-
-
-@contextmanager
-def _as_interrupt() -> Iterator[None]:
-    """End at SIGTERM as at Ctrl-C, so that nothing keeps running on the nodes."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.default_int_handler(number, frame)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -64,7 +64,7 @@ def _problem(node: FleetNode, merged_at: str, most_seconds: float, most_ahead_se
         offset = abs(float(section["offset-seconds"]))
     except (KeyError, ValueError):
         offset = 0.0
-    if not offset <= most_seconds:  # nor is it if it is no number
+    if not offset <= most_seconds:  # also if it is not a number
         return f"its clock is off: by {offset:.1f} s"
     return "its clock is not synchronized" if section.get("synchronized") == "no" else ""
 

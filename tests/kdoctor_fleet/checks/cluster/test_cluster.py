@@ -161,7 +161,7 @@ test_clock = table(
     Severity.WARNING,
     passes(offset("1.0")),
     passes(offset("-1.0")),
-    fails(offset("1.1"), briefs=["its clock is off"]),
+    *(fails(offset(text), briefs=["its clock is off"]) for text in ("1.1", "inf", "nan")),
     passes(offset("soon")),
     passes(offset("0.5")),
     fails(offset("0.5"), {"most_seconds": 0.1}),

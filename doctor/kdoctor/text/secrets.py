@@ -16,8 +16,9 @@ _URL_CREDENTIALS = re.compile(r"(?<=[A-Za-z0-9+.-]://)[^/\s@\"']+@")
 _CREDENTIALS = re.compile(r"(?<![\w.+:/%-])[\w.+-]+:[^\s:@/\"']+@(?!sha\d+:)(?=[\w\[])")
 _ASSIGNMENT = re.compile(
     r"(?P<name>token|secret|passw(?:or)?d|passphrase|credentials?|sshpass"
-    r"|(?:account|api|access|auth|private|secret)[_-]?key|(?<=_)key|(?<![^\W_])(?:pass|pwd|pw|sig|signature|jwt))"
-    r"(?P<between>\\?[\"']?\s*[=:]\s*)(?P<value>\"(?:[^\"\\\n]|\\.)+\"|'[^'\n]+'|(?:\\?[\"'])?[^\s\"'&;,=][^\s\"'&;,]*)",
+    r"|(?:account|api|access|auth|private|secret)[_-]?key(?:_base)?|(?<=_)key|(?<=[?&])key"
+    r"|(?<![^\W_])(?:pass|pat|pwd|pw|sig|signature|jwt))"
+    r"(?P<between>\\?[\"']?\]?\s*(?:[=:]|\((?=\s*[\"']))\s*)(?P<value>\"(?:[^\"\\\n]|\\.)+\"|'[^'\n]+'|(?:\\?[\"'])?[^\s\"'&;,=][^\s\"'&;,]*)",
     re.IGNORECASE,
 )
 _OPTION = re.compile(
@@ -45,12 +46,22 @@ _TOKENS = re.compile(
     r"|\bsk-[\w-]{20,}"
     r"|\bxox[abprs]-[\w-]{10,}"
     r"|\b(?:npm|dop_v1|dckr_pat|pypi)[_-][\w-]{32,}"
-    r"|(?<=hooks\.slack\.com/services/)[\w/]+"
+    # a short prefix and many characters of all kinds, as most services make them: sk_live_..., r8_..., gsk_...
+    r"|\b[a-z][a-z0-9]{0,9}(?:_[a-z]{2,6})?_(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{20,}"
+    r"|\bya29\.[\w-]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bSK[0-9a-f]{32}\b"
+    r"|(?<=hooks\.slack\.com/services/)[\w/]+|(?<=/webhooks/)[\w/-]+|(?<=/webhook/)[^\s\"']+"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bAIza[\w-]{35}"
     r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
 )
+
+_NAMED = re.compile(
+    r"(?P<before>(?<![^\W_])(?:key\\?[\"']?\s*[=:]\s*\\?[\"']?(?=\w{20})|(?:password|passwd|secret|token)\s+))"
+    r"(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{12,}",
+    re.IGNORECASE,
+)
+"""A word that may name a secret, and a value that looks drawn."""
 
 _IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*|\b\d+(?:\.\d+){3}:\d+", re.IGNORECASE)
 
@@ -74,6 +85,7 @@ def mask(text: str) -> str:
     text = _USER.sub(rf"\g<user>{MASK}", text)
     text = _LOGIN.sub(rf"\g<before>{MASK}", text)
     text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
+    text = _NAMED.sub(rf"\g<before>{MASK}", text)
     return _ASSIGNMENT.sub(_mask_assignment, text)
 
 

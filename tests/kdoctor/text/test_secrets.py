@@ -119,3 +119,161 @@ def test_broken_json_is_searched_as_text() -> None:
     assert mask_variable("TF_CONFIG", '{"password": "hunter2"') == '{"password": "***"'
     assert mask_variable("TF_CONFIG", "[" * 100_000) == "[" * 100_000
     assert mask_variable("X_TOKEN", "") == ""
+
+
+FORMS = """\
+os.environ["HF_TOKEN"] = "hf_{S}{S}2Vb4"
+os.environ["MY_TOKEN"] = "{S}"
+os.environ['AWS_SECRET_ACCESS_KEY']='{S}{S}2Vb4'
+wandb.login(key="{S}{S}2Vb4")
+login(token="{S}")
+export GITHUB_PAT={S}
+"pat": "{S}"
+SECRET_KEY_BASE={S}
+sk_live_{S}
+ya29.{S}{S}2Vb4
+SG.{S}.{S}{S}2Vb4
+https://hooks.slack.com/services/T00000000/B00000000/{S}{S}
+mysql -u root -p{S}
+xoxb-123456789012-123456789012-{S}{S}
+glpat-{S}
+ghp_{S}{S}
+github_pat_{S}{S}2Vb4
+AIzaSy{S}{S}
+hf_{S}{S}
+Authorization: Bearer {S}
+Authorization: Basic {S}==
+api_key={S}
+--api-key {S}
+--token={S}
+password: {S}
+"password": "{S}"
+postgres://user:{S}@host/db
+https://user:{S}@host/x
+client_secret={S}
+COMET_API_KEY={S}
+WANDB_API_KEY={S}
+MLFLOW_TRACKING_PASSWORD={S}
+NEPTUNE_API_TOKEN="{S}"
+OPENAI_API_KEY=sk-proj-{S}{S}2Vb4
+sk-ant-api03-{S}{S}2Vb4
+{"access_token": "{S}"}
+refresh_token={S}
+npm_{S}{S}
+pypi-AgEIcHlwaS5vcmc{S}{S}2Vb4
+dckr_pat_{S}{S}
+AccountKey={S}{S}2Vb4==
+SharedAccessSignature=sv=2020&sig={S}
+https://x.blob.core.windows.net/c?sv=2020-08-04&sig={S}
+https://discord.com/api/webhooks/123456789012345678/{S}{S}2Vb4{S}
+https://outlook.office.com/webhook/{S}
+eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{S}{S}2Vb4
+KAGGLE_KEY={S}
+"key": "{S}{S}", "username": "x"
+X-API-Key: {S}
+Cookie: session={S}
+Set-Cookie: sid={S}; Path=/
+twilio SK{H}
+mongodb+srv://u:{S}@c.mongodb.net
+redis://:{S}@h:6379
+curl -u user:{S} http://h
+aws_session_token = {S}{S}2Vb4
+DATABRICKS_TOKEN=dapi{H}
+token: dapi{H}
+r8_{S}{S}2
+rpa_{S}{S}2Vb4
+secret={S}
+PASSWD={S}
+pwd={S}
+passphrase: {S}
+AZURE_STORAGE_KEY={S}
+DefaultEndpointsProtocol=https;AccountName=x;AccountKey={S}==;
+.netrc machine h login u password {S}
+docker login -u u -p {S}
+sshpass -p {S} ssh
+--password {S}
+http://h/?token={S}
+http://h/?api_key={S}&x=1
+http://h/?key={S}
+openai.api_key = "{S}"
+client = OpenAI(api_key="{S}")
+comet_ml.init(api_key="{S}")
+run = neptune.init_run(api_token="{S}")
+HfFolder.save_token("{S}")
+lightning login --api-key {S}
+clearml access_key = "{S}"
+secret_key = "{S}"
+nvapi-{S}{S}2Vb4
+gsk_{S}{S}2Vb4
+AZURE_CLIENT_SECRET={S}
+SLACK_WEBHOOK=https://hooks.slack.com/services/T0/B0/{S}
+token {S}
+"apiKey":"{S}"
+app_secret: {S}
+Proxy-Authorization: Basic {S}
+ACCESSKEY={S}
+sig={S}
+auth_token={S}
+authToken: "{S}"
+wandb: api_key: {S}
+netrc: machine api.wandb.ai login user password {S}
+os.environ['WANDB_API_KEY'] = '{S}'
+os.environ.setdefault("HF_TOKEN", "hf_{S}")
+dbutils.secrets.put(token="{S}")
+huggingface-cli login --token hf_{S}
+comet_ml.Experiment(api_key='{S}')
+mlflow.set_tracking_uri("https://u:{S}@mlflow.host")
+neptune.init(api_token='{S}')
+-H "Authorization: token {S}"
+-H 'X-Auth-Token: {S}'
+export AWS_SECRET_ACCESS_KEY="{S}{S}"
+aws_secret_access_key = {S}{S}
+"aws_secret_access_key": "{S}{S}"
+GOOGLE_API_KEY=AIzaSy{S}
+"refresh_token": "1//{S}{S}"
+azure: sig={S}%3D
+ARM_CLIENT_SECRET: {S}
+HUGGING_FACE_HUB_TOKEN=hf_{S}{S}
+SINGULARITY_DOCKER_PASSWORD={S}
+APPTAINER_DOCKER_PASSWORD={S}
+git clone https://oauth2:{S}@gitlab.host/a.git
+git clone https://x-access-token:{S}@github.com/a/b
+ftp://ada:{S}@host/file
+amqp://ada:{S}@mq:5672
+postgresql+psycopg2://ada:{S}@db/x
+REDIS_URL=redis://default:{S}@h:6379/0
+CELERY_BROKER_URL=amqp://a:{S}@h
+ray start --redis-password={S}
+ray start --redis-password {S}
+JUPYTER_TOKEN={S}
+http://127.0.0.1:8888/?token={S}
+http://127.0.0.1:8888/lab?token={S}{S}
+kubectl create secret generic x --from-literal=password={S}
+password = {S}  # from vault
+VAULT_TOKEN=hvs.{S}{S}
+PGPASSWORD={S} psql
+MYSQL_PWD={S} mysql
+SSHPASS={S} sshpass -e ssh host
+s3cmd --secret_key={S}{S}
+rclone --s3-secret-access-key {S}{S}
+DISCORD_WEBHOOK=https://discordapp.com/api/webhooks/1234/{S}{S}
+TELEGRAM_TOKEN=123456789:{S}{S}
+PAT: {S}
+azure-devops --pat {S}
+"sas": "?sv=2020&sig={S}"
+jwt={S}{S}
+signature={S}
+passphrase='{S} {S}'
+clearml: secret_key = "{S}"
+"""
+"""How the services that people train with write their secrets: ``{S}`` is one, ``{H}`` hexadecimal."""
+SECRETS = {"S": "q7Xw9Zk3Lm5Pn8Rt2Vb4", "H": "0a1b2c3d" * 4}
+
+
+@pytest.mark.parametrize("form", FORMS.splitlines())
+def test_secret_of_a_known_service_is_masked(form: str) -> None:
+    text = form
+    for name, value in SECRETS.items():
+        text = text.replace(f"{{{name}}}", value)
+    assert text != form
+    assert [value for value in SECRETS.values() if value[:10] in mask(text)] == []

@@ -62,7 +62,9 @@ test_cudnn_for_build = table(
     *(fails(cudnn(version=version), release("2.17.1")) for version in ("8.8.0", "9.3.0")),
     # The build of an unlisted release states only the major version.
     unknown(release("2.99.0"), "9.24.0 has the required major version; the minor version"),
+    unknown(release("2.99.0", cudnn_version=None), "the cuDNN that TensorFlow was built with is unknown."),
     unknown(release("2.99.0", cudnn_version="new"), "the cuDNN that TensorFlow was built with is unknown."),
+    unknown(cudnn(version="new")),
     *UNREAD_CUDNN,
     passes(said={"libcudnn.so.9": "9.24.0 (nvidia-cudnn-cu12 9.24.0.43), TensorFlow built with 9.3"}),
     fails(cudnn(built_with="13.0"), "CUDA 13.0", "CUDA 12.5.1"),
@@ -137,14 +139,21 @@ test_cudnn_for_gpus = table(
         look=("kdoctor matrix",),
     ),
     unknown(cudnn(version="9.7.0")),  # not measured
+    unknown(of(None)),
+    unknown(of("nine")),
     unknown(gpus(0, state="no-library"), said={"GPUs": "the driver lists no GPUs (no-library)"}),
     unknown(with_driver("565.57.01", "10.0")),  # older than those of the support matrix
+    unknown(with_driver("N/A", "10.0")),
+    unknown(with_driver("1.0")),
+    unknown(with_driver(None)),
     passes(with_driver("525.60.13"), DRIVERS),
+    unknown(with_driver("525.60.12"), DRIVERS),
     *UNREAD_CUDNN,
     unknown(cudnn(version=None, soname=None), said={"libcudnn": "its version is unknown: not read"}),
     unknown(release("2.99.0", cuda_version=None), said={"libcudnn.so.9": "its CUDA release is unknown"}),
     unknown(libraries(libraries=()), of=["libcudnn"]),
     skips(libraries(missing("cudnn"))),
+    skips(no_libraries()),
     given=NODE,
 )
 
@@ -177,6 +186,8 @@ test_xla_files = table(
     ),
     # It is explained only if its wheel is missing, too.
     fails(libraries(missing("cudart"), xla_files=(PTXAS,)), installed(), explained_by=[CUDA_LIBRARIES]),
+    skips(no_libraries(), reason=NOTE),
     skips(libraries(xla_files=()), reason="this TensorFlow does not compile for GPUs", evidence=0),
+    skips(libraries(cuda_build=False, xla_files=())),
     given=NODE,
 )

@@ -56,6 +56,17 @@ def test_reason_is_the_one_that_needs_this_driver() -> None:
     assert found.why == "the build has only PTX of CUDA 12.5.1 for H100 (9.0)"
 
 
+@cases(
+    ((H100,), {"driver": "555.42.02"}),  # it runs
+    ((H100,), {"driver": None}),
+    ((), {}),
+    ((H100,), {"python": "3.9"}),  # a newer driver does not suffice
+    ((H100,), {"python": None}),  # nor where the Python is not known
+)
+def test_no_way_out_where_the_driver_alone_does_not_decide(gpus: tuple[NamedGpu, ...], changes: dict[str, Any]) -> None:
+    assert way(*gpus, **changes) is None
+
+
 def test_newest_final_release_counts() -> None:
     early = release("2.20.0rc0")
     found = way(H100, matrix=small_matrix(release("2.18.0"), NEW, early))
@@ -106,6 +117,17 @@ def test_package_does_not_make_the_driver_support_a_newer_gpu() -> None:
     found = way(A100, H100, matrix=small_matrix(NEW, gpus=(ampere, newer)))
     assert found is not None
     assert (found.driver, found.package) == ("555.42.02", None)
+
+
+@cases(
+    ([("12.4", (535,)), ("12.5", (535,)), ("12.6", (535,))], "cuda-compat-12-5"),  # the oldest that suffices
+    ([("12.4", (535,))], None),  # it does not compile the PTX of CUDA 12.5
+    ([("12.6", (550,)), ("12.8", (535, 550))], "cuda-compat-12-8"),  # 12.6 works on another branch
+)
+def test_package_compiles_the_ptx_and_fits_the_branch(rows: list[tuple[str, tuple[int, ...]]], package: str) -> None:
+    found = way(H100, matrix=packaged(*rows))
+    assert found is not None
+    assert found.package == package
 
 
 def test_machine_code_needs_only_the_major_release() -> None:

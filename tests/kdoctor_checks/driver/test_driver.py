@@ -37,10 +37,11 @@ test_device_nodes = table(
     fails(kernel(nodes=(CONTROL, node("/dev/nvidia0"))), of=[GPU1], commands=("sudo nvidia-modprobe -c 1 -u",)),
     fails(closed("/dev/nvidia1", gpu(0), lost_gpu(1)), explained_by=["gpu.responding"] * 2),
     fails(closed("/dev/nvidia0", gpu(0), lost_gpu(1)), explained_by=["", "gpu.responding"], of=["/dev/nvidia0"]),
-    fails(closed("/dev/nvidia1", gpu(0), gpu(1, minor_number=None)), explained_by=["", ""], of=["/dev/nvidia1"]),
     skips(kernel(0, loaded=False, nodes=())),  # WSL
+    unknown(gpus(2, gpu(0), lost_gpu(1))),
     unknown(gpus(2, node_errors=None)),
     unknown(kernel(2, nodes=None)),
+    unknown(gpus(2, gpu(0), gpu(1, minor_number=None))),
     given=(kernel(2), gpus(2)),
 )
 
@@ -130,7 +131,11 @@ test_library_matches_module = table(
     ),
     fails(unrecorded(KernelDriver), MISMATCH),
     unknown(unrecorded(KernelDriver)),
+    unknown(kernel(version=None)),
+    unknown(gpus(driver_version=None)),
+    unknown(Gpus(state="failed", error="it hung"), "NVML is not ready: it hung."),
     unknown(Gpus(state="failed"), "NVML is not ready: failed."),
+    unknown(KernelDriver(loaded=False), Gpus(state="library-absent")),
     given=(kernel(), gpus()),
 )
 
@@ -153,6 +158,7 @@ test_forward_compatibility = table(
     # NVIDIA: data-centre GPUs, and select RTX boards of certified servers; never GeForce
     passes(compat(), named("NVIDIA H100 80GB HBM3")),
     unknown(compat(), named("NVIDIA RTX A6000")),
+    unknown(compat(), named(None)),
     passes(named("NVIDIA GeForce RTX 4090")),  # libcuda of the driver fits every GPU
     fails(
         compat(found_by="LD_LIBRARY_PATH"),
@@ -205,6 +211,8 @@ test_confidential_computing = table(
     unknown(confidential(conf_compute_ready=None)),
     unknown(confidential(conf_compute_multi_gpu=None)),
     unknown(unread(), "its state was not read (no reason given)."),
+    unknown(unread(conf_compute="NVML_ERROR_UNKNOWN"), "its state was not read (NVML_ERROR_UNKNOWN)."),
+    skips(unread(conf_compute="NVML_ERROR_NOT_SUPPORTED")),
     skips(unread(conf_compute="NVML_ERROR_FUNCTION_NOT_FOUND")),
 )
 
@@ -223,5 +231,8 @@ test_kernel_log = table(
     "driver.kernel-log",
     Severity.WARNING,
     passes(logged("usb 1-1: new device"), briefs=["kernel log clean since boot"]),
+    unknown(log(complete=None)),
+    unknown(log(complete=False)),
+    unknown(log(lines=0)),
     unknown({KernelLog: "Permission denied (kernel.dmesg_restrict)"}, "Permission denied (kernel.dmesg_restrict)"),
 )

@@ -42,8 +42,10 @@ test_variables = table(
         commands=("export NCCL_DEBUG=INFO",),
         rollback=("unset NCCL_DEBUG",),
     ),
+    unknown(environment(), wanted(MY_OWN="unset")),
+    unknown(environment(), wanted(SOME_NAME="1"), of=1),
     unknown(Environment(variables={}), wanted(NCCL_DEBUG="unset"), of=1),
-    fails(MASKED, wanted(NCCL_ENV_PLUGIN="unset"), "Rollback: not possible", rollback=()),
+    unknown(MASKED, wanted(NCCL_ENV_PLUGIN="https://ada@plugins.example")),
     skips(environment()),
     unknown(Environment, wanted(NCCL_DEBUG="INFO")),
     given=(keras(),),
@@ -97,6 +99,7 @@ test_flags = table(
     passes(environment(), settings(floatx="float32", epsilon="0.0000001")),
     fails(environment(), settings(floatx="float32", epsilon="0.001")),
     fails(environment(), settings(floatx="float16"), said={"keras.floatx": "float32"}),
+    unknown(environment(), settings(floatx="float32"), keras(settings={})),
     given=(keras(),),
 )
 
@@ -166,6 +169,8 @@ test_visible_devices = table(
     passes(mask("0,1", "PCI_BUS_ID"), least(at_least=2), f"pass {VISIBLE}: '0,1': 2 of 4 GPUs visible."),
     fails(mask("0,1"), least(count=3)),
     passes(mask("0,1,2"), LOST),  # a lost GPU keeps its index
+    unknown(mask("MIG-GPU-8932f937/1/2")),
+    unknown(mask("GPU-ffff"), gpus(2, gpu(0), gpu(1, uuid=None))),
     passes(mask("0,1"), f"{ORDER}: not set; all GPUs are of one model and in bus order."),
     passes(mask("0,1,2"), MIXED, unsaid=ORDER),  # all GPUs, so the order does not matter
     passes(mask("0", "PCI_BUS_ID"), MIXED),
@@ -173,6 +178,7 @@ test_visible_devices = table(
     fails(
         mask("0", "FASTEST_FIRST"), MIXED, f"{ORDER}: FASTEST_FIRST (fastest first), but {VISIBLE} has indices of A, B."
     ),
+    unknown(mask("0"), gpus(2, gpu(0), gpu(1, name=None))),
     in_container(passes, "all", gpus(2), "docker", f"pass {CONTAINER}: 'all'; the container has 2 GPUs."),
     in_container(passes, "GPU-a", gpus(2)),
     in_container(passes, "", gpus(1), "docker", "''; the container has 1 GPU."),
@@ -181,6 +187,7 @@ test_visible_devices = table(
     in_container(passes, "0,1,", gpus(2)),
     in_container(fails, "0,1,2", gpus(2)),
     in_container(passes, "0,1,2", gpus(2), "none"),
+    unknown(Gpus(state="failed", error="Unknown Error"), "the driver does not list the GPUs: Unknown Error."),
     unknown(Gpus(state="failed"), "the driver does not list the GPUs: failed."),
     unknown(gpus(0, devices=(), count=0), "the driver lists no GPUs."),
     unknown(Environment),

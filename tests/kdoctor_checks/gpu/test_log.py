@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
+from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, no_driver, pci
 from helpers.rows import Row, fails, passes, skips, table, unknown
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, NvLink, PciDevices
 from kdoctor.model import Action, Severity
@@ -51,6 +51,7 @@ test_kernel_log = table(
     "gpu.kernel-log",
     Severity.ERROR,
     passes(log(), "2048 lines of /dev/kmsg, complete"),
+    skips(logged("usb 1-1: new device"), *no_driver()),
     *(
         skips(log(**changes), "driver.kernel-log")
         for changes in ({"complete": False}, {"complete": None}, {"lines": 0})

@@ -85,13 +85,18 @@ test_count_expected = table(
     fails(gpus(3), pci(4), wanted(count=4), explained_by=["gpu.responding, gpu.visible-to-driver"]),
     fails(gpus(3), pci(2), wanted(count=4), explained_by=[""]),
     unknown(gpus(8, count=None, errors={"count": "Unknown"}), wanted(count=8), reason=INCOMPLETE.format("Unknown")),
+    unknown(gpus(1, count=None), wanted(count=1), reason=INCOMPLETE.format("it counts None and lists 1")),
     unknown(gpus(1, count=4, errors={"count": "Unknown"}), reason=INCOMPLETE.format("it counts 4 and lists 1")),
+    unknown(FAILED, wanted(count=1), reason=INCOMPLETE.format("Unknown Error")),
     skips(FAILED, wanted(count=0)),
     unknown(),
+    unknown(gpus(8), masked("MIG-1"), wanted(count=8)),
     # A recorded machine has no shell that could hide GPUs, but more than an exact number may be hidden on purpose.
     passes(named(H100, H100), RECORDED, briefs=[f"2 x {H100}"]),
+    unknown(gpus(3), RECORDED, wanted(count=2)),
     unknown(gpus(1), Environment),
     fails(gpus(1), Environment, wanted(at_least=2)),  # whatever the variable hides
+    unknown(gpus(2), Environment, wanted(at_least=2)),
     passes(named("NVIDIA A10", None), briefs=["2 GPUs"]),
     passes(named(FITS, "b"), briefs=[f"1 x {FITS}, 1 x b"]),  # 60 characters fit
     passes(named(f"{FITS}x", "b"), briefs=["2 GPUs of 2 models"]),
@@ -140,6 +145,7 @@ test_same_model = table(
         commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1"),
     ),
     skips(gpus(1)),
+    skips(gpus(0)),
     *(
         unknown(odd(1, 3, **{field: None}), of=[GPU1], evidence=2)
         for field in ("name", "compute_capability", "memory_total_bytes")
@@ -147,6 +153,7 @@ test_same_model = table(
     unknown(LOST_OF_THREE, "79.6 GiB", of=["GPU 1"], evidence=2),
     # Without any compute capability, the name counts.
     passes(without_capability(), f"pass {GPU0}: {H100}, 79.6 GiB."),
+    unknown(without_capability(name=None), of=[GPU1]),
     unknown(odd(1, compute_capability=None, errors={"compute_capability": "not in nvidia-smi -q"}), of=[GPU1]),
 )
 
@@ -199,6 +206,8 @@ test_visible_to_driver = table(
     ),
     fails(gpus(2), kernel(3), DOCKER, "missing from NVML; the PCI device is bound to the driver."),
     unknown(gpus(2), kernel(0), DOCKER, f"{bus_id(2)}: on the PCI bus, not in NVML; this may be a container."),
+    unknown(gpus(2), kernel(0), host(container=None)),
+    unknown(gpus(2), kernel(2), host(container=None)),
     unknown(gpus(0), kernel(0), DOCKER, of=4),
     unknown(odd(1, 4, bus_id=None, errors={"bus_id": "Unknown"}), "GPU 1: its bus id was not read (Unknown)."),
     unknown(PciDevices(devices=())),
@@ -258,10 +267,13 @@ test_replicas_match = table(
     explained(1, "", *FIRST_THREE, gpu(3)),
     unknown(smoke_run(replicas=4, gpus_seen=None)),
     unknown(smoke_run(replicas=4, gpus_seen=None, cases=(), failure="TensorFlow did not import")),
+    unknown(smoke_run(replicas=4, cases=())),
     unknown(smoke_run("smoke.baseline", 4, smoke_case(replicas=4, devices=()))),
     unknown(smoke_run("smoke.baseline", 4, smoke_case(replicas=4, strategy="OneDeviceStrategy"))),
+    unknown(smoke_run(replicas=4, devices_kind="cpu")),
     unknown(masked("MIG-1234")),
     unknown(gpus(1, gpu(0, uuid=None)), masked("GPU-abc")),
+    unknown(FAILED, "the driver does not respond: Unknown Error."),
     unknown(Gpus(state="failed"), "the driver does not respond: failed."),
     unknown(*h100_node(4), SmokeRuns(), reason="scenario smoke.baseline was not run"),
     unknown(masked(""), run(1, 0), "no GPU is visible (CUDA_VISIBLE_DEVICES=)."),

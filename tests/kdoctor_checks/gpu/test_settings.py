@@ -106,6 +106,7 @@ test_temperature = table(
     fails(hot(2, clock_event_reasons=(0x40,) * 3), explained_by=["gpu.clocks"]),
     fails(volta(temperature_c=83)),
     unknown(volta(temperature_c=None, errors={"temperature_c": "Unknown Error"}), "temperature (Unknown Error)."),
+    unknown(volta(temperature_slowdown_c=None)),
     unknown(hot(51, None, 51), of=[GPU1], evidence=2),
     unknown(several(silent("Unknown Error"))),
     unknown(several({}, silent(NOT_SUPPORTED))),
@@ -131,6 +132,7 @@ test_equal_power_limits = table(
         "  power limit 500 to 600 W, most have 700 W.",
         commands=(f"sudo nvidia-smi -i {bus_id(2)},{bus_id(3)} -pl 700",),
     ),
+    unknown(limits(700, None)),
     unknown(gpus(2, gpu(0), lost_gpu(1))),
     skips(gpus(1)),
 )

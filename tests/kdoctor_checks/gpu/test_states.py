@@ -53,6 +53,7 @@ test_free = table(
     fails(one(memory_used_bytes=1024 * MIB + 1), expected="no compute process, and at most 1024 MiB used"),
     unknown(gpus(2, gpu(0), lost_gpu(1)), of=["GPU 1"], evidence=1),
     unknown(several({"memory_used_bytes": None}, {}), of=[GPU0], evidence=1),
+    unknown(one(processes=None)),
     skips(gpus(0)),
     user(f"{USED}, in use by process 1", "in use by process 1 (2048 MiB used)", processes=ONE),
     user(
@@ -170,6 +171,7 @@ test_responding = table(
         of=[f"GPU at {bus_id(1)}"],
         commands=("sudo reboot",),
     ),
+    unknown({Gpus: "no driver"}, pci(2)),
     fails(gpus(2, gpu(0), gpu(1, errors=IS_LOST)), pci(2, pci_gpu(0), pci_gpu(1, responds=False)), of=[GPU1]),
     # Lost GPUs without an address have those that remain, in the order of the bus.
     fails(lost_at(bus_id(0), bus_id(2)), of=[GPU1, GPU3]),
@@ -208,6 +210,7 @@ test_response_time = table(
 )
 
 OLD = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND", "recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
+MANY = {f"field_{number}": "Unknown Error" for number in range(7)}
 
 test_readings = table(
     "gpu.readings",
@@ -220,6 +223,7 @@ test_readings = table(
     unknown(one(name=None, errors={"name": "Unknown Error"}), said={GPU0: "not read: name (Unknown Error)"}),
     unknown(one(name=None, errors={}), said={GPU0: "nothing about it was read"}),
     unknown(one(errors=OLD), "too old", "SRAM threshold exceeded, recovery action."),
+    unknown(one(errors=MANY), "field 3 (Unknown Error) and 3 more."),
     unknown(gpus(1, not_understood=("q.txt: Frobnication: Failed",)), "Frobnication: Failed", of=1),
     *(
         fails(
@@ -246,12 +250,19 @@ test_resizable_bar = table(
     Severity.INFO,
     fails(one(**SMALL), "BAR1 is 256 MiB", "79.6 GiB", look=("nvidia-smi -q -d MEMORY",)),
     unknown(several({}, {}, {"bar1_total_bytes": None}), of=[GPU2]),
+    unknown(several({}, {}, {"memory_total_bytes": None}), of=[GPU2]),
     skips(several(NO_BAR, NO_BAR), H100, unsaid="no resizable BAR"),
     skips(gpus(0), reason="the driver lists no GPU"),
     skips(
         several({"name": "Tesla T4", **TURING}, {"name": None, **TURING}),
         reason="no resizable BAR is known for Tesla T4, this model",
     ),
+    skips(card("NVIDIA GeForce GTX 1660 Ti")),
+    skips(card("Quadro P400")),
+    skips(card("NVIDIA GeForce RTX 2080 SUPER", "Turing")),
+    skips(card("Tesla T4", None, "7.5")),
+    skips(card(H100, None, "7.5")),
+    skips(card(None)),
     fails(card(H100, None, "8.0")),  # Ampere's
     fails(card("NVIDIA RTX PRO 6000 Blackwell Workstation Edition")),
     passes(card("Tesla T4", "Turing", bar1_total_bytes=81559 * MIB)),

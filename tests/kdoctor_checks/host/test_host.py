@@ -1,7 +1,7 @@
 from typing import Any
 
 from helpers.cases import cases
-from helpers.facts import GIB, MIB, gpus, host, log, logged
+from helpers.facts import GIB, MIB, gpus, host, log, logged, lost_gpu
 from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import Disk, Host, KernelLog, KernelLogEvent, ResourceLimit
 from kdoctor.model import Severity
@@ -40,6 +40,7 @@ test_cpus = table(
     passes(cpus(1), gpus(1), {"least_per_gpu": 1}, briefs=["1 CPU"]),
     unknown(cpus(None), "affinity mask was not read"),
     unknown(cpus(quota=None), "limit of the control groups was not read"),
+    unknown(gpus(1, lost_gpu(0))),
     given=(host(), gpus(8)),
 )
 
@@ -58,6 +59,7 @@ test_disk = table(
     fails(disks(2 * GIB - 1), expected="at least 2 GiB free"),
     fails(disks(5 * GIB, 0), 'df -h "${TMPDIR:-/tmp}";', of=["temporary folder"]),
     unknown(host(disks=disks(500 * GIB).disks[1:]), of=["working folder"]),
+    unknown(host(disks=()), "its file system was not read, or did not respond in time", of=2),
 )
 
 test_huge_pages = table(

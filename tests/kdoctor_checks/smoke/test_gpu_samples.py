@@ -86,15 +86,19 @@ test_gpus_worked = table(
     fails(second(NEVER), f"fail {GPU1}: memory in use up by 596 MiB, 1 compute process"),
     # The strategy has replicas on both GPUs, but the model's variables are on one.
     passes(second(NEVER), training(weights=ON_ONE)),
+    unknown(second(idle_use(training_samples=2)), "2 samples"),
     fails(second(idle_use(training_samples=3))),
     unknown(second(idle_use(memory_used_bytes=None)), "memory"),
     unknown(second(case_use(**NO_USE, training_samples=1)), "1 sample "),
     passes(of_two(LITTLE, NEVER), ": memory in use up by 596 MiB, 1 compute process (12 samples", of=2),
+    unknown(held(30.0 * GIB, 1.0), "other processes"),
     fails(held(2.0 * GIB, 0.0)),
+    unknown(held(2.1 * GIB, 0.0)),
     unknown(held(2.0 * GIB, 1.0)),
     # The probe of the GPUs replaces missing samples from before.
     passes(second(case_use(), before=GpuUse())),
     fails(second(idle_use(), before=GpuUse())),
+    unknown(second(idle_use(), before=GpuUse()), gpus(2, gpu(0), gpu(1, memory_used_bytes=None, processes=None))),
     passes(
         second(idle_use(utilization_gpu_percent=spread(0.0, 0.1, 1.0)), before=GpuUse()),
         gpus(2, gpu(0), gpu(1, utilization_gpu_percent=None)),
@@ -110,6 +114,13 @@ test_gpus_worked = table(
         )
     ),
     skips(CPU_ONLY, reason="the trainings ran on logical CPU devices"),
+    unknown(GpuSampling(state="library-absent", error="NVML_ERROR_LIBRARY_NOT_FOUND: libnvidia-ml.so.1")),
+    unknown(GpuSampling(state="failed", error="the sampling process died of SIGKILL")),
+    unknown(GpuSampling(state="ready")),
+    unknown(SmokeRuns()),
+    unknown(training(outcome="raised")),
+    unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=None)),
+    unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3)),
     unknown(training(kind="CPU")),
     of_four((environment(CUDA_VISIBLE_DEVICES="2"),), 2),
     of_four((environment(CUDA_VISIBLE_DEVICES="3,1"),), 1, 3, replicas=2),
@@ -209,6 +220,9 @@ test_gpus_unslowed = table(
     ),
     skips(sampling(2, *(sampled_gpu(index, **SILENT) for index in range(2)))),
     skips(GpuSampling(state="not-started", error="no training was run")),
+    unknown(GpuSampling(state="driver-not-loaded", error="no driver")),
+    unknown(GpuSampling(state="failed", error="the sampling process died of SIGSEGV")),
+    unknown(GpuSampling(state="ready")),
     passes(HOT, training(1), environment(CUDA_VISIBLE_DEVICES="0")),  # unused GPUs are not judged
     fails(HOT, environment(CUDA_VISIBLE_DEVICES="MIG-1234")),
     unknown(SmokeRuns(), f"{UNKNOWN_USE}no training on GPUs finished.", evidence=0),

@@ -115,6 +115,9 @@ test_pairs = table(
     ),
     unknown(pairs_run(3), "speed of 3 pairs: "),
     fails(pairs_run(3, dict(of_gpu(1, 3))), of=["GPU:1 (0000:20:00.0)"]),
+    unknown(*machine(4, {(0, 1): NOT_TESTED, (2, 3): NOT_TESTED}), "2 of 6 pairs: not tested"),
+    unknown(pairs_run(4, pairs=()), gpus(4)),
+    unknown(smoke_run("smoke.pairs", 4, *pairs_run(3).cases), gpus(4), "3 of 4 replicas"),
     fails(
         *machine(4, {**ENDED, (0, 1): HUNG}, outcome="timed-out", phase="pair 5 of 6 (GPU:1 - GPU:3)"),
         of=["training alone", "GPU 0 - GPU 1 (NV18)"],
@@ -125,6 +128,8 @@ test_pairs = table(
         smoke_run("smoke.pairs", 2, smoke_case("alone", 2, outcome="skipped", skip_reason="here: 2 replicas")),
         reason="training alone: here: 2 replicas",
     ),
+    unknown(smoke_run("smoke.pairs", 4, smoke_case("another"), failure="the child died")),
+    unknown(pairs_run(3), gpus(3, pairs=UNREAD)),
     passes(*machine(2), f": {ONE_CPU}128 MiB all-reduced exactly at 300 to 300 GB/s."),
     passes(
         *machine(3, {(0, 1): {"weight_deviation": 0.0}, (0, 2): {"bytes_per_s": 290e9}}),

@@ -1,11 +1,12 @@
 """The checks of how fast trainings are, and whether they are repeatable."""
 
+from itertools import combinations
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, smoke_case, smoke_run
+from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, nvlinks, pair, smoke_case, smoke_run
 from helpers.rows import fails, judged, passes, skips, table, unknown
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus, NvLink, SmokeRun
@@ -27,6 +28,7 @@ def second(links: tuple[NvLink, ...]) -> Gpus:
 
 P2P_OFF = "NCCL_P2P_DISABLE"
 NOT_LISTED = (NvLink(index=18, active=False, speed_gbs=1.0), NvLink(index=19, active=True))
+UNLINKED = tuple(pair(a, b, nvlinks=None) for a, b in combinations(range(8), 2))
 QUARTER = 0.25 * 18 * 26.562
 CPU = smoke_run("smoke.speed", 2, *run(3.0, 2).cases, devices_kind="cpu")
 
@@ -55,13 +57,15 @@ test_bandwidth = table(
     # generation 4, 16 lanes: 16 GT/s * 16 / 8 * 128/130 = 31.5 GB/s
     passes(run(15.0, 2), geforces(2), "31.5 GB/s of PCIe (PHB)"),
     passes(run(5.0, 3), geforces(3, devices=(geforce(0), geforce(1), geforce(2, pcie_width_max=4))), "7.876 GB/s"),
+    unknown(run(), gpus(8, pairs=())),
+    unknown(run(), gpus(8, pairs=UNLINKED)),
+    unknown(run(), gpus(8, *(gpu(index, nvlinks=None) for index in range(8)))),
+    unknown(run(), geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8)))),
+    unknown(run(None)),
+    unknown(run(bus_ids=())),
+    unknown(run(), Gpus),
     skips(CPU, "one CPU"),
     skips(run(None, 1)),
-    unknown(
-        run(),
-        geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8))),
-        "the bandwidth of ",
-    ),
     unknown(run(outcome="timed-out")),
     given=(gpus(8), environment()),
 )
@@ -178,6 +182,7 @@ test_determinism = table(
     passes(costing(sum=1.4), "pass 1 operation: equal when repeated: sum; ", COST),
     passes(costing(sum=1.5), "pass sum: ", "equal, 1.5 times the time."),
     passes(repeated(operations=REFUSED), "TensorFlow refuses it."),
+    unknown(repeated(None, {}, other=1.0)),
     unknown(repeated(operations={})),
 )
 

@@ -33,6 +33,7 @@ test_multi_worker = table(
     fails(together(worker(), worker(1, weight_deviation=0.2)), "on worker 1, weights differ by up to 0.2"),
     fails(together(worker(), worker(1, losses=(1.0, 0.6))), "worker 1"),
     fails(together(weight_deviation=0.3), "0.3"),
+    unknown(together(saved={"variables": 4.0})),
     unknown(together(worker())),
     fails(
         together(worker(outcome="raised"), **failed(UNHEALTHY)),
@@ -84,6 +85,7 @@ test_parameter_server = table(
     passes(served(), "2 workers; losses 1, 0.5."),
     passes(served(workers=None), "0 workers; losses 1, 0.5."),
     fails(served(finite=3.0), "3 of 4 weights are finite; losses 1, 0.5."),
+    unknown(served(finite=None)),
     unknown(served(losses=(1.0,))),
 )
 
@@ -123,6 +125,7 @@ test_lost_worker = table(
     ),
     fails(lost(worker(outcome="raised"), None, None), "kdoctor ended it after 0 s."),
     unknown(lost(measures={"others_s": 3.0}), "the workers were not watched"),
+    unknown(lost(workers=())),
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from helpers.facts import (
     NOT_SUPPORTED,
+    geforces,
     gpu,
     gpus,
     host,
@@ -16,6 +17,7 @@ from helpers.facts import (
     pci,
     pci_gpu,
     v100,
+    v100_workstation,
 )
 from helpers.rows import fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import Gpus, KernelLogEvent, NvLink, PciDevices
@@ -59,13 +61,15 @@ test_nvlink = table(
     "topology.nvlink",
     Severity.ERROR,
     passes(gpus(2), f"pass {GPU0}: 18 NVLinks active, each 26.562 GB/s."),
-    fails(several({}, down(18, 3, 7), {}), ": 16 of 18 NVLinks active (inactive: 3, 7).", of=[GPU1], evidence=2),
     fails(several({"name": "NVIDIA A100-SXM4-80GB", **down(12)}), DUMP, ": all 12 "),  # recorded
     skips(several({"name": "NVIDIA A100 80GB PCIe", **down(12)}), NOTHING),  # without a bridge
     fails(several({}, {"nvlinks": nvlinks(17)}), ": 17 NVLinks active, 18 expected"),
     fails(several({}, with_last(speed_gbs=20.0)), ": slow NVLinks: link 17 20 of 26.562 GB/s.", explained_by=[""]),
     unknown(several({}, with_last(**BROKEN)), f"{GPU1}: the state of 1 NVLink was not read (NVML_ERROR_UNKNOWN)."),
+    unknown(several({}, {"nvlinks": None, "errors": {"nvlinks": "Unknown"}})),
     unknown(several({}, {"nvlinks": None, "errors": {"nvlinks": NOT_SUPPORTED}})),
+    skips(geforces(2)),
+    skips(*v100_workstation()),
     fails(
         several({**down(18, 0), "fabric_state": "not-started"}),
         explained_by=["topology.nvswitch-errors, topology.fabric"],
@@ -89,6 +93,7 @@ test_nvlink = table(
 
 SIX = nvlinks(6, version=2, speed_gbs=25.781, remote_kind="gpu")
 HALF = {"nvlinks": (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))}
+UNBRIDGED = replace(v100(2), name="NVIDIA A100 80GB PCIe", **down(6))
 TO_SWITCHES = "all NVLinks lead to NVSwitches (topology.nvlink checks boards with NVSwitches)"
 
 test_nvlink_direct = table(
@@ -101,7 +106,11 @@ test_nvlink_direct = table(
         explained_by=["gpu.responding"] * 2,
         evidence=1,
     ),
+    skips(gpus(1, UNBRIDGED)),
     passes(gpus(1, v100(0)), {"least": 6}),
+    unknown(gpus(2, v100(0), v100(1, nvlinks=(*SIX[:5], NvLink(index=5, errors={"active": "Unknown"}))))),
+    unknown(gpus(2, v100(0), v100(1, nvlinks=None, errors={"nvlinks": "Unknown"}))),
+    skips(gpus(2), pci(2), reason=TO_SWITCHES),
     skips(several({}, down(1)), pci(2), reason=TO_SWITCHES),
     given=(NOTHING,),
 )
@@ -126,8 +135,11 @@ test_fabric = table(
     "topology.fabric",
     Severity.ERROR,
     passes(gpus(1), said={GPU0: "fabric state completed, status success, healthy"}),
+    unknown(several({}, {"fabric_status": None})),
+    unknown(several({}, {"fabric_state": None, "errors": {"fabric_state": "NVML_ERROR_UNKNOWN"}})),
     fails(several({}, {**WAITING, **GUEST})),  # its peer is registered
     unknown(several({**WAITING, **GUEST}, {**WAITING, **GUEST})),
+    skips(geforces(2)),
     skips(several(OUTSIDE, OUTSIDE)),
     fails(several({}, OUTSIDE, {}), f"{GPU1}: fabric state not-supported, unlike 2 other GPUs.", of=[GPU1]),
     skips(several(OLD, OLD), "is too old to report fabric state"),
@@ -167,6 +179,7 @@ test_fabric_manager = table(
     ),
     fails(NOT_RUNNING, several({}, WITHOUT_STATE)),  # one of the GPUs does not report its registration
     skips(NOT_RUNNING, gpus(2)),
+    skips(NOT_RUNNING, host(container="docker")),
     skips(NOT_RUNNING, host(container=None)),
     skips(NOTHING),
     unknown(kernel_settings(daemons=None)),
@@ -181,6 +194,7 @@ def switch(number: int, code: int, text: str) -> str:
 FATAL = [switch(number, 20034, "Fatal, Link 30 LTSSM Fault Up") for number in range(4)]
 LESSER = [switch(number, 12028, "Non-fatal, Link 32 egress error") for number in range(4)]
 UNKNOWN = switch(1, 99999, "Non-fatal, an error")
+OF_DRIVER = "NVRM: an assertion failed somewhere"
 
 
 def sxid(code: int | None, text: str = "Minor error") -> KernelLogEvent:
@@ -193,7 +207,9 @@ test_nvswitch_errors = table(
     passes(logged(LESSER[1])),
     fails(logged(LESSER[1], FATAL[2], LESSER[3]), of=["NVSwitch at 0000:c2:00.0"]),
     fails(log(sxid(None, "Fatal, Link 32")), gpus(2), pci(2), of=1, evidence=0),
+    unknown(log(sxid(None)), gpus(2), pci(2), of=1, evidence=0),
     unknown(logged(UNKNOWN), of=["NVSwitch at 0000:c1:00.0"]),
+    unknown(logged(OF_DRIVER), gpus(2), pci(2)),
     skips(log(), gpus(1), PciDevices(devices=(pci_gpu(0),))),
 )
 
@@ -209,6 +225,7 @@ test_nvswitch_warnings = table(
     ),
     unknown(logged(UNKNOWN), explained_by=["topology.nvswitch-errors"]),
     fails(logged(UNKNOWN, LESSER[2]), unjudged=[]),
+    unknown(logged(OF_DRIVER), gpus(2), pci(2)),
     skips(log(), gpus(1), PciDevices(devices=(pci_gpu(0),))),
 )
 

@@ -5,7 +5,22 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import bridge, bus_id, geforce, gpu, gpus, log, logged, lost_gpu, no_driver, pair, pci, pci_gpu, way
+from helpers.facts import (
+    bridge,
+    bus_id,
+    geforce,
+    geforces,
+    gpu,
+    gpus,
+    log,
+    logged,
+    lost_gpu,
+    no_driver,
+    pair,
+    pci,
+    pci_gpu,
+    way,
+)
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import Gpus, PciDevices
 from kdoctor.model import Severity
@@ -65,11 +80,13 @@ test_pcie_errors = table(
     *errors(unknown, {"aer_fatal": None}),
     unknown(on_bus({"path": None})),
     fails(on_bus({"aer_fatal": 1}, {"aer_fatal": 1}), UNSUPPORTED, explained_by=["", "gpu.responding"]),
+    skips(pci(2), NOT_LOADED),
     skips(pci(0, *pci().switches), NOT_LOADED),
     fails(on_bus({"aer_fatal": 1}, {"path": None}), NOT_LOADED, of=[f"PCI {bus_id(0)}"], evidence=0, unjudged=[]),
     passes(recorded(), gpus(1)),
     passes(recorded("UnsupReq"), gpus(1), "uncorrected PCIe errors recorded: none."),
     fails(recorded("MalfTLP", "UnsupReq", "CmpltTO"), gpus(1), "PCIe errors recorded: MalfTLP, CmpltTO."),
+    unknown(on_bus({"path": (), "aer_status": None, "aer_fatal": None, "aer_nonfatal": None}), gpus(1)),
 )
 
 P0 = "x16 of x16, generation 5 of 5 in P0"
@@ -92,6 +109,9 @@ test_pcie_generation = table(
     fails(several({}, {"pcie_generation": 4, "performance_state": 2, "utilization_gpu_percent": 20})),
     unknown(several({}, {"pcie_generation": 1, "performance_state": None})),
     unknown(several({}, {"pcie_generation": None})),
+    unknown(several({}, {"pcie_generation_max": None})),
+    skips(geforces(2)),
+    skips(several(IDLE, IDLE)),
     skips(several({**IDLE, "utilization_gpu_percent": None}), {"busy_from_percent": 1}),
     # Recorded: five of eight RTX 4090 busy in P2 at generation 4, three idle at generation 1.
     passes(gpus(8, *(geforce(index, **(BUSY if index < 5 else {})) for index in range(8))), of=5),
@@ -114,6 +134,8 @@ test_pcie_generation_on_the_bus = table(
     unknown(on_bus({"link_speed": None})),
     passes(at_port("32.0 GT/s PCIe", "8.0 GT/s PCIe"), "PCIe x16 of x16, generation 3 of 3."),
     *(unknown(at_port(*speeds), evidence=0) for speeds in (("16.0 GT/s PCIe", "32.0 GT/s PCIe"), (None, None))),
+    unknown(at_port("16.0 GT/s PCIe", None)),
+    unknown(on_bus({"path": (), "link_speed": None}), of=["GPUs"]),
     unknown(on_bus({"path": (), "link_speed_max": None}), of=["GPUs"]),
 )
 
@@ -135,6 +157,7 @@ test_pcie_width = table(
     Severity.WARNING,
     fails(several({}, {"pcie_width": 8}), f"{GPU0}: PCIe {P0}", "  PCIe x8 of x16.", of=[GPU1], expected="x16"),
     fails(several({}, {"pcie_width": 1}), of=[GPU1]),  # recorded: an L4 at x1 of x16 in P0
+    unknown(several({}, {"pcie_width": 8, "performance_state": 8})),
     unknown(several({}, {"pcie_width": 8, "performance_state": None})),
     # Recorded: idle RTX 4090 and 3090 at generation 1.
     passes(several({"pcie_generation": 1, "performance_state": 8}, **ALONE), briefs=["PCIe x16"]),
@@ -143,13 +166,17 @@ test_pcie_width = table(
         several({"pcie_generation": None, "pcie_generation_max": None}, **ALONE),
         said={GPU0: "PCIe x16 of x16, generation ? of ? in P0"},
     ),
+    unknown(several({"pcie_width": 0}), "NVML reports width x0 of x16."),
     unknown(several({"pcie_width_max": 0}), "NVML reports width x16 of x0."),
+    unknown(several({}, {"pcie_width": None})),
     unknown(several({}, {"pcie_width_max": None})),
     fails(several({"pcie_width": 0}, {"pcie_width": 8}, {}), f"-s {bus_id(1)} ", of=[GPU1], unjudged=[GPU0]),
+    unknown(several({}, {"pcie_width": 0}, {"pcie_width": 0}), of=[GPU1, GPU2]),
     # A narrow idle GPU is compared with the idle ones of its model. More than half of them must have the full width.
     unknown(several({}, {"pcie_width": 8, "performance_state": 8}, {}, {})),
     fails(idle(8, 16, 16), of=[GPU0]),
     *(unknown(idle(*widths)) for widths in ((8, 8, 8, 8), (8, 16), (8, 8, 16, 16))),
+    unknown(several({"performance_state": 8, "name": "L4"}, {"performance_state": 8, "pcie_width": 8})),
     unknown(several(*[{"performance_state": None}] * 2, {"pcie_width": 8, "performance_state": 1}), {"idle_from": 1}),
     fails(
         several({}, NARROW_SLOT, {}),
@@ -192,6 +219,8 @@ test_pcie_path = table(
     "topology.pcie-path",
     Severity.WARNING,
     passes(above(link_width=8, link_width_max=8)),  # the maximum of the switch
+    unknown(above(link_width_max=None)),
+    unknown(above(link_speed_max=None)),
     fails(
         shared(2, link_width=4),
         said={FIRST_LINK: "x4 of x16, generation 5 of 5, above the GPUs at 0000:10:00.0, 0000:20:00.0"},
@@ -213,6 +242,7 @@ test_pcie_path = table(
                 of=[f"GPU at {bus_id(unread)}"], evidence=1)
         for unread in (0, 1)
     ),
+    skips(on_bus({"path": ()})),
     skips(PciDevices(devices=()), gpus(2), reason="no visible PCIe switch above the GPUs"),
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import Any
 
 from helpers.facts import (
+    NOT_SUPPORTED,
     geforce,
     geforces,
     gpu,
@@ -71,9 +72,11 @@ test_pairs = table(
     ),
     unknown(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)), evidence=3),
     skips(gpus(2, gpu(0), lost_gpu(1)), "only one GPU responds"),
+    unknown(two(level=None, error="NotSupported"), said={PAIR: "distance not read (NotSupported)"}),
     unknown(gpus(2, pairs=()), said={PAIR: "distance not read (not requested)"}),
     skips(gpus(1), reason="only one GPU"),
     skips(gpus(0)),
+    unknown(gpus(1, count=4)),
     # Recorded: the message of nvidia-smi about one lost GPU.
     unknown(gpus(1, count=None, errors={"count": "not in nvidia-smi's failure"}), "not in nvidia-smi's failure"),
 )
@@ -100,10 +103,15 @@ test_p2p = table(
     skips(status("CNS", **FAR)),  # topology.pairs
     skips(status("CNS", "TNS", **FAR)),
     skips(status("NS", **FAR)),
+    unknown(status(None, "OK", errors={"p2p_read": "Unknown"})),
+    unknown(status(None, errors={"p2p_read": NOT_SUPPORTED})),
+    skips(geforces(2)),
     # Recorded: only the matrix of ``topo -p2p`` of two RTX 5090, with GNS.
     unknown(gpus(2, gpu(0, name=None), gpu(1, name=None), pairs=status("GNS").pairs)),
     unknown(gpus(3, gpu(0), gpu(1), lost_gpu(2))),
+    unknown(gpus(2, pairs=())),
     skips(gpus(1), reason="only one GPU"),
+    skips(gpus(1, count=2, pairs=()), "no pair of responding GPUs"),
     explained(""),
     explained("gpu.mig-mode", mig_mode=True),
     explained("topology.fabric", fabric_state="not-started"),
@@ -138,6 +146,9 @@ test_p2p_trusted = table(
     *(fails(cards(model, model), "; export NCCL_P2P_DISABLE=1") for model in ("4090", "4080 SUPER", "5090")),
     passes(geforces(2), said={PAIR: "P2P GNS"}),
     unknown(WITH_LOST, of=PAIRS_OF_LOST, evidence=1),
+    unknown(geforces(2, pairs=(UNREAD,))),
+    skips(cards("3090", "3090", 4)),
+    skips(cards("4090", "3090")),
     skips(cards("3090", "4090")),
 )
 
@@ -173,10 +184,13 @@ test_acs = table(
     *(fails(redirecting(control)) for control in (0x04, 0x08, 0x10)),
     *(passes(redirecting(control)) for control in (0x00, 0x01)),  # source validation alone
     passes(redirecting(), gpus(2)),  # NVLink
+    unknown(redirecting(), two(level="PIX", p2p_read=None)),
     unknown(redirecting(), two(level="PIX", nvlinks=None)),
+    unknown(redirecting(), Gpus),
     passes(Gpus),
     passes(ABOVE_SWITCH),  # recorded: on above the NVSwitches of 8 x H100, and off on all paths to GPUs
     *(skips(redirecting(), virtual(mode)) for mode in ("passthrough", "vgpu", "host-vgpu")),
+    skips(pci(1, pci_gpu(0, path=way(0, acs_control=REDIRECTS)))),
     skips(redirecting(None)),  # unknown in topology.acs-settings
     skips(pci(2, pci_gpu(0, path=()), pci_gpu(1, path=()))),
     skips(pci(2, pci_gpu(0, path=None), pci_gpu(1)), gpus(2), evidence=0),
@@ -227,6 +241,7 @@ test_acs_settings = table(
     unknown(redirecting(None), OVER_PCIE, of=[PORT]),
     unknown(pci(2, pci_gpu(0), pci_gpu(1, path=None)), of=["GPU at 0000:20:00.0"]),
     skips(pci(2), virtual("passthrough")),
+    skips(pci(1), gpus(1)),
     skips(pci(2, *(pci_gpu(index, path=()) for index in range(2)))),
     given=(gpus(2),),
 )
@@ -250,9 +265,12 @@ test_iommu = table(
     Severity.WARNING,
     passes(in_groups(iommu_type="unmanaged")),
     fails(TRANSLATED, "group 0, type DMA", "intel_iommu=on", "iommu=pt", "Rollback: "),
+    unknown(in_groups(iommu_type=None)),
     passes(in_groups(iommu_group=None), kernel_settings(iommu_groups=0), of=[GPU0, GPU1]),
     unknown(in_groups(iommu_group=None), kernel_settings(iommu_groups=None)),
     passes(TRANSLATED, gpus(2)),  # NVLink
+    unknown(TRANSLATED, two(p2p_read=None)),
+    skips(TRANSLATED, virtual("passthrough")),
     skips(TRANSLATED, gpus(2, conf_compute=True)),
     skips(pci(1), gpus(1)),
     given=(kernel_settings(iommu_groups=40, iommu_parameters=("intel_iommu=on",)), OVER_PCIE),
@@ -307,6 +325,7 @@ test_numa = table(
     # A cpuset of a batch system with CPUs of all nodes and memory of node 0.
     fails(host(memory_nodes=(0,)), ": near NUMA node 1, but this process may use memory of node 0 only", of=LAST_FOUR),
     fails(host(memory_nodes=()), ": near NUMA node 0, but this process may use memory of node none only"),
+    unknown(host(memory_nodes=None)),
     fails(host(numa_nodes=None, memory_nodes=(0,)), of=LAST_FOUR),
     unknown(host(numa_nodes=None), affinities(numa_affinity=None)),
     passes(host(cpu_affinity=(0, 223))),  # one nearby CPU is enough
@@ -322,5 +341,6 @@ test_numa = table(
     # POWER9 and Grace show GPU memory as NUMA nodes without CPUs.
     skips(nodes(NumaNode(index=0, cpus=FIRST_CPUS), NumaNode(index=250, cpus=())), reason="only one NUMA node"),
     passes(nodes(*(host().numa_nodes or ()), NumaNode(index=9, cpus=()))),
+    unknown(host(cpu_affinity=None)),
     given=(gpus(8), host(), pci(8)),
 )

@@ -14,6 +14,7 @@ INSTALL = f"{PYTHON} -m pip install"
 NODE = h100_node(1)
 GPU0 = gpu(0).subject
 CPU_BUILD = tensorflow(distribution="tensorflow-cpu", cuda_build=False, cuda_version=None)
+WINDOWS = target(platform="win-amd64")
 NOT_KNOWN = "the driver version is unknown: {}."
 
 test_cuda_build = table(
@@ -75,8 +76,10 @@ test_driver_for_cuda = table(
     unknown(driver("470.223.02", "12.4"), BRIDGED.format("supports CUDA 12.4")),
     unknown(driver("470.223.02", None), BRIDGED.format("does not report its CUDA release")),
     unknown(cuda("14.1", version="2.99.0"), "the minimum driver for CUDA 14 is unknown."),
+    unknown(cuda(None, version="2.99.0", unreadable="gone"), "is unknown: gone."),
     unknown(cuda(None, version="2.99.0"), "is unknown: neither the build nor the version matrix states it."),
     *UNREAD,
+    unknown(driver("600.0"), WINDOWS),
     given=(tensorflow(), driver("580.105.08"), target()),
 )
 
@@ -132,9 +135,13 @@ test_driver_for_ptx = table(
     # cuda-compat-12-5 works on branch 535 and data-center GPUs; 2.16.2 has PTX 8.0 for Hopper.
     fails(OLD_H100, COMPAT, "driver 555.42.02", commands=(OLDER_RELEASE,)),
     fails(named(None), COMPAT, commands=(OLDER_RELEASE,)),  # all models of 9.0 are for data centers
+    unknown(UNLISTED, "neither the build nor"),
     unknown(replace(UNLISTED, unreadable="gone"), "gone"),
     unknown(tensorflow(version="2.99.0", cuda_version=None), of=["tensorflow"]),
+    unknown(tensorflow(version="2.99.0", compute_capabilities=()), of=["tensorflow"]),
+    unknown(tensorflow(version="2.99.0", cuda_version="14.0")),
     unknown(driver("580.65.06", "13.0", "ten")),
+    unknown(WINDOWS),
     unknown(gpus(0, devices=(), count=0)),
     given=(*NODE, driver("580.65.06")),
 )
@@ -212,6 +219,8 @@ test_gpu_code = table(
     fails(of("5.2"), build("2.17.1"), "from the version matrix"),
     passes(of("5.2"), build("2.99.0", "sm_50", "sm_60", "sm_70", "sm_80", "compute_90")),
     unknown(UNLISTED, "neither the build nor", of=["tensorflow 2.99.0"]),
+    unknown(replace(UNLISTED, unreadable="gone"), "gone"),
+    unknown(replace(UNLISTED, version=None), of=["tensorflow (version unknown)"]),
     unknown(of("nine")),
     unknown(of(None)),
     unknown(gpus(0, state="ready", devices=(), count=0)),

@@ -144,14 +144,21 @@ test_cudnn_for_gpus = table(
         look=("kdoctor matrix",),
     ),
     unknown(cudnn(version="9.7.0")),  # not measured
+    unknown(of(None)),
+    unknown(of("nine")),
     unknown(gpus(0, state="no-library"), said={"GPUs": "the driver lists no GPUs (no-library)"}),
     unknown(with_driver("565.57.01", "10.0")),  # older than those of the support matrix
+    unknown(with_driver("N/A", "10.0")),
+    unknown(with_driver("1.0")),
+    unknown(with_driver(None)),
     passes(with_driver("525.60.13"), DRIVERS),
+    unknown(with_driver("525.60.12"), DRIVERS),
     *UNREAD_CUDNN,
     unknown(cudnn(version=None, soname=None), said={"libcudnn": "its version is unknown: not read"}),
     unknown(release("2.99.0", cuda_version=None), said={"libcudnn.so.9": "its CUDA release is unknown"}),
     unknown(libraries(libraries=()), of=["libcudnn"]),
     skips(libraries(missing("cudnn"))),
+    skips(no_libraries()),
     given=NODE,
 )
 
@@ -184,6 +191,8 @@ test_xla_files = table(
     ),
     # It is explained only if its wheel is missing, too.
     fails(libraries(missing("cudart"), xla_files=(PTXAS,)), installed(), explained_by=[CUDA_LIBRARIES]),
+    skips(no_libraries(), reason=NOTE),
     skips(libraries(xla_files=()), reason="this TensorFlow does not compile for GPUs", evidence=0),
+    skips(libraries(cuda_build=False, xla_files=())),
     given=NODE,
 )

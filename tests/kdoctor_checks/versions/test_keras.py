@@ -70,6 +70,7 @@ test_keras_compatible = table(
     *(wrong(version, "metrics") for version in ("3.8.0", "3.9.2")),
     *(passes(*chosen(version)) for version in ("3.10.0", "2.15.0")),
     passes(*chosen("3.15.1"), "pass keras: version 3.15.1. Keras 3.15.1."),
+    unknown(*chosen("not a version")),
     fails(*chosen("3.6.0rc1"), commands=(f"{INSTALL} 'keras>=3.10'",)),
     # 3.4.1 and 3.6.0 were measured, and so was 3.15.1, the newest.
     fails(*chosen("3.5.0rc1"), commands=(f"{INSTALL} keras==3.15.1",), unsaid="wrong results"),
@@ -259,6 +260,7 @@ test_known_hazards = table(
     ),
     unknown(GOOD, gpus(2, gpu(0), gpu(1, compute_capability=None)), unsaid=TENSORFLOW),
     unknown(UNREAD, "unknown libcudnn: its version was not read.", unsaid=TENSORFLOW),
+    unknown(PRERELEASE, UNREAD, OF_CUDNN, "unknown libcudnn: "),
     passes(tensorflow(version="2.98.0"), UNREAD, OF_CUDNN, unsaid="libcudnn"),
     fails(
         PRERELEASE,
@@ -277,6 +279,8 @@ test_known_hazards = table(
         action=Action.CHANGE_CODE,
     ),
     unknown(tensorflow(version=None), said=NO_VERSION),
+    unknown(tensorflow(version="two"), said={"tensorflow two": "its version is not valid"}),
+    unknown(gpus(0, devices=(), count=0)),
     unknown(environment(CUDA_VISIBLE_DEVICES=""), "visible"),
     given=NODE,
 )

@@ -86,7 +86,10 @@ test_cuda_libraries = table(
     fails(broken(found_by="LD_LIBRARY_PATH"), ON_PATH, commands=(REINSTALL,)),
     skips(libraries(*outside(*NEEDED)), "versions.libraries-searched"),
     passes(libraries(library("cufft", soname=None)), "pass cufft: "),
+    skips(no_libraries(), reason=NOTE),
+    skips(BARE, "opens no CUDA library"),
     skips(replace(BARE, note="they were not opened"), reason="they were not opened"),
+    skips(libraries(cuda_build=False, note=None)),
     given=NODE,
 )
 
@@ -130,6 +133,8 @@ test_cuda_libraries_match = table(
         installed(("nvidia-cudnn-cu11", "8.9"), ("nvidia-cudnn-cu13", "9.12")), f"{INSTALL} nvidia-cudnn-cu13==9.12."
     ),
     passes(installed(("nvidia-cublas-cu12", "9.1"), ("nvidia-cublas-cu13", "9.1"))),  # their folders are not shared
+    skips(without_wheels()),
+    skips(BARE, "no CUDA library"),
     skips(replace(BARE, note="they were not opened"), reason="they were not opened"),
     given=NODE,
 )

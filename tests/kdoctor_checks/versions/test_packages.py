@@ -138,6 +138,7 @@ test_python_supported = table(
         "tf-nightly 2.21.0",
         "Python 3.13",
     ),
+    unknown(packages(CORE)),
     supported(skips, "3.9.18", None, *BY_CHECKLIST),
     supported(fails, "3.9.18", ">=3.10", *BY_CHECKLIST),
     supported(passes, "3.9.18", ">=3.9", *BY_CHECKLIST),
@@ -214,9 +215,13 @@ test_package_conflicts = table(
     *(row(with_numpy("numpy", f"absent; {marker}"), target(**where)) for marker, where, row in MARKERS),
     fails(packages(root("client[fast]"), CLIENT)),
     *(unknown(with_numpy("numpy>=1.26", numpy=version)) for version in ("unknown", "2.x")),
+    unknown(with_numpy("numpy>=1", numpy="new"), "'new' is not valid"),
     unknown(with_numpy("numpy>=1", numpy=None), "has no version"),
+    unknown(with_numpy("numpy", "???"), "'???'"),
     fails(with_numpy("not a ( one", "numpy>=99", numpy="2.0"), of=["numpy 2.0"], unjudged=["tensorflow"]),
     unknown(packages(root("not a ( one"), package("keras", "3.15.1")), keras(), of=["tensorflow", "tensorflow"]),
+    unknown(INVALID, of=["tensorflow"]),
+    unknown(packages(root())),
     unknown(packages(package("numpy", "2.4.6"))),
     passes(packages(root("numpy"), package("numpy", "2.4.6", "tensorflow"))),  # circular
     fails(
@@ -269,6 +274,8 @@ test_other_conflicts = table(
         rollback=(f"{INSTALL} tf-keras==2.16.0",),
     ),
     passes(with_others(package("pandas", "3.0", "tensorflow", "numpy>=2")), "2 ", "1 "),  # not those of TensorFlow
+    skips(with_others()),
+    unknown(with_others(package("pandas", "3.0", "pytz>1"), package("pytz", None))),
     unknown(INVALID, of=["pandas"]),
     skips(*nightly("numpy>=99")[:1], packages(package("tf-nightly", "2.21.0", "numpy>=99"), package("numpy", "2.0"))),
     fails(
@@ -326,6 +333,7 @@ test_runtime_expected = table(
     of_runtime(fails, driver="<560"),
     of_runtime(passes, libraries={"cudnn": ">=9.3", "nccl": ">=2.21"}),
     of_runtime(fails, libraries={"cudnn": ">=9.3", "nccl": ">=2.28"}),
+    skips(),
     of_runtime(skips, python=">=3.10", packages={"keras": ">=3"}),
     *(
         unknown({group: "it broke"}, assumed, ": it broke.")
@@ -358,6 +366,9 @@ test_runtime_expected = table(
     ),
     fails(ABSENT, Assumptions(framework={"tensorflow": ">=2"}, sdk={"cuda": ">=12"}), of=["TensorFlow", "CUDA SDK"]),
     fails(*cpu_host(), libraries(), packages(), DRIVER_500, rollback=()),
+    unknown(gpus(driver_version=None, errors={"driver_version": "NVML_ERROR_UNKNOWN"}), DRIVER_500),
+    unknown(gpus(state="library-mismatch", error="Driver/library mismatch", driver_version=None), DRIVER_500),
+    unknown(gpus(driver_version="r570-custom"), DRIVER_500),
     unread_driver("it died", "it died", driver_version="Unknown Error"),
     unread_driver("Unknown Error", driver_version="Unknown Error"),
     unread_driver("NVML: ready"),

@@ -15,13 +15,16 @@ from kdoctor.matrix.view import (
     cells,
     code_range,
     groups,
+    mark,
     matrix_name,
     named,
     nccl_text,
     notes,
+    outcome_text,
     python_range,
     reasons,
     shown_driver,
+    shown_releases,
     span,
 )
 
@@ -39,6 +42,25 @@ def verdict(item: Release, *kinds: tuple[str, str]) -> Verdict:
     """A verdict with a reason of each of these kinds and rules."""
     given = tuple(Reason(kind, rule, f"the {rule}") for kind, rule in kinds)  # type: ignore[arg-type]
     return Verdict(release=item, reasons=given)
+
+
+def test_best_is_the_newest_that_runs() -> None:
+    shown = view()
+    assert shown.best is not None
+    assert shown.best.release is NEW
+    assert shown.nearest is None
+    assert [mark(shown, item) for item in shown.verdicts] == [">", "", ""]
+    assert [mark(view(installed="2.18.1"), item) for item in shown.verdicts] == [">", "*", ""]
+    assert mark(view(installed="2.19.0"), shown.verdicts[0]) == ">*"
+
+
+def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
+    early = release("2.19.0rc1")
+    items = (
+        verdict(release("2.20.0"), ("against", "driver")), verdict(NEW), verdict(early), verdict(PATCH), verdict(OLD),
+        verdict(release("2.18.0", extra="cuda13")),
+    )  # fmt: skip
+    assert shown_releases(items) == [items[1], items[2], items[3], items[5]]
 
 
 def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
@@ -194,3 +216,11 @@ def test_requirements_of_a_release_of_the_small_matrix() -> None:
     assert needs.sonames == {"cudart": "libcudart.so.12"}
     assert needs.command == "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
     assert needs.commands == (needs.command,)
+
+
+def test_outcome_on_the_cpu_is_named() -> None:
+    cpu = view(machine=Machine(gpus=(), python="3.11"))
+    assert [outcome_text(cpu, item) for item in cpu.verdicts] == ["on CPU"] * 3
+    assert outcome_text(cpu, verdict(NEW, ("against", "python"))) == "no"
+    assert [outcome_text(view(), item) for item in view().verdicts] == ["runs"] * 3
+    assert outcome_text(view(machine=None), verdict(NEW, ("missing", "python"))) == "unknown"

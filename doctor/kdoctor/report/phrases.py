@@ -155,18 +155,20 @@ def counts(report: Report) -> list[tuple[Mark, str]]:
     """
     marks = report.marks()
     causes = Counter(cause.severity for cause in report.causes if not cause.after)
+    left_out = sum(result.left_out for result in report.results)
     numbers = (
         (Mark.ERROR, counted(causes[Severity.ERROR], "problem")),
         (Mark.PASS, f"{marks[Mark.PASS]} passed"),
         (Mark.WARNING, counted(causes[Severity.WARNING], "warning")),
         (Mark.UNKNOWN, f"{marks[Mark.UNKNOWN]} unknown"),
-        (Mark.SKIP, f"{marks[Mark.SKIP]} skipped"),
+        (Mark.SKIP, f"{left_out} left out"),
+        (Mark.SKIP, f"{marks[Mark.SKIP] - left_out} skipped"),
     )
     return [(mark, text) for mark, text in numbers if not text.startswith("0 ")]
 
 
 def tally(report: Report) -> str:
-    """``92 passed, 1 warning, 4 skipped``."""
+    """``92 passed, 1 warning, 2 left out, 4 skipped``: left out by an option, or skipped for another reason."""
     return ", ".join(text for _, text in counts(report)) or "no check"
 
 

@@ -1,6 +1,6 @@
 """The short report: one screen with the families in one line each, the causes, and the verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kdoctor.engine.report import Category, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
@@ -8,6 +8,7 @@ from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_tit
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import SCREEN, Canvas
+from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import first_sentence
 
 _TITLE_WIDTH = 12
@@ -39,12 +40,25 @@ def _below(report: Report, canvas: Canvas, *, with_hint: bool) -> Page:
     """The commands that run the checks again, and the verdict."""
     page = Page(canvas)
     page.blank()
+    for note in _notes(report):
+        page.cut(note)
     if report.command and report.plan:
         page.line(f"{Label.CHECK_AGAIN}: {page.paint(report.command, 'cyan')}")
     if report.command and with_hint:
         page.line(f"{Label.EVERY_CHECK}: {page.paint(report.details or f'{report.command} -v', 'cyan')}")
     page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     return page
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """What a passing run would not show: drift, and waivers that cover nothing."""
+    if report.drift and report.drift.changes:
+        changed = some([change.fact for change in report.drift.changes])
+        since = f"since the lock of {report.drift.recorded[:10]}"
+        yield f"{counted(len(report.drift.changes), 'change')} {since}: {changed}"
+    if report.unused_waivers:
+        waived = some([f"{waiver.check} {waiver.subject}" for waiver in report.unused_waivers])
+        yield f"{counted(len(report.unused_waivers), 'waiver matches', 'waivers match')} no finding: {waived}"
 
 
 def _categories(page: Page, categories: Sequence[Category]) -> None:

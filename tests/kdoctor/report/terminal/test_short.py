@@ -164,3 +164,11 @@ def test_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_empty_report_is_readable() -> None:
     assert terminal(complete(replace(gpu_report(), decisions=()), results=())).splitlines()[-1].startswith("INCON")
+
+
+def test_passing_run_shows_drift_and_waivers_that_cover_nothing() -> None:
+    failed = gpu_report()
+    shown = terminal(replace(passing_report(), drift=failed.drift, unused_waivers=failed.unused_waivers))
+    assert "3 changes since the lock of 2029-12-24: driver.version" in shown
+    assert "topology.pairs GPU 0 - GPU 1" in shown
+    assert "since the lock" not in terminal(passing_report())

@@ -101,8 +101,9 @@ class File:
     def nodes(self) -> Sequence[ast.AST]:
         """Every node of the code."""
         nodes: list[ast.AST] = [ast.parse(self.text)]
-        for node in nodes:  # three times as fast as ast.walk
-            for value in node.__dict__.values():
+        # Faster than ast.walk. Other attributes may lead back: programs set the parent of nodes, and Load is one object.
+        for node in nodes:
+            for value in [getattr(node, name, None) for name in node._fields]:
                 if isinstance(value, list):
                     nodes += [item for item in value if isinstance(item, ast.AST)]
                 elif isinstance(value, ast.AST):

@@ -1,5 +1,6 @@
 """Short names that distinguish the machines and environments of several runs."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
@@ -25,10 +26,8 @@ def short_paths(paths: Iterable[str]) -> Mapping[str, str]:
     """
     known = sorted(set(paths))
     folders = {path: _environment(PurePath(path)) for path in known}
-    shown = {
-        path: folder if list(folders.values()).count(folder) == 1 else PurePath(path)
-        for path, folder in folders.items()
-    }
+    times = Counter([*folders.values(), *map(PurePath, known)])
+    shown = {path: folder if times[folder] == 1 else PurePath(path) for path, folder in folders.items()}
     return {
         path: _ending(place, [other for other in shown.values() if other != place]) for path, place in shown.items()
     }

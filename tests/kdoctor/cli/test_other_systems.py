@@ -22,7 +22,7 @@ COMMANDS = {
     ("check", "--checklist", "multi-gpu-keras", "--no-smoke", "--output", "json=gpus.json"): 1,
     ("snapshot", "--no-smoke", "--output", "machine.json"): 0,
     ("check", "--snapshot", "machine.json", "--checklist", "cpu-smoke", "--no-smoke", "--select", "host"): 0,
-    ("fleet", "merge", "report.json"): 0,
+    ("fleet", "merge", "report.json"): 3,  # of one family
     ("diagnose", "--format", "json", "--output", "json=diagnosis.json", "train.log"): 0,
     ("lint", "train.py"): 1,
     ("checklist", "init", "mine.yaml"): 0,

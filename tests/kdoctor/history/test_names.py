@@ -14,6 +14,7 @@ from kdoctor.history.names import series_names, short_paths
     (["/usr/bin/python3.10", "/usr/bin/python3.11"], ["python3.10", "python3.11"]),
     (["/x/job/bin/python", "/y/job/bin/python"], ["x/job", "y/job"]),
     (["/job/bin/python", "/y/job/bin/python"], ["/job", "y/job"]),
+    (["/bin/a", "/bin/b", "/bin/a/bin/a"], ["/bin/a", "b", "a/bin/a"]),
     (["recorded in /tmp/a.json", "/opt/b/bin/python"], ["a.json", "b"]),
 )
 def test_shortest_ending_tells_apart(paths: list[str], names: list[str]) -> None:

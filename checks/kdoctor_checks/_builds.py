@@ -68,10 +68,9 @@ def release_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Release | 
 
 def not_in_matrix(version: str, matrix: VersionMatrix) -> str:
     """Why the matrix has no row for a release: it is newer than all rows, or it was left out."""
-    newest = max(release.key for release in matrix.releases if not release.prerelease)
-    found = parse_version(version)
-    where = f"this kdoctor's version matrix of {matrix.updated}"
-    return f"newer than {where}" if found is not None and found > newest else f"not in {where}"
+    found, finals = parse_version(version), [release.key for release in matrix.releases if not release.prerelease]
+    is_newer = found is not None and all(found > release for release in finals)
+    return f"{'newer than' if is_newer else 'not in'} this kdoctor's version matrix of {matrix.updated}"
 
 
 def cuda_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kdoctor.engine.report import Conclusion
+from kdoctor.engine.report import ALLOW_UNKNOWN, Conclusion
 from kdoctor.model import Severity, Status
 from kdoctor.text.lists import some
 from kdoctor_fleet.facts import FleetNode, NodeResult
@@ -45,16 +45,13 @@ def _gaps(node: FleetNode, required: Iterable[NodeResult], judged: frozenset[str
     """Checks without evidence, and why that matters."""
     lines = {line.id: line for line in required}
     yield (
-        [line.id for line in lines.values() if line.status is Status.UNKNOWN and line.accepted in (None, ALLOWED)],
+        [
+            line.id
+            for line in lines.values()
+            if line.status is Status.UNKNOWN and line.accepted in (None, ALLOW_UNKNOWN)
+        ],
         "could not be evaluated",
     )
-    yield (
-        [line.id for line in lines.values() if line.left_out and not line.scenario],
-        "left out by an option of its run",
-    )
+    yield ([line.id for line in lines.values() if line.left_out and not line.scenario], "left out by an option")
     known = {line.id for line in node.results}
-    yield sorted(judged - known), "evaluated on other nodes, and not asked of this one"
-
-
-ALLOWED = "--allow-unknown"
-"""How an option accepts an unknown. Only a checklist can do so for a fleet."""
+    yield sorted(judged - known), "not in its report, but in those of other nodes"

@@ -171,7 +171,7 @@ class JobTraining:
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
     examples: int | None = None
-    """Examples in the first batches of the data, as the job gives it to ``fit``."""
+    """Examples in the first batches of the data, as the job gives it to ``fit``; None if batches differ in size."""
     examples_trained: int | None = None
     """How many of them one epoch trained on all replicas."""
     examples_problem: Reason = None

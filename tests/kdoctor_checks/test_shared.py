@@ -1,27 +1,13 @@
 """What the families of checks share: versions, the kernel log, and GPUs that do not respond."""
 
 import pytest
-from packaging.specifiers import SpecifierSet
 
-from helpers.cases import cases
 from helpers.facts import bus_id, logged
-from kdoctor.commands.packages import narrowest
 from kdoctor.model import NotApplicable, Unjudged
 from kdoctor_checks._catalog import xids
 from kdoctor_checks._gpus import RESPONDING, only_lost
 from kdoctor_checks._kernel_log import codes
 from kdoctor_checks._versions import first_short
-
-
-@cases(
-    ("<8,>=3,>=6.31", ">=6.31,<8"),
-    (">=6.31,<8,>=10,<9.5", ">=10,<8"),
-    ("!=2.5,<3", "!=2.5,<3"),
-    ("~=2.1", "~=2.1"),
-    ("", ""),
-)
-def test_narrowest_bounds_are_kept(text: str, narrow: str) -> None:
-    assert narrowest(SpecifierSet(text)) == narrow
 
 
 @pytest.mark.parametrize(("length", "first"), [(60, True), (61, False)])

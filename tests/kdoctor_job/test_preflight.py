@@ -102,6 +102,7 @@ BAD = {
     "function of no model": ("job.model-and-data", "None"),
     "PyDataset without end": ("job.epoch-ends", "steps"),
     "generator of eight batches": ("job.examples", "of 128 examples, fit trained"),
+    "generator of eight batches of two sizes": ("job.examples", "of 96 examples, fit trained"),
     "strings": ("job.trains", "Value for attr 'T' of string"),
     "without call": ("job.trains", "Unable to automatically build the model"),
 }

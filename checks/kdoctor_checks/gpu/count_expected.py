@@ -52,6 +52,7 @@ def count_expected(
         yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")
         return
     wanted = assumptions.gpus or GpuAssumption()
+    is_recording = isinstance(environment, NotCollected)
     if isinstance(environment, Environment):
         mask = read_mask(environment, gpus.devices)
         unknown = f"{VARIABLE}={mask.value}: {mask.unknown_reason}" if mask.unknown_reason else None
@@ -61,15 +62,13 @@ def count_expected(
         fewest = 1 if wanted.at_least is None else wanted.at_least
         too_few = len(answering(gpus)) < (fewest if wanted.count is None else wanted.count)
         # A recorded machine has no shell that could hide GPUs. More GPUs than an exact number may be hidden on purpose.
-        is_recording = isinstance(environment, NotCollected)
         fits = wanted.count in (None, len(answering(gpus)))
         unknown = None if too_few or (is_recording and fits) else environment.unavailable
     if unknown:
         yield Unjudged(subject="GPUs", reason=unknown)
         return
     outcome = _judge(gpus, pci, mask, wanted)
-    is_imported = isinstance(environment, NotCollected)
-    yield replace(outcome, after=_FAULTS) if isinstance(outcome, Finding) and is_imported else outcome
+    yield replace(outcome, after=_FAULTS) if isinstance(outcome, Finding) and is_recording else outcome
 
 
 def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAssumption) -> Evidence | Finding:

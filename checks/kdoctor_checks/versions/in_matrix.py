@@ -3,14 +3,12 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, TensorFlowBuild
+from kdoctor.matrix.keras import BASELINE
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.verdict import add_row
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import not_in_matrix, release_of
 from kdoctor_checks._versions import parse_version
-
-_EVERY_JOB = "baseline/mirrored"
-"""What was measured with every release of Keras."""
 
 
 @check("versions.in-matrix", severity=Severity.WARNING, requires=["versions.tensorflow-installed"])
@@ -39,7 +37,7 @@ def in_matrix(tensorflow: TensorFlowBuild, keras: KerasChoice, matrix: VersionMa
             Rollback.to("use the shipped matrix alone", set_variable("KDOCTOR_MATRIX", None)),
         )
     if parse_version(keras.version) is not None:
-        measured = matrix.keras_feature(_EVERY_JOB, keras.package.replace("-", "_"), keras.version or "")
+        measured = matrix.keras_feature(BASELINE, keras.package.replace("-", "_"), keras.version or "")
         subject = f"{keras.package} {keras.version}"
         if measured.result is None:
             remedy = Remedy.configure("Train every scenario to measure it.", "kdoctor smoke --tier standard")

@@ -7,7 +7,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
-from kdoctor.matrix.keras import HARMLESS
+from kdoctor.matrix.keras import BASELINE, HARMLESS
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
@@ -19,9 +19,6 @@ _BRIEFS = {
     "keras3_metrics_wrong_or_nan": "reports wrong losses and metrics on several replicas",
 }
 """Row of the matrix to what it says in a few words."""
-
-_BASELINE = "baseline/mirrored"
-"""The feature of the version matrix that every job has."""
 
 _SAME_PACKAGE = ("versions.package-conflicts", "versions.other-conflicts", "versions.known-bad")
 _TRAININGS = ("smoke.*", "job.*")
@@ -125,14 +122,14 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
 def _judge_baseline(keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix) -> Outcome:
     """The outcome for a release without a known-bad row: what was measured with it."""
     package = keras.package.replace("-", "_")
-    baseline = matrix.keras_feature(_BASELINE, package, keras.version or "")
+    baseline = matrix.keras_feature(BASELINE, package, keras.version or "")
     if baseline.result is not None and baseline.result not in HARMLESS:
         # Development releases were measured, too, but a package index does not have them under this name.
         measured = (Version(row.release) for row in matrix.keras_releases if row.package == package)
         right = [
             release
             for release in measured
-            if not release.is_prerelease and matrix.keras_feature(_BASELINE, package, str(release)).result == "right"
+            if not release.is_prerelease and matrix.keras_feature(BASELINE, package, str(release)).result == "right"
         ]
         wanted = f"{keras.package}=={max(right)}" if right else keras.package
         finding = _finding(

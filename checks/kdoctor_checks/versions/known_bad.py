@@ -44,7 +44,7 @@ def known_bad(
     for row in found:
         yield _finding(row, tensorflow, packages, target, _explained_by(row, conflicts))
     if release_of(tensorflow, matrix) is None:
-        reason = f"{not_in_matrix(tensorflow.version or '', matrix)}, so whether it is known to fail is not known"
+        reason = f"{not_in_matrix(tensorflow.version or '', matrix)}, which lists what is known to fail"
         yield Unjudged(subject=subject, reason=reason, answered_by="smoke.baseline")
     elif not found:
         rows = sum(_judged_here(row) for row in matrix.known_bad)

@@ -34,7 +34,7 @@ from kdoctor.rollback.rebuild import RebuildError, base_python, rebuild
 from kdoctor.rollback.render import as_json, as_script, as_text
 from kdoctor.rollback.verify import for_environment, restore_variables
 from kdoctor.run.assemble import build_report
-from kdoctor.run.interrupts import interrupt_at_end
+from kdoctor.run.interrupts import treat_ends_as_interrupts
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
@@ -137,7 +137,7 @@ def _interpreter(facts: Facts | None, python: str | None) -> str:
 
 def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | None, timeout: float) -> int:
     """Build the recorded environment, train in it, remove it, and return an exit code."""
-    interrupt_at_end()
+    treat_ends_as_interrupts()
     children = Children()
     target = choose_target(python, os.environ, children)
     strangers = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")

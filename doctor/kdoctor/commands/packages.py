@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from packaging.specifiers import SpecifierSet
+from packaging.requirements import Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from kdoctor.commands.markers import applicable, marker_environment
 from kdoctor.commands.shell import quoted
-from kdoctor.facts import Packages, Target, canonical_name
+from kdoctor.facts import Package, Packages, Target, canonical_name
 from kdoctor.model import Rollback
 
 Installer = Literal["conda", "uv", "pip"]
@@ -131,22 +133,35 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     return pip_command(installer, target.executable, "install", *requirements)
 
 
-def _narrowed(target: Target, packages: Packages, requirements: Iterable[str]) -> Iterator[str]:
-    parsed = {text: _REQUIREMENT.fullmatch(text) for text in requirements}
-    changed = {canonical_name(match["name"]) for match in parsed.values() if match}
-    markers = marker_environment(target)
-    for text, match in parsed.items():
-        exact = match is None or "==" in match["specifier"] or "~=" in match["specifier"]
-        if text.startswith("-") or match is None or exact:
+def _narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:
+    changed = {canonical_name(_name(text)) for text in requirements}
+    kept = [package for package in packages.installed if package.name not in changed]
+    for text in requirements:
+        match = _REQUIREMENT.fullmatch(text)
+        specifiers = _bounds(match["specifier"]) if match and not text.startswith("-") else None
+        if match is None or specifiers is None:
             yield text
             continue
-        others = (package for package in packages.installed if package.name not in changed)
-        specifiers = SpecifierSet(match["specifier"])
-        for package in others:
-            for requirement in applicable(package, markers)[0]:
-                if canonical_name(requirement.name) == canonical_name(match["name"]):
-                    specifiers &= requirement.specifier
+        for requirement in _requirements_of(canonical_name(match["name"]), kept, target):
+            specifiers &= requirement.specifier
         yield f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else text
+
+
+def _bounds(text: str) -> SpecifierSet | None:
+    """The specifiers; None if they are not valid, or choose a release."""
+    try:
+        specifiers = SpecifierSet(text)
+    except InvalidSpecifier:
+        return None
+    return None if any(item.operator in ("==", "~=") for item in specifiers) else specifiers
+
+
+def _requirements_of(name: str, packages: Iterable[Package], target: Target) -> Iterator[Requirement]:
+    """What these packages require of a distribution."""
+    markers = marker_environment(target)
+    for package in packages:
+        lines = tuple(line for line in package.requires if canonical_name(_name(line)) == name)
+        yield from applicable(replace(package, requires=lines), markers)[0] if lines else ()
 
 
 def _possible(specifiers: SpecifierSet) -> bool:

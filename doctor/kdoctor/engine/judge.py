@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kdoctor.check import Check
-from kdoctor.engine.report import JudgedFinding, Result, Waiver
+from kdoctor.engine.report import ALLOW_UNKNOWN, JudgedFinding, Result, Waiver
 from kdoctor.facts import Environment, Facts, Gpus, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.consistent import consistent
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
@@ -294,4 +294,4 @@ def unused_waivers(results: Iterable[Result], waivers: Iterable[Waiver]) -> tupl
 def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:
     if result.status is not Status.UNKNOWN:
         return result
-    return replace(result, accepted=entry.accept_unknown or ("--allow-unknown" if rules.allow_unknown else None))
+    return replace(result, accepted=entry.accept_unknown or (ALLOW_UNKNOWN if rules.allow_unknown else None))

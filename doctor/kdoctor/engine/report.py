@@ -17,6 +17,9 @@ from pydantic import Field
 from kdoctor.facts import Node
 from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
 
+ALLOW_UNKNOWN = "--allow-unknown"
+"""How an option accepts every unknown."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Waiver:

@@ -48,9 +48,10 @@ class NotCollected(Unavailable):
         super().__init__(unavailable=_NOT_COLLECTED.format(group.group))
 
 
-def groups_not_collected(reason: str) -> list[str]:
-    """The keys of the groups for which a report gives this reason."""
-    return re.findall(_NOT_COLLECTED.format(r"(\w+)"), reason)
+def group_not_collected(reason: str) -> str | None:
+    """The key of the group for which a report gives this reason; None without one."""
+    found = re.search(_NOT_COLLECTED.format(r"(\w+)"), reason)
+    return found[1] if found else None
 
 
 Facts = Mapping[type[FactGroup], FactGroup | Unavailable]

@@ -15,11 +15,12 @@ def consistent(facts: Facts) -> Facts:
     runs = facts.get(SmokeRuns)
     if not isinstance(runs, SmokeRuns):
         return facts
-    checked: dict[str, SmokeRun | Unavailable] = {}
-    for name, run in runs.runs.items():
-        found = next(_contradictions(run, facts), None) if isinstance(run, SmokeRun) else None
-        checked[name] = Unavailable(unavailable=f"its record contradicts itself: {found}") if found else run
-    return facts if checked == runs.runs else {**facts, SmokeRuns: replace(runs, runs=checked)}
+    refused = {
+        name: Unavailable(unavailable=f"its record contradicts itself: {reason}")
+        for name, run in runs.runs.items()
+        if isinstance(run, SmokeRun) and (reason := next(_contradictions(run, facts), ""))
+    }
+    return {**facts, SmokeRuns: replace(runs, runs={**runs.runs, **refused})} if refused else facts
 
 
 def _contradictions(run: SmokeRun, facts: Facts) -> Iterator[str]:

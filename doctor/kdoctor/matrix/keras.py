@@ -28,6 +28,8 @@ VERBS: dict[FeatureResult, str] = {
 }
 """The results as a report states them."""
 
+BASELINE = "baseline/mirrored"
+"""The feature that every job has, measured with every release."""
 HARMLESS: tuple[FeatureResult, ...] = ("right", "unsupported")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kdoctor.engine.report import Result
-from kdoctor.facts import groups_not_collected
+from kdoctor.facts import group_not_collected
 from kdoctor.report.phrases import describe_reason
 from kdoctor.text.subjects import name_subjects
 
@@ -51,8 +51,8 @@ def find_gaps(results: Iterable[Result]) -> Gaps:
     others: dict[str, list[str]] = {}
     for result in results:
         reason = result.reason or ""
-        if groups := groups_not_collected(reason):
-            not_recorded[_GROUPS.get(groups[0], groups[0].replace("_", " "))] += 1
+        if group := group_not_collected(reason):
+            not_recorded[_GROUPS.get(group, group.replace("_", " "))] += 1
         elif output := _NOT_IN.search(reason):
             not_printed[output[1]] += 1
         else:

@@ -11,7 +11,7 @@ ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") i
 """Ctrl-C, a batch system that ends the job, and a terminal that is closed."""
 
 
-def interrupt_at_end() -> None:
+def treat_ends_as_interrupts() -> None:
     """Handle each of these signals as Ctrl-C, so that children end and the report is printed.
 
     A signal that is ignored stays ignored: so nohup keeps a run alive.
@@ -22,10 +22,10 @@ def interrupt_at_end() -> None:
 
 
 @contextmanager
-def interrupted_at_end() -> Iterator[None]:
+def ends_as_interrupts() -> Iterator[None]:
     """The same for a block, after which the signals are handled as before."""
     before = {kind: signal.getsignal(kind) for kind in ENDS}
-    interrupt_at_end()
+    treat_ends_as_interrupts()
     try:
         yield
     finally:

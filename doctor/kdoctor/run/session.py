@@ -16,7 +16,7 @@ from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.target import choose_target
-from kdoctor.run.interrupts import interrupt_at_end
+from kdoctor.run.interrupts import treat_ends_as_interrupts
 from kdoctor.run.log import warn
 from kdoctor.run.progress import bar, progress
 from kdoctor.smoke.gpu_sampler import Sampler
@@ -212,7 +212,7 @@ def examination(
     probes: Sequence[Probe], python: str | None, timeout: float, script: Path | None = None
 ) -> Iterator[Examination]:
     """Examine this machine: the probes are running on entry, and every child process is ended on exit."""
-    interrupt_at_end()
+    treat_ends_as_interrupts()
     children = Children()
     target = choose_target(python, os.environ, children)
     context = Context(

@@ -19,7 +19,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
 from kdoctor.output import write_atomically
-from kdoctor.run.interrupts import interrupted_at_end
+from kdoctor.run.interrupts import ends_as_interrupts
 from kdoctor.run.log import log, style, warn
 from kdoctor.run.progress import bar, progress
 from kdoctor.text.lists import counted
@@ -132,7 +132,7 @@ def run(
     folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
     across.refuse(chosen, plan.nodes[0])
-    with interrupted_at_end():
+    with ends_as_interrupts():
         interrupted = _ask(folder, plan, chosen, limits)
         if across.wanted and not interrupted:
             interrupted = train_across(folder, plan, chosen, across, _passing(delivery, folder, plan), limits)

@@ -61,7 +61,7 @@ class Copier:
         """
         if self._builder is None:
             self._renew_own_optimizer()  # fails with a precise reason
-        made = self._make()
+        made = self.make()
         kept = {id(layer) for layer in layers_of(self._model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
@@ -98,11 +98,8 @@ class Copier:
         trained.set_weights(self.weights)
         return trained
 
-    def new(self) -> Any:
-        """A new model as the job makes it, made in the current scope."""
-        return self._make()
-
-    def _make(self) -> Any:
+    def make(self) -> Any:
+        """A new model as the job makes it, in the current scope."""
         if self._builder is not None:
             made = self._builder()
             if is_model(made) and made is not self._model:

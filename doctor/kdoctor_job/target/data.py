@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target.epoch import Epoch, first_batches
+from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.functions import one_shot
 from kdoctor_job.target.parts import PartError, describe, describe_kind
 
@@ -72,9 +72,21 @@ class Data:
         value = fresh() if self._own else self._value
         if self.kind == "tf.data" and not self._own:
             value = _view(value)
-        steps = self._steps_per_epoch
-        sizes = self._sizes[:steps]
-        return first_batches(value, self.kind, sizes, self._batch_size, endless=steps is not None)
+        sizes = self._sizes[: self._steps_per_epoch]
+        more = {"batch_size": self._batch_size} if self.kind == "arrays" else {}
+        is_regular = len(set(sizes[:-1])) <= 1 and sizes[-1] <= sizes[0]
+        known = sum(sizes) if is_regular or self.kind == "PyDataset" else None
+        if self._steps_per_epoch is not None:
+            return Epoch(value, {**more, "steps_per_epoch": len(sizes)}, lambda: known)
+        if self.kind == "generator":
+            return _first_of_generator(value, len(sizes))
+        if self.kind == "arrays":
+            value = tf.nest.map_structure(lambda leaf: leaf[: sum(sizes)], value)
+        elif self.kind == "tf.data":
+            value = value.take(len(sizes))
+        else:
+            value = _first_items(value, len(sizes))
+        return Epoch(value, more, lambda: known)
 
     def _batches(self) -> Iterator[Any]:
         if self.kind == "tf.data":
@@ -251,6 +263,39 @@ def _items(dataset: Any) -> Iterator[Any]:
     length = _items_of(dataset)
     for index in itertools.count() if length is None else range(length):
         yield dataset[index]
+
+
+def _first_items(value: Any, length: int) -> Any:
+    """A PyDataset of the first items."""
+    base: Any = next(kind for kind in type(value).__mro__ if kind.__name__ in ("PyDataset", "Sequence"))
+
+    class First(base):  # type: ignore[misc]  # Keras has no types here
+        def __len__(self) -> int:
+            return length
+
+        def __getitem__(self, index: int) -> Any:
+            return value[index]
+
+    return First()
+
+
+def _first_of_generator(value: Iterator[Any], length: int) -> Epoch:
+    """The first batches of a generator, whose examples are counted where they are taken."""
+    taken: List[int] = []
+
+    def batches() -> Iterator[Any]:
+        for batch in itertools.islice(value, length):
+            taken.append(_size(batch))
+            yield batch
+
+    made = batches()
+
+    def examples() -> int:
+        for _ in made:  # what fit left behind
+            pass
+        return sum(taken)
+
+    return Epoch(made, {}, examples)
 
 
 def _slices(arrays: Any, size: int) -> Iterator[Any]:

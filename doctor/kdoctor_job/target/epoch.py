@@ -5,8 +5,7 @@ The other trainings use batches that were read before. So they do not show what 
 
 from __future__ import annotations
 
-import itertools
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import tensorflow as tf
 
@@ -19,53 +18,8 @@ class Epoch(NamedTuple):
     value: Any
     more: Dict[str, Any]
     """Arguments of ``fit`` that belong to it."""
-    given: Callable[[], int]
-    """Number of its examples, after the training."""
-
-
-def first_batches(value: Any, kind: str, sizes: List[int], size: int, *, endless: bool) -> Epoch:
-    """An epoch of as many batches as there are sizes.
-
-    Args:
-        value: new data of that kind; a generator is consumed.
-        kind: as in ``JobData``.
-        sizes: examples of each batch.
-        size: the batch size of arrays.
-        endless: whether the job ends an epoch by ``steps_per_epoch``.
-    """
-    if endless:
-        more = {"batch_size": size} if kind == "arrays" else {}
-        return Epoch(value, {"steps_per_epoch": len(sizes), **more}, lambda: sum(sizes))
-    if kind == "arrays":
-        kept = tf.nest.map_structure(lambda leaf: leaf[: sum(sizes)], value)
-        return Epoch(kept, {"batch_size": size}, lambda: sum(sizes))
-    if kind == "tf.data":
-        return Epoch(value.take(len(sizes)), {}, lambda: sum(sizes))
-    if kind == "PyDataset":
-        return Epoch(_first_items(value, len(sizes)), {}, lambda: sum(sizes))
-    numbers = iter(sizes)
-    seen: List[int] = []
-
-    def batches() -> Iterator[Any]:
-        for batch in itertools.islice(value, len(sizes)):
-            seen.append(next(numbers))
-            yield batch
-
-    made = batches()
-    return Epoch(made, {}, lambda: sum(seen) + sum(next(numbers) for _ in made))
-
-
-def _first_items(value: Any, length: int) -> Any:
-    base: Any = next(kind for kind in type(value).__mro__ if kind.__name__ in ("PyDataset", "Sequence"))
-
-    class First(base):  # type: ignore[misc]  # Keras has no types here
-        def __len__(self) -> int:
-            return length
-
-        def __getitem__(self, index: int) -> Any:
-            return value[index]
-
-    return First()
+    examples: Callable[[], Optional[int]]
+    """Number of its examples, after the training; None if another pass over the data may have had other ones."""
 
 
 def fit(model: Any, epoch: Epoch, more: Dict[str, Any]) -> None:

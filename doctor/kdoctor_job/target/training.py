@@ -15,7 +15,7 @@ from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
-from kdoctor_job.target.parts import describe, is_default, keras_of, replica_devices
+from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
@@ -106,6 +106,8 @@ class JobTrainer:
         """What ``fit`` does with a model that cannot be built with a batch: it may raise, too, or train."""
         try:
             self._trials.on_its_data(self._epoch(), None)
+        except (CopyError, PartError, SpentError):
+            self._say(not_run=reason)
         except Exception as error:
             self._say(problem=describe(error))
         else:
@@ -116,8 +118,8 @@ class JobTrainer:
         try:
             epoch = self._epoch()
             trained = self._trials.on_its_data(epoch, setup)
-            return {"examples": epoch.given(), "examples_trained": trained}
-        except (CopyError, SpentError) as error:
+            return {"examples": epoch.examples(), "examples_trained": trained}
+        except (CopyError, PartError, SpentError) as error:
             return {"examples_unread": str(error)}
         except Exception as error:
             return {"examples_problem": describe(error)}

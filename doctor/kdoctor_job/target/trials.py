@@ -119,7 +119,7 @@ class Trials:
         """
         with self._timed():
             with self.strategy.scope():
-                made = self.copier.new() if setup is None else self.copier.copy(self.batches[0], setup)
+                made = self.copier.make() if setup is None else self.copier.copy(self.batches[0], setup)
                 trained = count_examples(made)
             fit(made, epoch, {} if self.fit is None else self.fit.of_copies())
             return trained()

@@ -15,10 +15,10 @@ Fault = Dict[str, Any]
 _Row = Tuple[str, Optional[int]]
 _UNCHECKED = re.compile(r"\.(dist|egg)-info/|\.pyc$|^\.\.")
 """Metadata, compiled files, and scripts outside the packages: an import does without them."""
-
-
 _LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
 """Modules and libraries."""
+_TESTS = re.compile(r"(^|/)(tests?/|conftest\.py$)")
+"""Images are made smaller by deleting the tests of packages."""
 
 
 def find_faults(error: BaseException) -> List[Fault]:
@@ -47,7 +47,7 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
         if name not in wanted:
             continue
         wanted.remove(name)
-        rows = list(_rows(distribution, _LOADED))
+        rows = [row for row in _rows(distribution, _LOADED) if not _TESTS.search(row[0])]
         files += len(rows)
         where = str(distribution.locate_file(""))
         package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}

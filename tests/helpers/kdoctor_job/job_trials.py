@@ -129,7 +129,7 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
     """A correct model with kinds of data, valid and invalid, and forms of model."""
     inputs, targets = job_models.examples("dense")
     batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
-    generator = iter(batches)
+    generator, short = iter(batches), (inputs[:8], targets[:8])
     build = tf.data.Dataset
     signature = (tf.TensorSpec((None, 8)), tf.TensorSpec((None,), tf.int64))
     words = build.from_generator(lambda: iter([[1.0], [1.0, 2.0]]), tf.float32)
@@ -151,6 +151,7 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "nothing": None,
         "raises": lambda: 1 / 0,
         "wants arguments": lambda path: path,
+        "generator of eight batches of two sizes": lambda: (short if n % 2 else batches[0] for n in range(8)),
         "generator of eight batches": lambda: (batches[number % 4] for number in range(8)),
     }
     with strategy.scope():

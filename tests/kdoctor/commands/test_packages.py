@@ -1,10 +1,11 @@
 from dataclasses import replace
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from helpers.cases import cases
 from helpers.facts import PYTHON, package, packages, target
-from kdoctor.commands.packages import Installer, install, installer_of, restore, uninstall
+from kdoctor.commands.packages import Installer, install, installer_of, narrowest, restore, uninstall
 
 
 def test_pip_of_the_target_is_used_unless_it_is_known_to_be_absent() -> None:
@@ -134,3 +135,14 @@ def test_requirement_is_narrowed_to_what_other_packages_accept(wanted: str, requ
 def test_packages_that_the_command_changes_narrow_nothing() -> None:
     there = packages(package("tensorflow", "2.15.1", "keras<2.16"))
     assert install(target(), there, "keras", "tensorflow") == f"{PYTHON} -m pip install keras tensorflow"
+
+
+@cases(
+    ("<8,>=3,>=6.31", ">=6.31,<8"),
+    (">=6.31,<8,>=10,<9.5", ">=10,<8"),
+    ("!=2.5,<3", "!=2.5,<3"),
+    ("~=2.1", "~=2.1"),
+    ("", ""),
+)
+def test_narrowest_bounds_are_kept(text: str, narrow: str) -> None:
+    assert narrowest(SpecifierSet(text)) == narrow

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from helpers.facts import PYTHON, cpu_host, gpus, h100_node, host, keras, package, packages, target, tensorflow
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown
-from kdoctor.commands.markers import marker_environment
 from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, Package, Packages, TensorFlowBuild
 from kdoctor.model import Assumptions, Severity
 
@@ -247,12 +244,6 @@ def test_reason_of_an_invalid_requirement_is_one_line() -> None:
     reason = next(item.reason for item in result.unjudged)
     assert "\n" not in reason
     assert reason.partition("'not a ( one': ")[2].strip(" ^~")
-
-
-@pytest.mark.parametrize(("version", "short"), [("3.11.7", "3.11"), ("3.9", "3.9"), ("3.13.0rc1", "3.13")])
-def test_marker_has_two_numbers_of_the_python_version(version: str, short: str) -> None:
-    values = marker_environment(target(version=version))
-    assert (values["python_version"], values["python_full_version"]) == (short, version)
 
 
 def with_others(*others: Package) -> Packages:

@@ -1,5 +1,5 @@
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import shorten
 from kdoctor_checks._versions import MOST_CHARACTERS
@@ -35,8 +35,10 @@ def examples(run: SmokeRun, training: JobTraining) -> Outcome:
             brief=shorten(problem, MOST_CHARACTERS),
             explained_by=("job.final-batch",),
         )
-    if training.examples is None or training.examples_trained is None:
+    if training.examples_trained is None:
         return unknown("your data", training.examples_unread or "no epoch was trained on the data as it is")
+    if training.examples is None:
+        return NotApplicable(reason="the batches differ in size, so examples of two passes cannot be compared")
     if training.examples_trained == training.examples:
         return evidence("your data", f"{counted(training.examples, 'example')} of one epoch, each trained once")
     data = job_of(run).data

@@ -21,8 +21,8 @@ def state(training: JobTraining) -> Outcome:
     number = counted(len(training.of_one_replica), "variable is", "variables are")
     return finding(
         "your model",
-        f"{some(training.of_one_replica)} differ between the replicas, and are saved as those of one",
+        f"{some(training.of_one_replica)} differ between the replicas, and are saved from one only",
         "one value, or the mean of all replicas",
         "Use BatchNormalization(synchronized=True), or shuffle the data. Give other layers' variables an aggregation.",
-        brief=f"{number} saved as one replica has them",
+        brief=f"{number} saved from one replica only",
     )

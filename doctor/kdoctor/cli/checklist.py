@@ -15,6 +15,7 @@ from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
@@ -84,9 +85,7 @@ def validate(
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; its stem is the checklist's name.")],
     *,
-    owner: Annotated[
-        str | None, typer.Option(help="Owner of the checklist. \\[default: your user name]", show_default=False)
-    ] = None,
+    owner: Annotated[str | None, option("Owner of the checklist. \\[default: your user name]")] = None,
     full: Annotated[
         bool, typer.Option("--full", help="List every check and training instead of extending a shipped checklist.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kdoctor.catalog.load import load_catalog
-from kdoctor.cli.options import PluginOption
+from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
 from kdoctor.diff.compare import all_new, compare
 from kdoctor.diff.git import compare_as_git_asks
@@ -27,15 +27,12 @@ def diff(
         list[str], typer.Argument(metavar="FILE", help="The old and the new checklist; with --base only the new one.")
     ],
     *,
-    base: Annotated[
-        str | None, typer.Option(metavar="REV", help="Compare with this revision in git.", show_default=False)
-    ] = None,
+    base: Annotated[str | None, option("Compare with this revision in git.", metavar="REV")] = None,
     format: Annotated[  # noqa: A002 - the option's name
         Literal["terminal", "markdown", "json"], typer.Option("--format", "-f", help="Output format.")
     ] = "terminal",
     fail_on: Annotated[
-        Literal["loosened", "tightened", "moved"] | None,
-        typer.Option(help="Exit with 1 if there is such a change.", show_default=False),
+        Literal["loosened", "tightened", "moved"] | None, option("Exit with 1 if there is such a change.")
     ] = None,
     plugin: PluginOption = None,
 ) -> None:

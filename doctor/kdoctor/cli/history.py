@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.history import read, render
 from kdoctor.history.diagnoses import diagnoses
@@ -50,9 +51,7 @@ def list_(
     last: Annotated[
         int, typer.Option("--last", "-n", metavar="N", min=0, max=10**9, help="Number of runs to show; 0 shows all.")
     ] = 20,
-    checklist: Annotated[
-        str | None, typer.Option("--checklist", "-c", help="Show only runs of this checklist.", show_default=False)
-    ] = None,
+    checklist: Annotated[str | None, option("Show only runs of this checklist.", "--checklist", "-c")] = None,
 ) -> None:
     """List the runs with their changes, then flaky checks and trends."""
     with _database() as connection:

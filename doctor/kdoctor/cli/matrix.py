@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from kdoctor.cli.lazy import LazyCommand, LazyGroup
-from kdoctor.cli.options import MatrixOption
+from kdoctor.cli.options import MatrixOption, option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError, one_of
 from kdoctor.matrix.compatibility import compatible, judge
@@ -46,53 +46,36 @@ def matrix(
     context: typer.Context,
     *,
     tensorflow: Annotated[
-        str | None,
-        typer.Option(
-            help="Show what this release requires: 2.19.1, 2.19 for its latest patch release, or nightly.",
-            show_default=False,
-        ),
+        str | None, option("Show what this release requires: 2.19.1, 2.19 for its latest patch release, or nightly.")
     ] = None,
     framework: Annotated[
         str, typer.Option(metavar="tensorflow|jax", help="Framework whose releases are judged.")
     ] = "tensorflow",
     driver: Annotated[
-        str | None,
-        typer.Option(
-            help="Version of the NVIDIA driver, such as 535.161.08. \\[default: this machine's]", show_default=False
-        ),
+        str | None, option("Version of the NVIDIA driver, such as 535.161.08. \\[default: this machine's]")
     ] = None,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Model or compute capability of a GPU, such as A100 or 8.0 (repeatable). \\[default: this machine's]",
-            show_default=False,
-        ),
+        option("Model or compute capability of a GPU, such as A100 or 8.0 (repeatable). \\[default: this machine's]"),
     ] = None,
     python: Annotated[
         str | None,
-        typer.Option(
-            help="Python version such as 3.11, or path of an interpreter or environment. "
-            "\\[default: the active environment, the project's, or kdoctor's]",
-            show_default=False,
+        option(
+            "Python version such as 3.11, or path of an interpreter or environment. "
+            "\\[default: the active environment, the project's, or kdoctor's]"
         ),
     ] = None,
     platform: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Platform of the machine. \\[default: this machine's]",
             metavar="linux-x86_64|linux-aarch64|windows|wsl2|macos",
-            help="Platform of the machine. \\[default: this machine's]",
-            show_default=False,
         ),
     ] = None,
     cuda: Annotated[
-        str | None,
-        typer.Option(
-            help="CUDA release installed on the system, to use in place of the NVIDIA wheels.", show_default=False
-        ),
+        str | None, option("CUDA release installed on the system, to use in place of the NVIDIA wheels.")
     ] = None,
-    cudnn: Annotated[
-        str | None, typer.Option(help="cuDNN release installed on the system, such as 9.3.", show_default=False)
-    ] = None,
+    cudnn: Annotated[str | None, option("cuDNN release installed on the system, such as 9.3.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="List each release with all its reasons.")] = False,
     matrix: MatrixOption = None,
     format: Annotated[  # noqa: A002 - the option's name

@@ -4,8 +4,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.inputs import expanded
@@ -20,10 +19,9 @@ def add(
     *,
     wheel: Annotated[
         str,
-        typer.Option(
+        option(
+            "A wheel file, or a release such as tensorflow==2.21.0, which pip downloads (600 MB).",
             metavar="FILE|NAME==VERSION",
-            help="A wheel file, or a release such as tensorflow==2.21.0, which pip downloads (600 MB).",
-            show_default=False,
         ),
     ],
 ) -> None:

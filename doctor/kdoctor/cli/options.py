@@ -42,25 +42,23 @@ def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
         panel: of ``--help``; None is that of all options.
     """
     names = tuple(formats)
-    return typer.Option(
+    return option(
+        "Output format. \\[default: terminal]",
         "--format",
         "-f",
+        panel=panel,
         metavar="|".join(names),
-        help="Output format. \\[default: terminal]",
-        show_default=False,
-        rich_help_panel=panel,
         autocompletion=lambda incomplete: beginning_with(incomplete, names),
     )
 
 
 PythonOption = Annotated[
     str | None,
-    typer.Option(
-        "--python",
-        help="Target interpreter: a path, the folder of an environment, or a name on PATH. "
+    option(
+        "Target interpreter: a path, the folder of an environment, or a name on PATH. "
         "\\[default: the active environment, the project's, or kdoctor's]",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        "--python",
+        panel=EXAMINE,
     ),
 ]
 ChecklistOption = Annotated[
@@ -78,51 +76,44 @@ ChecklistArgument = Annotated[
 ]
 PluginOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Load additional checks, probes or scenarios (repeatable).",
         "--plugin",
+        panel=ADVANCED,
         metavar="MODULE:ATTRIBUTE",
-        help="Load additional checks, probes or scenarios (repeatable).",
-        show_default=False,
-        rich_help_panel=ADVANCED,
     ),
 ]
 ReplicasOption = Annotated[
     int | None,
-    typer.Option(
+    option(
+        "Train on this number of logical CPU devices instead of what the checklist says.",
         "--replicas",
+        panel=EXAMINE,
         min=1,
         max=64,
-        help="Train on this number of logical CPU devices instead of what the checklist says.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
     ),
 ]
 GpusOption = Annotated[
     int | None,
-    typer.Option(
+    option(
+        "Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
+        "CUDA_VISIBLE_DEVICES selects them.",
         "--gpus",
+        panel=EXPECT,
         metavar="N",
         min=0,
-        help="Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
-        "CUDA_VISIBLE_DEVICES selects them.",
-        show_default=False,
-        rich_help_panel=EXPECT,
     ),
 ]
 SnapshotOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--snapshot", help="Use this snapshot instead of this machine.", show_default=False, rich_help_panel=EXAMINE
-    ),
+    Path | None, option("Use this snapshot instead of this machine.", "--snapshot", panel=EXAMINE)
 ]
 MatrixOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
         "--matrix",
+        panel=EXPECT,
         metavar="FILE",
-        help="Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
-        show_default=False,
-        rich_help_panel=EXPECT,
     ),
 ]
 TimeoutOption = Annotated[
@@ -138,12 +129,7 @@ TimeoutOption = Annotated[
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
 LockOption = Annotated[
     Path | None,
-    typer.Option(
-        "--lock",
-        help="Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]",
-        show_default=False,
-        rich_help_panel=EXPECT,
-    ),
+    option("Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", "--lock", panel=EXPECT),
 ]
 FailOnOption = Annotated[
     Literal["error", "warning", "info"],
@@ -160,14 +146,7 @@ NoHistoryOption = Annotated[
 ]
 OutputOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FORMAT=FILE",
-        help="Also write a report to FILE (repeatable).",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    option("Also write a report to FILE (repeatable).", "--output", "-o", panel=OUTPUT, metavar="FORMAT=FILE"),
 ]
 VerboseOption = Annotated[
     int,
@@ -177,40 +156,34 @@ VerboseOption = Annotated[
 ]
 CaseTimeoutOption = Annotated[
     float | None,
-    typer.Option(
+    option(
+        "Time limit for each case, in seconds. \\[default: that of its scenario]",
         "--case-timeout",
+        panel=ADVANCED,
         min=1,
         callback=check_time_limit,
-        help="Time limit for each case, in seconds. \\[default: that of its scenario]",
-        show_default=False,
-        rich_help_panel=ADVANCED,
     ),
 ]
 SelectOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Run only these checks: ids, families or globs (repeatable).",
         "--select",
-        help="Run only these checks: ids, families or globs (repeatable).",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        panel=EXAMINE,
         autocompletion=complete_check,
     ),
 ]
 SkipOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Skip these checks: ids, families or globs (repeatable).",
         "--skip",
-        help="Skip these checks: ids, families or globs (repeatable).",
-        show_default=False,
-        rich_help_panel=EXAMINE,
+        panel=EXAMINE,
         autocompletion=complete_check,
     ),
 ]
 SaveSnapshotOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--save-snapshot", help="Save the facts of this run as a snapshot.", show_default=False, rich_help_panel=OUTPUT
-    ),
+    Path | None, option("Save the facts of this run as a snapshot.", "--save-snapshot", panel=OUTPUT)
 ]
 NoLockOption = Annotated[
     bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=EXPECT)
@@ -230,72 +203,47 @@ ScenariosArgument = Annotated[
 ]
 TierOption = Annotated[
     Literal["quick", "standard", "full"] | None,
-    typer.Option(
-        "--tier",
-        help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
+    option("Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.", "--tier", panel=EXAMINE),
 ]
 StrategyOption = Annotated[
     Strategy | None,
-    typer.Option(
-        "--strategy",
-        metavar="NAME",
-        help="Run only scenarios of this strategy, such as mirrored.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
-    ),
+    option("Run only scenarios of this strategy, such as mirrored.", "--strategy", panel=EXAMINE, metavar="NAME"),
 ]
 SmokeGpusOption = Annotated[
     int | None,
-    typer.Option(
-        "--gpus",
-        metavar="N",
-        min=1,
-        help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
-        show_default=False,
-        rich_help_panel=EXPECT,
+    option(
+        "Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.", "--gpus", panel=EXPECT, metavar="N", min=1
     ),
 ]
 SmokeReplicasOption = Annotated[
     int | None,
-    typer.Option(
+    option(
+        "Train on this number of logical CPU devices instead of every visible GPU.",
         "--replicas",
+        panel=EXAMINE,
         min=1,
         max=64,
-        help="Train on this number of logical CPU devices instead of every visible GPU.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
     ),
 ]
 KeepArtifactsOption = Annotated[
     Path | None,
-    typer.Option(
-        "--keep-artifacts",
-        metavar="DIR",
-        help="Keep the events, stderr and stacks of each case in DIR.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    option("Keep the events, stderr and stacks of each case in DIR.", "--keep-artifacts", panel=OUTPUT, metavar="DIR"),
 ]
 ScriptOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "The job's script. Files next to it can hide packages.",
+        panel=EXAMINE,
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="The job's script. Files next to it can hide packages.",
-        show_default=False,
-        rich_help_panel=EXAMINE,
     ),
 ]
 FixScriptOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "Also write the fixes as a bash script, which asks for confirmation before each step.",
+        panel=OUTPUT,
         metavar="FILE",
-        help="Also write the fixes as a bash script, which asks for confirmation before each step.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
     ),
 ]

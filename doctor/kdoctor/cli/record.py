@@ -10,6 +10,7 @@ from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean
@@ -31,12 +32,9 @@ def record(
     *,
     lock: options.LockOption = None,
     accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Record the lock even if this check fails (repeatable). Requires --reason.", show_default=False
-        ),
+        list[str] | None, option("Record the lock even if this check fails (repeatable). Requires --reason.")
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Why those failures are accepted.", show_default=False)] = None,
+    reason: Annotated[str | None, option("Why those failures are accepted.")] = None,
     with_identifiers: Annotated[
         bool, typer.Option("--with-identifiers", help="Also record serial numbers, paths and job names.")
     ] = False,

@@ -16,6 +16,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report
+from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Target
@@ -49,11 +50,10 @@ def rollback(
     checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="LOCK|last-passing",
-            help="Lock to restore, or the last passing run of this machine's history. "
+        option(
+            "Lock to restore, or the last passing run of this machine's history. "
             "\\[default: the lock of the checklist, or the history]",
-            show_default=False,
+            metavar="LOCK|last-passing",
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - the option's name

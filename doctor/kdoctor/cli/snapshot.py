@@ -10,6 +10,7 @@ from kdoctor.cli import options
 from kdoctor.cli.added import Recording, added
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.deliver import save
+from kdoctor.cli.options import option
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.output import check_writable
 from kdoctor.run.plan import RunOptions
@@ -19,9 +20,7 @@ from kdoctor.run.session import examination
 def snapshot(
     context: typer.Context,
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. \\[default: stdout]", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, option("File to write. \\[default: stdout]", "--output", "-o")] = None,
     checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     python: options.PythonOption = None,
     no_smoke: options.NoSmokeOption = False,

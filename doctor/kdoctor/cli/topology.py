@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from kdoctor.catalog.load import Catalog, load_catalog
-from kdoctor.cli.options import PluginOption, SnapshotOption
+from kdoctor.cli.options import PluginOption, SnapshotOption, option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
@@ -29,8 +29,7 @@ _PROBES = ("nvml", "pci", "host")
 def topology(
     *,
     replicas: Annotated[
-        int | None,
-        typer.Option("--replicas", "-n", min=1, help="Choose GPUs for this number of replicas.", show_default=False),
+        int | None, option("Choose GPUs for this number of replicas.", "--replicas", "-n", min=1)
     ] = None,
     snapshot: SnapshotOption = None,
     format: Annotated[  # noqa: A002 - the option's name

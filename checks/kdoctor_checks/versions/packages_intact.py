@@ -15,10 +15,11 @@ def packages_intact(
 ) -> Iterator[Outcome]:
     """The job imports TensorFlow, Keras and their requirements with all their files.
 
-    Why: an interrupted installation, a cleaned-up disk or a copied environment leaves packages without some files. A
-    file named tensorflow.py, keras/ or random.py in the script's folder or on PYTHONPATH hides the package of that
-    name. The job then fails at its first line, or trains with another Keras. The recorded files (RECORD) and the
-    search path show this without an import. The folder of the script is searched if --script names it.
+    Why: a job fails at its first line, or trains with another Keras, if files of a package are missing or a file hides
+    it. An interrupted installation or a copied environment leaves packages without some files. A file named
+    tensorflow.py, keras/ or random.py in the script's folder or on PYTHONPATH hides the package of that name. The
+    recorded files (RECORD) and the search path show this without an import. With --script, the folder of the script is
+    searched first.
     Remedy: install the damaged package again, or rename the file that hides it.
     Sources:
         https://packaging.python.org/en/latest/specifications/recording-installed-packages/

@@ -19,7 +19,7 @@ from kdoctor.facts import Facts
 from kdoctor.history.location import is_off
 from kdoctor.history.record import keep
 from kdoctor.lock.document import Lock
-from kdoctor.output import Outputs, write_atomically
+from kdoctor.output import OutputError, Outputs, write_atomically
 from kdoctor.report.formats import FORMATS, render
 from kdoctor.run.log import log, style, warn
 from kdoctor.snapshot.document import Snapshot, dumps
@@ -61,11 +61,21 @@ def show_report(report: Report, format: str = "terminal", verbosity: int = 0) ->
 
 
 def deliver(report: Report, outputs: Outputs, verbosity: int = 0) -> NoReturn:
-    """Write the report to its files and to stdout, and end with its exit code."""
+    """Write the report to its files and to stdout, and end with its exit code.
+
+    Raises:
+        OutputError: a file could not be written. The others and stdout have the report.
+    """
+    failed: OutputError | None = None
     for item in outputs.files:
-        write_atomically(item.path, render(report, item.format, replace(PLAIN, verbosity=verbosity)))
-        wrote(item.path)
+        try:
+            write_atomically(item.path, render(report, item.format, replace(PLAIN, verbosity=verbosity)))
+            wrote(item.path)
+        except OutputError as error:
+            failed = failed or error
     show_report(report, outputs.stdout, verbosity)
+    if failed:
+        raise failed
     exit_code = exit_code_for(report.verdict, outputs.stdout)
     if style.as_json:
         log(

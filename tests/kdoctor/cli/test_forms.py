@@ -90,6 +90,13 @@ def test_full_disk_is_an_error_and_closed_stdout_is_not() -> None:
     assert (closed.returncode, closed.stderr) == (0, b"")
 
 
+def test_file_that_cannot_be_written_loses_no_other_report(tmp_path: Path) -> None:
+    done = kdoctor(*QUICK, "-o", "json=/dev/full", "-o", f"html={tmp_path / 'report.html'}")
+    assert (done.returncode, "cannot write /dev/full" in done.stderr) == (2, True)
+    assert "READY in" in done.stdout
+    assert (tmp_path / "report.html").exists()
+
+
 def test_written_files_are_named_on_stderr_unless_quiet(tmp_path: Path) -> None:
     page, facts = tmp_path / "report.html", tmp_path / "facts.json"
     files = ("-o", f"html={page}", "--save-snapshot", facts)

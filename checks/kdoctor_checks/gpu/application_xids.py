@@ -63,4 +63,4 @@ def application_xids(
     if unclassified:
         yield Unjudged(subject="kernel log", reason=f"{codes(unclassified)} may be of a program (see gpu.kernel-log)")
     elif not events:
-        yield nothing_logged(log, gpus, pci, "Xid of a program")
+        yield nothing_logged(log, gpus, pci, "Xid of a program", sign="Xid")

@@ -86,7 +86,8 @@ def kernel_log(
     unclassified = [event for event in log.events if is_unclassified(event)]
     for bus_id, events in by_device(unclassified).items():
         subject = log_subject(bus_id, known) if bus_id else "kernel log"
-        yield Unjudged(subject=subject, reason=_unknown(events))
+        of_xids = any(event.kind == "xid" for event in events)
+        yield Unjudged(subject=subject, reason=_unknown(events), answered_by="" if of_xids else "smoke.gpus-worked")
     if not found and not unclassified:
         yield nothing_logged(log, gpus, pci, "GPU failure")
 

@@ -59,4 +59,4 @@ def logged_remapping(
     if events and not devices:
         yield NotApplicable(reason="Xid 63 or 94 came with a failure that gpu.kernel-log reports")
     elif not devices:
-        yield nothing_logged(log, gpus, pci, "memory replacement (Xid 63 or 94)")
+        yield nothing_logged(log, gpus, pci, "memory replacement (Xid 63 or 94)", sign="Xid")

@@ -86,7 +86,7 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
         yield Unjudged(subject=f"replicas of {run.scenario}", reason=reason, explained_by=of_import(run))
     for case in measured:
         subject = f"replicas of {run.scenario}, {case.name}"
-        on_gpu = sum("GPU:" in device for device in case.devices)
+        on_gpu = case.on_gpus
         observed = f"{counted(case.replicas or 0, 'replica')}, {on_gpu} on a GPU"
         if not case.devices:
             yield Unjudged(subject=subject, reason="the devices of the replicas were not recorded")

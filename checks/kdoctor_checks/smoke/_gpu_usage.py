@@ -99,7 +99,7 @@ def _trained(runs: SmokeRuns) -> Iterator[tuple[SmokeRun, SmokeCase]]:
         if not isinstance(run, SmokeRun) or run.devices_kind != "gpu":
             continue
         for case in run.cases:
-            on_gpus = case.devices and all("GPU:" in device for device in case.devices)
+            on_gpus = case.on_gpus == len(case.devices) > 0
             if case.outcome == "trained" and on_gpus and not case.workers:
                 yield run, case
 

@@ -31,7 +31,7 @@ def nothing_logged(
     """Evidence that the log has no such line, if the machine has an NVSwitch that could log it."""
     if isinstance(pci, PciDevices) and not pci.switches:
         return NotApplicable(reason="no NVSwitch among the PCI devices")
-    return nothing_logged_of_gpus(log, gpus, pci, wanted)
+    return nothing_logged_of_gpus(log, gpus, pci, wanted, sign="nvswitch")
 
 
 def classify(event: KernelLogEvent) -> Class:

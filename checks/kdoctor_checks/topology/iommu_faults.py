@@ -44,4 +44,4 @@ def iommu_faults(
             subject="kernel log", reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU"
         )
     elif not mine:
-        yield nothing_logged(log, gpus, pci, "blocked transfer of a GPU", of_driver=False)
+        yield nothing_logged(log, gpus, pci, "blocked transfer of a GPU", sign=None)

@@ -48,7 +48,7 @@ def logged_pcie_errors(
             explained_by=("gpu.kernel-log",) if any(is_fatal_pcie(event, addresses) for event in fatal) else (),
         )
     if not found:
-        yield nothing_logged(log, gpus, pci, "PCIe errors of a GPU", of_driver=False)
+        yield nothing_logged(log, gpus, pci, "PCIe errors of a GPU", sign=None)
 
 
 def _addresses(pci: PciDevices | Unavailable, names: dict[str, str]) -> frozenset[str]:

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
-from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import RESEAT, RESPONDING, absent, judge, lost_addresses
 
 _LOSES_DATA = frozenset(
@@ -57,6 +57,8 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
     if None in counts and not exceeded:
         if function.aer_status is not None:
             return _judge_status(function, function.aer_status, explained_by)
+        if function.aer_counted is False:
+            return NotApplicable(reason=f"the kernel counts no errors of {subject} (no AER, as in virtual machines)")
         return Unjudged(subject=subject, reason="its PCIe error counters were not read")
     fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
     return judge(

@@ -54,7 +54,7 @@ def conclude(
         return _inconclusive("nothing was tested")
     untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
     if untrained and len(untrained) == len(trainings):
-        return _inconclusive(f"nothing was trained: {some(untrained)} skipped")
+        return _inconclusive(f"no training was judged: {some(untrained)} skipped")
     warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
 

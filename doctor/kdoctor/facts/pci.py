@@ -67,6 +67,8 @@ class PciFunction:
     acs_control: Annotated[int | None, Within(0, 0xFFFF)] = None
     """The ACS control register (see ``ACS_...``); 0 if the function has no ACS; None if that part of its configuration
     space could not be read (only root can)."""
+    aer_counted: bool | None = None
+    """Whether the kernel counts its PCIe errors: not without the capability AER, which most virtual machines lack."""
     aer_correctable: int | None = None
     """Corrected PCIe errors since boot (``aer_dev_correctable``)."""
     aer_nonfatal: int | None = None

@@ -163,6 +163,11 @@ class SmokeCase:
     seconds: float | None = None
     """Wall time of the case's process."""
 
+    @property
+    def on_gpus(self) -> int:
+        """How many of its devices are GPUs: TensorFlow writes ``GPU:0``, Keras on JAX ``gpu:0``."""
+        return sum("GPU:" in device.upper() for device in self.devices)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeRun(FactGroup):

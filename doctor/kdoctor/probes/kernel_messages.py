@@ -90,6 +90,7 @@ _HARMLESS_NVRM = (
     r"BAR resize resource not supported",
     r"GPU\d* (?:GSP )?RPC (?:buffer contains|history|event history)",
     r"Rate limiting GSP RPC error prints",
+    r"(?:GPU\d+ )?gpuClearFbhubPoisonIntr\w+: FBHUB Interrupt detected",  # set by the firmware, cleared at each start
     r"entry function",
     r"-?\d+\s+\d+\s+\w+",
     r"\(PCI ID: ",

@@ -73,6 +73,7 @@ def _read_function(entry: Path) -> dict[str, Any]:
         "link_width": _width(entry / "current_link_width"),
         "link_width_max": _width(entry / "max_link_width"),
         **_from_config(entry / "config"),
+        "aer_counted": (entry / "aer_dev_fatal").exists(),
         "aer_correctable": _aer_total(entry / "aer_dev_correctable"),
         "aer_nonfatal": _aer_total(entry / "aer_dev_nonfatal"),
         "aer_fatal": _aer_total(entry / "aer_dev_fatal"),

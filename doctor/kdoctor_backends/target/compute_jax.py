@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kdoctor_target.inspect.cuda import gpu_addresses
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compute import Work, measure_each, numbers, show_only
 from kdoctor_target.training.jax import devices
@@ -14,9 +13,7 @@ def each_device(case: Case) -> None:
 
 
 def _survey(case: Case) -> None:
-    names = devices(case)
-    addresses = gpu_addresses() if case.devices_kind == "gpu" else []
-    case.note(devices=names, bus_ids=addresses[: len(names)] if len(addresses) >= len(names) else [])
+    case.note(devices=devices(case))
 
 
 def _prepare(case: Case, index: int) -> Work:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from kdoctor_target.inspect.cuda import gpu_addresses
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, Reference, dense_model
 from kdoctor_target.training.steps import clock, step_seconds
@@ -45,7 +46,10 @@ def devices(case: Case, shares: int = 1) -> List[str]:
     wanted = len(listed) if case.replicas is None else min(case.replicas, len(listed))
     if wanted < shares:
         case.skip(f"{shares} GPUs are required, {wanted} available")
-    return [str(name) for name in keras.distribution.list_devices("gpu")[: wanted - wanted % shares]]
+    wanted -= wanted % shares
+    addresses = gpu_addresses()
+    case.note(bus_ids=addresses[:wanted] if len(addresses) == len(listed) else [])
+    return [str(name) for name in keras.distribution.list_devices("gpu")[:wanted]]
 
 
 def require(case: Case) -> None:

@@ -30,6 +30,7 @@ def test_gpu_is_read_from_sysfs(tmp_path: Path) -> None:
             link_width=8,
             link_width_max=16,
             numa_node=1,
+            aer_counted=False,
         ),
     )
 

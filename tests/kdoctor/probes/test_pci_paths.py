@@ -87,7 +87,9 @@ def test_aer_counters_are_read(tmp_path: Path) -> None:
     found = read(tmp_path).devices[0]
     assert (found.aer_correctable, found.aer_nonfatal, found.aer_fatal) == (7, None, None)
     (folder / "aer_dev_correctable").write_text(f"TOTAL_ERR_COR {'9' * 5000}\n")
-    assert read(tmp_path).devices[0].aer_correctable is None
+    assert (read(tmp_path).devices[0].aer_correctable, read(tmp_path).devices[0].aer_counted) == (None, True)
+    (folder / "aer_dev_fatal").unlink()
+    assert read(tmp_path).devices[0].aer_counted is False
 
 
 @cases(("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None))

@@ -111,6 +111,7 @@ test_kernel_log = table(
         passes(logged(f"[ 12.5] {line}"))
         for line in (
             "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08",
+            "NVRM: gpuClearFbhubPoisonIntrForBug2924523_GA100: FBHUB Interrupt detected. Clearing it.",  # every H100
             "nvidia-nvlink: Nvlink Core is being initialized, major device number 239",
             "nvidia-uvm: Loaded the UVM driver, major device number 511.",
             "nouveau 0000:01:00.0: NVIDIA GP107 (137000a1)",
@@ -136,7 +137,9 @@ test_application_xids = table(
     fails(xids(13, 79), explained_by=[""]),  # 13 is an error of the program
     fails(logged(xid(43), xid(79, index=0)), of=[GPU1], explained_by=[""]),
     unknown(xids(999), "unknown kernel log: Xid 999 "),
-    unknown(logged(UNKNOWN), explained_by=["gpu.kernel-log"]),
+    unknown(logged("NVRM: Xid (a form that is not known)"), explained_by=["gpu.kernel-log"]),
+    unknown(logged(*[UNKNOWN] * 51), explained_by=["gpu.kernel-log"]),  # the texts of some are not kept
+    passes(logged(UNKNOWN)),
     given=(gpus(2),),
 )
 

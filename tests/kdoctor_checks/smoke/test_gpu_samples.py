@@ -122,6 +122,7 @@ test_gpus_worked = table(
     unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=None)),
     unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3)),
     unknown(training(kind="CPU")),
+    passes(second(case_use()), training(devices=("gpu:0", "gpu:1"))),  # as Keras on JAX names them
     of_four((environment(CUDA_VISIBLE_DEVICES="2"),), 2),
     of_four((environment(CUDA_VISIBLE_DEVICES="3,1"),), 1, 3, replicas=2),
     of_four((environment(CUDA_VISIBLE_DEVICES=UUIDS[3]),), 3),

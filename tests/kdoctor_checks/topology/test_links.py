@@ -194,7 +194,7 @@ def switch(number: int, code: int, text: str) -> str:
 FATAL = [switch(number, 20034, "Fatal, Link 30 LTSSM Fault Up") for number in range(4)]
 LESSER = [switch(number, 12028, "Non-fatal, Link 32 egress error") for number in range(4)]
 UNKNOWN = switch(1, 99999, "Non-fatal, an error")
-OF_DRIVER = "NVRM: an assertion failed somewhere"
+OF_SWITCH = "nvidia-nvswitch1: an assertion failed somewhere"
 
 
 def sxid(code: int | None, text: str = "Minor error") -> KernelLogEvent:
@@ -209,7 +209,7 @@ test_nvswitch_errors = table(
     fails(log(sxid(None, "Fatal, Link 32")), gpus(2), pci(2), of=1, evidence=0),
     unknown(log(sxid(None)), gpus(2), pci(2), of=1, evidence=0),
     unknown(logged(UNKNOWN), of=["NVSwitch at 0000:c1:00.0"]),
-    unknown(logged(OF_DRIVER), gpus(2), pci(2)),
+    unknown(logged(OF_SWITCH), gpus(2), pci(2)),
     skips(log(), gpus(1), PciDevices(devices=(pci_gpu(0),))),
 )
 
@@ -217,6 +217,7 @@ test_nvswitch_warnings = table(
     "topology.nvswitch-warnings",
     Severity.INFO,
     passes(logged(FATAL[1])),
+    passes(logged("NVRM: an assertion failed somewhere")),
     fails(logged(LESSER[1], FATAL[2], LESSER[3]), of=["NVSwitch at 0000:c1:00.0", "NVSwitch at 0000:c3:00.0"]),
     fails(
         logged(*(switch(1, code, "Non-fatal, Link 32") for code in (12028, 12028, 11012))),
@@ -225,7 +226,7 @@ test_nvswitch_warnings = table(
     ),
     unknown(logged(UNKNOWN), explained_by=["topology.nvswitch-errors"]),
     fails(logged(UNKNOWN, LESSER[2]), unjudged=[]),
-    unknown(logged(OF_DRIVER), gpus(2), pci(2)),
+    unknown(logged(OF_SWITCH), gpus(2), pci(2)),
     skips(log(), gpus(1), PciDevices(devices=(pci_gpu(0),))),
 )
 

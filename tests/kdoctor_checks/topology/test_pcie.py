@@ -57,10 +57,10 @@ def errors(status: Any, change: dict[str, Any], *texts: str, **stated: Any) -> l
 
 def recorded(*kinds: str) -> PciDevices:
     """What lspci shows of errors, which is not how many."""
-    counters = dict.fromkeys(("aer_correctable", "aer_nonfatal", "aer_fatal"))
-    return on_bus({"path": (), "aer_status": kinds, **counters})
+    return on_bus({"path": (), "aer_status": kinds, **NO_COUNTERS})
 
 
+NO_COUNTERS = dict.fromkeys(("aer_correctable", "aer_nonfatal", "aer_fatal"))
 AT_MOST = "at most 0 fatal, 10 non-fatal, 1000 corrected"
 
 test_pcie_errors = table(
@@ -78,6 +78,7 @@ test_pcie_errors = table(
     *errors(fails, {"aer_fatal": 1}, ": 1 fatal, 0 non-fatal", "  too many fatal PCIe errors.", expected=AT_MOST),
     *errors(fails, {"aer_fatal": None, "aer_nonfatal": 50}, ": ? fatal, 50 non-fatal, 0 corrected"),
     *errors(unknown, {"aer_fatal": None}),
+    skips(on_bus({"path": (), **NO_COUNTERS, "aer_counted": False}), gpus(1)),  # as on a virtual machine with an H100
     unknown(on_bus({"path": None})),
     fails(on_bus({"aer_fatal": 1}, {"aer_fatal": 1}), UNSUPPORTED, explained_by=["", "gpu.responding"]),
     skips(pci(2), NOT_LOADED),

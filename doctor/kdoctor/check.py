@@ -61,6 +61,8 @@ class Check:
     """Ids of checks. If one of them failed, facts that this check asks for are unavailable because of it."""
     judges: tuple[str, ...]
     """Names of the checklist's assumptions that it tests (see ``Assumptions.stated``)."""
+    answers: tuple[str, ...]
+    """Ids of checks that warn of what some jobs do. If it has judged the user's job, their warnings are evidence."""
     facts: Mapping[str, type]
     """Types of the positional parameters, by name."""
     tolerant: frozenset[str]
@@ -88,6 +90,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
     scenario: str | None = None,
     explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
+    answers: Sequence[str] = (),
 ) -> Callable[[CheckFunction], Check]:
     """Make a check from a function that yields outcomes.
 
@@ -109,6 +112,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
         scenario: the scenario that it judges.
         explained_by: ids of checks whose failure explains that its facts are unavailable.
         judges: names of the checklist's assumptions that it tests.
+        answers: ids of checks whose warnings it judges for the user's job.
 
     Raises:
         CheckDefinitionError: the id, the docstring or the signature is not as described here.
@@ -125,6 +129,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
             scenario=scenario,
             explained_by=explained_by,
             judges=judges,
+            answers=answers,
         )
 
     return make
@@ -152,6 +157,7 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
     scenario: str | None = None,
     explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
+    answers: Sequence[str] = (),
 ) -> Check:
     """A check whose text is data, or that another decorator makes. See ``check``.
 
@@ -176,6 +182,7 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
         scenario=scenario,
         explained_by=tuple(explained_by),
         judges=tuple(judges),
+        answers=tuple(answers),
         facts=facts,
         tolerant=tolerant,
         parameters=parameters,

@@ -84,6 +84,22 @@ def drops():
 def drops_per_replica():
     return plain(dropout=ReplicaDropout(0.5))
 
+class OnItsStrategy:
+    strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+
+    def inside():
+        with OnItsStrategy.strategy.scope():
+            return build()
+
+    def outside():
+        model = build()
+        with tf.distribute.MirroredStrategy().scope():
+            model.compile(tf.keras.optimizers.SGD(0.05), "mean_squared_error")
+        return model
+
+    def data():
+        return data().unbatch().batch(16 * OnItsStrategy.strategy.num_replicas_in_sync).prefetch(1)
+
 def hangs():
     print("noise on stdout")
     time.sleep(600)
@@ -128,6 +144,17 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     assert len(found) == 22
     again = report_of(folder, "--snapshot", "job.json")
     assert {name: status for name, status in statuses(again).items() if name in found} == found
+
+
+@pytest.mark.tensorflow
+@cases(("inside", "job.equals-one-device", "pass"), ("outside", "job.model-in-scope", "fail"))
+def test_strategy_of_the_job_has_the_replicas_of_the_examination(
+    folder: Path, model: str, check: str, status: str
+) -> None:
+    named = (f"jobs.train:OnItsStrategy.{model}", "--data", "jobs.train:OnItsStrategy.data", "--steps", "2")
+    found = statuses(report_of(folder, "--model", *named))
+    assert found.pop(check) == status
+    assert [name for name in found.keys() - TIMED if found[name] == "fail"] == []
 
 
 @pytest.mark.smoke_full

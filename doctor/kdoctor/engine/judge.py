@@ -73,7 +73,22 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
 
     for check_id in planned:
         visit(check_id, ())
-    return tuple(_answered(results[check_id], results) for check_id in planned)
+    return tuple(_of_this_job(_answered(results[check_id], results), results, plan) for check_id in planned)
+
+
+def _of_this_job(result: Result, results: Mapping[str, Result], plan: Sequence[PlannedCheck]) -> Result:
+    """What is wrong for some jobs is evidence if a check has judged the user's job for it."""
+    if result.status is not Status.FAIL or result.severity is Severity.ERROR or result.unjudged:
+        return result
+    answering = [entry.check.id for entry in plan if result.id in entry.check.answers]
+    by = [name for name in answering if results[name].status in (Status.PASS, Status.FAIL)]
+    if not by:
+        return result
+    evidence = (
+        Evidence(subject=item.finding.subject, observed=f"{item.finding.observed}; your job: see {by[0]}")
+        for item in result.findings
+    )
+    return replace(result, status=Status.PASS, findings=(), evidence=(*result.evidence, *evidence))
 
 
 def _answered(result: Result, results: Mapping[str, Result]) -> Result:

@@ -17,6 +17,7 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.model import examine_model
 from kdoctor_job.target.options import options_of
 from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_of
+from kdoctor_job.target.strategies import OwnStrategy
 from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
 
@@ -40,6 +41,8 @@ class Job:
     """Seconds for the trainings; None for no limit. A training that would exceed it is left out."""
     fit_arguments: Any = None
     """Other arguments of ``fit`` by name, or a function that returns them."""
+    own: Optional[OwnStrategy] = None
+    """What replaces strategies that the job makes, if anything does."""
 
     def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
         """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
@@ -64,8 +67,7 @@ class Job:
         try:
             phase("model")
             builder = None if is_model(self.model) else self._builder("model", self.model)
-            with strategy.scope():
-                model = self.model if builder is None else builder()
+            model = self.model if builder is None else self._first(strategy, builder)
             model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self.model)}")
             say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
             phase("data")
@@ -87,6 +89,14 @@ class Job:
         trials = Trials(Copier(model, builder, len(batches)), strategy, batches, self.budget_s, fit)
         epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
         JobTrainer(model, builder, trials, epoch, lambda training: say(training=training)).run(phase)
+
+    def _first(self, strategy: Any, builder: Callable[[], Any]) -> Any:
+        """The model that the function makes in the strategy's scope, or as the job calls it if it enters a scope."""
+        if self.own is not None:
+            self.own.entered = False
+        with strategy.scope():
+            model = builder()
+        return builder() if self.own is not None and self.own.entered else model
 
     @staticmethod
     def _builder(part: str, function: Any) -> Callable[[], Any]:

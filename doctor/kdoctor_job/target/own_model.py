@@ -8,6 +8,7 @@ from pathlib import Path
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find
+from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import make_strategy
 
@@ -17,6 +18,7 @@ def own_model(case: Case) -> None:
     # As with `python -m`: modules in the working directory can be imported.
     sys.path.insert(0, str(Path.cwd()))
     strategy = make_strategy(case)
+    own = replace_own(strategy)
     settings = case.settings
     try:
         case.phase("model")
@@ -35,5 +37,6 @@ def own_model(case: Case) -> None:
         steps_per_epoch=settings.get("steps_per_epoch"),
         budget_s=settings.get("budget_s"),
         fit_arguments=fit_arguments,
+        own=own,
     )
     job.examine(strategy, lambda facts: case.note(job=facts), case.phase)

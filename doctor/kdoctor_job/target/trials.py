@@ -19,6 +19,7 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.parts import keras_of
+from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
 Phase = Callable[[str], None]
@@ -95,6 +96,7 @@ class Trials:
         """
 
         def work() -> Trained:
+            train_alone()
             self.alone = self._ready(self.alone, setup._replace(one_device=True))
             _reseed(self.alone, order)
             batches = [_reordered(batch, order) for batch in self.batches]

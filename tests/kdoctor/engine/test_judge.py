@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import ClassVar
 
@@ -498,3 +498,14 @@ def test_finding_stays_where_the_training_passed() -> None:
     gap = Unjudged(subject="tensorflow 9", reason="not in the table", answered_by="smoke.tried")
     results = run(yielding(gap, bad(), check_id="versions.listed"), yielding(GOOD, check_id="smoke.tried"))
     assert results["versions.listed"].status is Status.FAIL
+
+
+@pytest.mark.parametrize("judged", [GOOD, bad(), Unjudged(subject="it", reason="hung")])
+@pytest.mark.parametrize("severity", Severity)
+def test_warning_about_some_jobs_is_evidence_if_the_job_was_judged(judged: Outcome, severity: Severity) -> None:
+    general = replace(yielding(bad(), check_id="versions.general"), severity=severity)
+    answering = replace(yielding(judged, check_id="job.answers"), answers=("versions.general",))
+    found = run(general, answering)["versions.general"]
+    is_evidence = severity is not Severity.ERROR and not isinstance(judged, Unjudged)
+    assert found.status is (Status.PASS if is_evidence else Status.FAIL)
+    assert len(found.evidence) == is_evidence

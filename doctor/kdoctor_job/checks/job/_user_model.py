@@ -1,7 +1,7 @@
 """Makes the checks of the user's model and data, and reads the facts about them."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -14,6 +14,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.probes.process.records import build
 from kdoctor_checks._causes import NO_GPU, of_import
+from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import unknown
 from kdoctor_job.facts import JobData, JobModel, JobRun, JobTraining
 
@@ -70,9 +71,10 @@ def _no_result(run: SmokeRun) -> str:
 
 
 def remedy_for(problem: str, otherwise: str) -> str:
-    """The fix of the known failure with that message, or else the other one."""
+    """The fix of the known failure with that message, or else the other one after what a headline cuts off."""
     fixes = [fix.do for match in find_matches(problem, load_failures())[:1] for fix in match.known.fix]
-    return fixes[0] if fixes else otherwise
+    whole = f"In your program: {problem}. " if len(problem) > MOST_CHARACTERS else ""
+    return fixes[0] if fixes else f"{whole}{otherwise}"
 
 
 _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
@@ -93,6 +95,7 @@ def job_check(
     severity: Severity,
     *requires: str,
     several: bool = False,
+    answers: Sequence[str] = (),
 ) -> Callable[[Judge], Check]:
     """Make a check from a function that asks for facts by its parameters' names. Its docstring is as for ``check``.
 
@@ -103,6 +106,7 @@ def job_check(
         severity: the weight of a failure.
         requires: ids of checks that must not have failed.
         several: whether it applies to jobs with several replicas only.
+        answers: ids of checks whose warnings it judges for this job.
     """
 
     def make(function: Judge) -> Check:
@@ -136,6 +140,7 @@ def job_check(
             requires=requires,
             scenario=SCENARIO,
             explained_by=NO_GPU,
+            answers=answers,
         )
 
     return make

@@ -27,7 +27,7 @@ _OWN_REMEDY = (
 )
 
 
-@job_check("job.equals-one-device", Severity.ERROR, "job.trains", several=True)
+@job_check("job.equals-one-device", Severity.ERROR, "job.trains", several=True, answers=["versions.keras-features"])
 def equals_one_device(
     run: SmokeRun, training: JobTraining, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

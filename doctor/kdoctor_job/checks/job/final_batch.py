@@ -10,7 +10,7 @@ _REMEDY = (
 )
 
 
-@job_check("job.final-batch", Severity.ERROR, "job.data-readable")
+@job_check("job.final-batch", Severity.ERROR, "job.data-readable", answers=["smoke.starved-replica"])
 def final_batch(data: JobData, model: JobModel, replicas: int | None) -> Outcome:
     """The final batch leaves no replica of a model with BatchNormalization empty.
 

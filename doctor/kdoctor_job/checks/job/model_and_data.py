@@ -2,18 +2,19 @@ from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import of_end
-from kdoctor_checks._versions import first_short
+from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of
+from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for
 
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
     "arguments of fit": "a dictionary of arguments that fit takes together with this data",
 }
-_REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
+_REMEDY = "To reproduce the error, call the function in the same environment and folder."
 
 
 @job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW)
@@ -22,14 +23,15 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 
     Why: a function that raises, hangs or returns something else would also do so after the wait in the job queue.
     Remedy: fix the error. Both functions are called without arguments, in the strategy's scope and in the working
-    directory.
+    directory. With --model, a MirroredStrategy that the job makes is that strategy; a function that enters its scope is
+    called outside of it.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     job = job_of(run)
     if job.problem:
-        message = job.problem.message
-        brief = first_short(message, "the function failed, or returned something else")
-        yield finding(job.problem.part, message, _EXPECTED[job.problem.part], _REMEDY, brief=brief)
+        message, expected = job.problem.message, _EXPECTED[job.problem.part]
+        brief = shorten(message, MOST_CHARACTERS)
+        yield finding(job.problem.part, message, expected, remedy_for(message, _REMEDY), brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)

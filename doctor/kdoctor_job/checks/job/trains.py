@@ -11,7 +11,7 @@ from kdoctor_checks.smoke._judging import brief_end, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for, training_of
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
-_REMEDY = "Run fit on a few batches under the same strategy and fix the error it raises."
+_REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
 _BUILD_REMEDY = "Create every optimizer in strategy.scope(), and call optimizer.build(model.trainable_variables) there."
 _BUILT_LATE = "You must feed a value for placeholder"
 """Keras 3 raises it if the first step builds an optimizer (keras-team/keras#23085)."""

@@ -1,0 +1,1 @@
+"""Checklists for Keras on other backends than TensorFlow."""

@@ -101,6 +101,14 @@ def evaluated(*found: tuple[int, float]) -> dict[str, Any]:
     return {"evaluations": tuple(evaluations)}
 
 
+def scaled(size: int) -> dict[str, Any]:
+    """An evaluation whose loss is twice that of one device."""
+    return {
+        "evaluations": (JobEvaluation(final_batch=size, logs={**LOGS, "loss": 2.0}, reference={**LOGS, "loss": 1.0}),)
+    }
+
+
+LOSSES = "versions.known-bad, smoke.baseline"
 AVERAGED = {"options": {"use_ema": "use_ema=True"}}
 DIFFERS = {"effect": 0.4, "deviation": 0.5}
 SEVERAL_STEPS = {"steps_per_execution": 2, "keras": "keras 3.99"}
@@ -377,6 +385,7 @@ test_metrics = table(
     fails(run(training=own(logs={"loss": 0.9, "accuracy": 0.6})), "accuracy is 0.6 instead of 0.5"),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
     fails(run(training=evaluated((61, 0.6), (64, 0.6))), "accuracy is 0.6 instead of 0.5"),
+    fails(run(training=scaled(64)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     fails(run(training=own(deviation=0.01, **validated(0.9, 0.8)))),
     fails(run(training={**own(rounded_share=0.5), **evaluated((64, 0.6))})),
     fails(run(training={"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))})),
@@ -390,6 +399,8 @@ test_evaluate = table(
     Severity.WARNING,
     passes(run(), "evaluate: loss, accuracy, as on one device with a final batch of 61 examples over 4 replicas."),
     fails(run(training=evaluated((61, 0.51), (64, 0.5))), "0.51 instead of 0.5 (with a final batch of 61"),
+    fails(run(training=evaluated((61, 0.6), (64, 0.6))), explained_by=[f"{LOSSES}, job.metrics"]),
+    fails(run(training=scaled(61)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     unknown(run(training={"evaluations": ()}), "evaluate: not compared with one device: evaluate was not run."),
     unknown(run(training={**NOISY, **evaluated((61, 0.6))})),
     unknown(run(replicas=None), "evaluate: the number of replicas is not known."),

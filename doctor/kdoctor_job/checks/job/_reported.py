@@ -1,7 +1,9 @@
 """Compares numbers with those of one device: what ``fit`` and ``evaluate`` report, and how much weights differ."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kdoctor.facts import SmokeRun
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
 from kdoctor_job.facts import JobTraining, Logs
@@ -34,6 +36,12 @@ def differences(logs: Logs, reference: Logs, reordered: Logs, tolerance: float) 
         for name in {**reference, **logs}
         if not _match(logs.get(name), reference.get(name), reordered.get(name), tolerance)
     ]
+
+
+def of_evaluation(run: SmokeRun, wrong: Sequence[str]) -> tuple[str, ...]:
+    """The checks that explain what evaluate reports. A loss that is wrong also changes the weights."""
+    only_loss = bool(wrong) and all(text.startswith("loss is ") for text in wrong)
+    return (*of_losses(run), *(("job.equals-one-device",) if only_loss else ()))
 
 
 def _match(one: float | None, other: float | None, noisy: float | None, tolerance: float) -> bool:

@@ -1,14 +1,15 @@
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._reported import RANDOM, differences, is_random
+from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_evaluation
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
 _SUBJECT = "evaluate"
 _EXPECTED = "the numbers of one device"
+_OF_FULL_BATCHES = 0.01
+"""Tolerance of job.metrics."""
 _REMEDY = "Evaluate batches that divide by the number of replicas, or load the model outside strategy.scope() for it."
 
 
@@ -38,5 +39,9 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int | None, *, tole
     if uneven.problem or wrong:
         observed = f"{uneven.problem or '; '.join(wrong)} ({on})"
         brief = "differs from one device if the last batch is uneven"
-        return finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
+        full = next((one for one in training.evaluations if not one.final_batch % replicas), uneven)
+        also = differences(full.logs, full.reference, full.reordered, _OF_FULL_BATCHES)
+        of_numbers = ("job.metrics",) if full is not uneven and len(also) >= len(wrong) > 0 else ()
+        explained_by = (*of_evaluation(run, wrong), *of_numbers)
+        return finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     return evidence(_SUBJECT, f"{', '.join(uneven.logs) or 'nothing'}, as on one device {on}")

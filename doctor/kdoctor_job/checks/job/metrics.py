@@ -4,7 +4,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._reported import RANDOM, differences, is_random
+from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_evaluation
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
@@ -80,6 +80,6 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     elif full.problem or wrong:
         brief = "raises" if full.problem else "reports other numbers than on one device"
         observed = full.problem or "; ".join(wrong)
-        yield finding("evaluate", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
+        yield finding("evaluate", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_evaluation(run, wrong))
     else:
         yield evidence("evaluate", f"{', '.join(full.logs) or 'nothing'}, as on one device")

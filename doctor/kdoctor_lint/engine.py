@@ -75,15 +75,20 @@ def lint_script(
             programs = [script.body, *script.written.values()]
             legacy, near = "TF_USE_LEGACY_KERAS" in code, neighbours_of(script.path)
             traces = [analyze(body, legacy=legacy, targets=targets, neighbours=near) for body in programs]
-        except RecursionError:
-            message = "code is nested too deeply to be analyzed"
-            fix = "Split the expression or the block that is nested."
-            found.append(Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message, own_fix=fix))
-        else:
             found += [finding for trace in traces for finding in _judged(script, trace, rules)]
+        except Exception as error:  # noqa: BLE001 - one file never takes the results of the others
+            found.append(_unanalyzed(script, error))
     left, ignored = ignores.apply(script, found, rules)
     left.sort(key=lambda item: (item.spot.cell or 0, item.spot.line, item.spot.column, item.rule.id))
     return left, ignored
+
+
+def _unanalyzed(script: Script, error: Exception) -> Finding:
+    message, fix = f"cannot be analyzed ({type(error).__name__}: {error})", "Leave this file out, and report the error."
+    if isinstance(error, RecursionError):
+        message = "code is nested too deeply to be analyzed"
+        fix = "Split the expression or the block that is nested."
+    return Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message, own_fix=fix)
 
 
 def _judged(script: Script, trace: Trace, rules: Mapping[str, Rule]) -> Iterator[Finding]:

@@ -233,5 +233,5 @@ def _parse(text: str, flags: int = 0) -> ast.Module:
         raise UnparsableError(message, line, max(error.offset or 1, 1)) from error
     except (RecursionError, MemoryError) as error:
         raise UnreadableError("code is nested too deeply to be parsed") from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UnreadableError(f"cannot parse file: {error}") from error

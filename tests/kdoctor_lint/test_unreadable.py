@@ -12,6 +12,7 @@ import pytest
 from kdoctor.errors import UsageError
 from kdoctor_lint import engine, files
 from kdoctor_lint.engine import lint
+from kdoctor_lint.flow.analyze import analyze
 from kdoctor_lint.model import Finding
 from kdoctor_lint.registry import RULES
 
@@ -214,6 +215,24 @@ def test_other_files_are_linted(tmp_path: Path) -> None:
         ("c.ipynb", "lint.unreadable-file"),
         ("d.py", "lint.multi-gpu-model"),
     ]
+
+
+@pytest.mark.parametrize("error", [OverflowError("line too long"), AttributeError("a defect"), RecursionError()])
+def test_error_of_the_analysis_is_of_its_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    bad, good = written(tmp_path / "bad.py", BAD.encode()), written(tmp_path / "good.py", BAD.encode())
+
+    def analyzed(*given: object, **options: object) -> object:
+        if not failed:
+            failed.append(True)
+            raise error
+        return analyze(*given, **options)  # type: ignore[arg-type]
+
+    failed: list[bool] = []
+    monkeypatch.setattr(engine, "analyze", analyzed)
+    found = {finding.spot.path: finding.rule.id for finding in lint([str(bad), str(good)]).findings}
+    assert found == {str(bad): "lint.unreadable-file", str(good): "lint.multi-gpu-model"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from kdoctor.model import Finding, Remedy
 from kdoctor_checks._causes import of_import
 from kdoctor_checks._files import damaged, shadowed
 from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
+from kdoctor_checks.smoke._judging import KILLED, NO_ROLLBACK, finding
 
 _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
@@ -27,6 +27,8 @@ def judge_import(
 ) -> Finding:
     """The finding that the framework cannot be imported, with what restores it as far as that is known."""
     failure = run.failure or "unknown error"
+    if run.import_s is not None:
+        return _after_import(failure)
     if failure.startswith("WrongBackendError"):
         return finding(
             _SUBJECT,
@@ -56,6 +58,17 @@ def judge_import(
         rollback=NO_ROLLBACK,
         brief=first_short(message or kind, f"raises {kind}", "fails"),
         explained_by=of_import(run),
+    )
+
+
+def _after_import(failure: str) -> Finding:
+    """The framework was imported, and then the process ended without a result."""
+    remedy = (
+        KILLED if "SIGKILL" in failure else Remedy.configure("Run it again. If it ends so again, see what it wrote.")
+    )
+    end = failure.partition(" (")[0].removeprefix("the process that runs the trainings ")
+    return finding(
+        "trainings", failure, _EXPECTED, remedy, brief=first_short(f"their process {end}", "they ended early")
     )
 
 

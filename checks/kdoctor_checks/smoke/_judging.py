@@ -29,6 +29,11 @@ TENSORFLOW = ("versions.tensorflow-installed",)
 
 NO_ROLLBACK = Rollback.nothing("not needed (kdoctor changed nothing)")
 
+KILLED = Remedy.configure(
+    "Free memory, or raise the container's memory limit: the kernel usually kills a process for running out of memory.",
+    look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
+)
+
 TOLERANCE = 1e-4
 """Largest difference of a weight that counts as equal. Measured: 0 to 2e-7 (float32 rounding) for a correct Keras,
 0.03 and more where gradients are summed instead of averaged, or not reduced. See docs/smoke.md."""
@@ -199,11 +204,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             look=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
         )
     if case.signal == "SIGKILL":
-        return Remedy.configure(
-            "Free memory, or raise the container's memory limit: the kernel usually kills a process for "
-            "running out of memory.",
-            look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
-        )
+        return KILLED
     if case.outcome == "died":
         return Remedy.reinstall(
             f"Reinstall {framework_name(run)} and its CUDA libraries in matching versions, and check that "

@@ -39,7 +39,7 @@ def weights(**changes: Any) -> Weights:
 
 
 def not_imported(failure: str, **changes: Any) -> SmokeRun:
-    return replace(run(), cases=(), failure=failure, **changes)
+    return replace(run(), cases=(), failure=failure, **{"import_s": None, **changes})
 
 
 def damaged(**fault: Any) -> SmokeRun:
@@ -71,6 +71,12 @@ test_import = table(
         briefs=["libcudart.so.12: cannot open"],
     ),
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
+    fails(
+        not_imported("the process that runs the trainings died of SIGKILL (x)", import_s=2.0),
+        of=["trainings"],
+        briefs=["their process died of SIGKILL"],
+        look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
+    ),
     fails(
         *FACTS,
         damaged(missing=1, changed=2),

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 
 from kdoctor.probes.process.readers import OnRecord, OutputReader, RawReader, RecordReader, TailReader, Take
 
+_INFORMATION = re.compile(r"\s*(?:I\d{4} |\d{4}-\d\d-\d\d [\d:.]+: I )")
+"""Lines that TensorFlow writes in any run."""
 _LAST_WAIT_S = 5.0
 """How long a killed child may take to end."""
 
@@ -46,14 +49,15 @@ class ChildEnd:
         return self.exit_code == 0 and not self.timed_out
 
     def describe(self) -> str:
-        """How it ended, with the last line of its error output."""
+        """How it ended, with the last line of its error output that is not informational."""
         if self.timed_out:
             what = f"did not finish within {self.seconds:.0f} s and was ended"
         elif self.signal:
             what = f"died of {self.signal}"
         else:
             what = f"exited with status {self.exit_code}"
-        last = next((line for line in reversed(self.stderr.splitlines()) if line.strip()), "")
+        lines = (line for line in reversed(self.stderr.splitlines()) if line.strip() and not _INFORMATION.match(line))
+        last = next(lines, "")
         return f"{what} ({last.strip()[:200]})" if last and not self.ok else what
 
 

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from kdoctor.documents import Part
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
 from kdoctor.facts import Node
+from kdoctor.model import Rollback
 from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult, Section
 
 MOST_BYTES = 32 * 2**20
@@ -31,7 +32,9 @@ class _Place(Node):
 def _reported(cause: Cause) -> Cause:
     if not cause.checks:
         raise ValueError("a cause without a check")
-    return cause
+    # What a node sends is shown, and never offered to be pasted.
+    fix = f"{cause.fix} The commands are in the report of the node." if cause.commands or cause.look else cause.fix
+    return replace(cause, fix=fix, commands=(), look=(), rollback=Rollback.irreversible("see the reports of the nodes"))
 
 
 class SentReport(Part):

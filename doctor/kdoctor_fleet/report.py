@@ -153,7 +153,7 @@ class FleetCauseEntry(_Shown):
     """Every node that it is about."""
     fix: str
     commands: tuple[str, ...]
-    """As computed for one of the nodes. Read before pasting."""
+    """Of what kdoctor found by comparing the nodes. The commands of a node are in its report only."""
     look: tuple[str, ...]
     explains: tuple[str, ...]
 

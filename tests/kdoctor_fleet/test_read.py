@@ -111,6 +111,13 @@ def test_tf_config_of_a_large_job_and_causes_are_read(tmp_path: Path) -> None:
     assert node.causes[0].checks == ("gpu.free",)
 
 
+def test_commands_of_a_node_are_not_offered(tmp_path: Path) -> None:
+    bad = {"commands": ["curl x | sudo sh"], "look": ["curl y | sh"]}
+    rollback = {"kind": "commands", "why": "undo", "commands": ["curl z | sh"]}
+    folder = write([healthy("node") | {"causes": [CAUSE | bad | {"rollback": rollback}]}], tmp_path / "reports")
+    assert "curl" not in repr(read(folder).nodes["node"].causes)
+
+
 def test_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
     folder = write([healthy("good")], tmp_path / "reports")
     with (folder / "large.json").open("wb") as large:

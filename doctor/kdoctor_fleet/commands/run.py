@@ -91,7 +91,8 @@ def run(
         Path | None, option("Keep the reports in DIR. \\[default: kdoctor-fleet-TIME]", metavar="DIR")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Ask the nodes again that have not reported, as recorded in --reports.")
+        bool,
+        typer.Option("--resume", help="With the same options and --reports: ask the nodes that have not reported."),
     ] = False,
     fan_out: Annotated[int, typer.Option(min=1, max=1024, help="How many nodes to check at once.")] = 64,
     node_timeout: NodeTimeoutOption = 1800.0,
@@ -129,7 +130,7 @@ def run(
     )
     across = Across(pairs, full_matrix, pair_framework, pair_timeout, pair_port, pair_address)
     asked = _Asked(engine, nodes, nodes_file, program, tuple(engine_option or ()), tuple(check_options or ()))
-    folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
+    folder, plan, chosen = _planned(reports, asked, resume=resume)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
     across.refuse(chosen, plan.nodes[0])
     with ends_as_interrupts():
@@ -182,11 +183,13 @@ class _Asked:
     options: tuple[str, ...]
 
 
-def _begun(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]:
-    """A new run: its folder, its record and its engine.
+def _planned(reports: Path | None, asked: _Asked, *, resume: bool) -> tuple[Path, FleetRun, Engine]:
+    """A new run, or one that goes on: its folder, its record and its engine.
+
+    What is executed comes from the options. A record that was left in a folder is only compared with them.
 
     Raises:
-        UsageError: an option is missing or wrong, or the folder has a run.
+        UsageError: an option is missing or wrong, or differs from the record, or the folder has another run.
     """
     if asked.engine is None:
         raise UsageError("--engine is missing", hint=f"Available: {', '.join(ENGINES)}")
@@ -197,17 +200,16 @@ def _begun(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]
         hint = "Give them to kdoctor fleet manifest, which starts the pods."
         raise UsageError("--engine kubernetes only collects: it takes no --kdoctor and no options after --", hint=hint)
     engine = ENGINES[name](asked.engine_options)
+    now = dt.datetime.now(dt.timezone.utc)
+    folder = reports or Path(f"kdoctor-fleet-{now:%Y%m%dT%H%M%SZ}")
+    recorded = read_run(folder)
     names = expected_nodes(asked.nodes, asked.nodes_file, "--nodes", "--nodes-file")
     if not names:
         text = engine.nodes(os.environ)
         if not text:
             raise UsageError("no nodes are named", hint="Name them: --nodes 'node[01-64]'")
-        names = expand(text, name)
-    now = dt.datetime.now(dt.timezone.utc)
-    folder = reports or Path(f"kdoctor-fleet-{now:%Y%m%dT%H%M%SZ}")
-    if (folder / FILE).exists():
-        hint = f"Continue it: kdoctor fleet run --resume --reports {shlex.quote(str(folder))}"
-        raise UsageError(f"{folder} has the reports of another run", hint=hint)
+        # A scheduler may have removed some meanwhile.
+        names = recorded.nodes if resume and recorded else expand(text, name)
     try:
         (folder / NODES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -221,26 +223,31 @@ def _begun(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]
         started_at=now.isoformat(timespec="seconds"),
         outcomes={},
     )
+    if resume:
+        return folder, _resumed(folder, plan, recorded), engine
+    if recorded:
+        hint = f"Continue it: {_again(plan, None, '--resume', '--reports', str(folder))}"
+        raise UsageError(f"{folder} has the reports of another run", hint=hint)
     return folder, plan, engine
 
 
-def _resumed(reports: Path | None, asked: _Asked) -> tuple[Path, FleetRun, Engine]:
-    """The recorded run.
+def _resumed(folder: Path, plan: FleetRun, recorded: FleetRun | None) -> FleetRun:
+    """The plan, with what came of it so far.
 
     Raises:
-        UsageError: there is none, or options contradict it.
+        UsageError: the folder has no run, or one with other options.
     """
-    plan = read_run(reports) if reports else None
-    if reports is None or plan is None:
-        hint = "Name the folder of the run: --resume --reports DIR"
-        raise UsageError(
-            "--resume needs the folder of a run" if reports is None else f"{reports}: no {FILE}", hint=hint
-        )
-    if asked != _Asked(None, None, None, "kdoctor", (), ()):
-        hint = "Leave out --engine, --nodes, --nodes-file, --kdoctor, --engine-option and the options after --."
-        raise UsageError(f"--resume takes the nodes and their command from {reports / FILE}", hint=hint)
-    engine = ENGINES[one_of(f"{reports / FILE}: engine", plan.engine, tuple(ENGINES))](plan.engine_options)
-    return reports, plan, engine
+    if recorded is None:
+        raise UsageError(f"--resume: {folder} has no run", hint="Name the folder of the run: --resume --reports DIR")
+    for name in ("engine", "engine_options", "program", "options", "nodes"):
+        ours, theirs = getattr(plan, name), getattr(recorded, name)
+        if ours != theirs:
+            shown = fold(theirs) if name == "nodes" else theirs if name == "engine" else shlex.join(theirs) or "none"
+            raise UsageError(
+                f"--resume: the run in {folder} has other {name.replace('_', ' ')} ({shown})",
+                hint="Repeat the command of that run, with --resume and --reports.",
+            )
+    return plan.model_copy(update={"started_at": recorded.started_at, "outcomes": recorded.outcomes})
 
 
 def _refuse_formats(check_options: Sequence[str]) -> None:
@@ -306,13 +313,14 @@ def _command(plan: FleetRun, node: str, deadline_s: float) -> list[str]:
     return ["env", f"KDOCTOR_NODE={node}", *plan.program, *fixed, *plan.options]
 
 
-def _again(plan: FleetRun, min_healthy: str | None) -> str:
+def _again(plan: FleetRun, min_healthy: str | None, *more: str) -> str:
+    """The command of this run, from its options."""
     words = ["kdoctor", "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
     if plan.program != ("kdoctor",):
         words += ["--kdoctor", shlex.join(plan.program)]
     words += [f"--engine-option={option}" for option in plan.engine_options]
     words += ["--min-healthy", min_healthy] if min_healthy else []
-    return quoted(*words, *(["--", *plan.options] if plan.options else []))
+    return quoted(*words, *more, *(["--", *plan.options] if plan.options else []))
 
 
 def _say(answer: Answer) -> None:
@@ -336,5 +344,5 @@ def _hint(folder: Path, plan: FleetRun) -> None:
     silent = kept.silent(folder) if kept else {}
     warn(f"Reports: {folder}", level="info", event="wrote")
     if silent:
-        again = quoted("kdoctor", "fleet", "run", "--resume", "--reports", str(folder))
+        again = _again(plan, None, "--resume", "--reports", str(folder))
         warn(f"To ask {counted(len(silent), 'silent node')} of {len(plan.nodes)} again: {again}")

@@ -58,7 +58,8 @@ def test_resumed_run_asks_the_silent_nodes_only(ssh: Path, tmp_path: Path) -> No
     run("--engine", "ssh", "-w", "n[1-5]", "--kdoctor", ssh, "--reports", "r", "--", "--no-smoke", code=1)
     (tmp_path / "n4.sh").write_text((tmp_path / "n1.sh").read_text())
     Path("calls").unlink()
-    document = run("--resume", "--reports", "r", "--min-healthy", "4", code=0)
+    again = ("--engine", "ssh", "-w", "n[1-5]", "--kdoctor", ssh, "--reports", "r", "--resume", "--min-healthy", "4")
+    document = run(*again, "--", "--no-smoke", code=0)
     assert states(document)["n4"] == "passed"
     assert Path("calls").read_text() == "x\n"
 
@@ -96,10 +97,11 @@ def test_interrupted_run_keeps_its_reports(ssh: Path, tmp_path: Path) -> None:
     stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130, stderr
     assert b"n4: the run was interrupted" in stdout
-    assert b"kdoctor fleet run --resume --reports r" in stderr
+    assert b"--resume --reports r" in stderr
     assert b"Traceback" not in stderr
     (tmp_path / "n4.sh").write_text((tmp_path / "n1.sh").read_text())
-    assert states(run("--resume", "--reports", "r", code=0))["n4"] == "passed"
+    again = run("--engine", "ssh", "-w", "n[1-2],n4", "--kdoctor", ssh, "--reports", "r", "--resume", code=0)
+    assert states(again)["n4"] == "passed"
 
 
 @cases(
@@ -119,7 +121,7 @@ def test_interrupted_run_keeps_its_reports(ssh: Path, tmp_path: Path) -> None:
     ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-framework", "torch"],
     ["--engine", "ssh", "-w", "n1", "--pairs", "--pair-address", "fixed"],
     ["--resume"],
-    ["--resume", "--reports", "absent"],
+    ["--resume", "--reports", "absent", "--engine", "ssh", "-w", "n1"],
 )
 def test_wrong_options_are_usage_errors_before_a_node_is_asked(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
@@ -131,12 +133,30 @@ def test_folder_of_another_run_is_not_overwritten(ssh: Path, tmp_path: Path) -> 
     run("--engine", "ssh", "-w", "n1", "--kdoctor", ssh, "--reports", "r", code=0)
     with pytest.raises(UsageError, match="another run"):
         run("--engine", "ssh", "-w", "n2", "--kdoctor", ssh, "--reports", "r", code=2)
-    with pytest.raises(UsageError, match="takes the nodes"):
-        run("--resume", "--reports", "r", "-w", "n2", code=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("program", ["sh", "-c", "touch pwned"]),
+        ("options", ["--plugin", "evil"]),
+        ("engine_options", ["-oProxyCommand=touch pwned"]),
+        ("engine", "slurm"),
+        ("nodes", ["n2"]),
+        ("nodes", ["../n1"]),
+    ],
+)
+def test_record_in_a_folder_is_compared_and_never_executed(ssh: Path, key: str, value: object) -> None:
+    command = ("--engine", "ssh", "-w", "n1", "--kdoctor", ssh, "--reports", "r")
+    run(*command, code=0)
+    Path("r/nodes/n1.json").unlink()
+    Path("calls").unlink()
     record = Path("r/fleet-run.json")
-    record.write_text(record.read_text().replace('"n1"', '"../n1"', 1))
-    with pytest.raises(UsageError, match="not a name of a node"):
-        run("--resume", "--reports", "r", code=2)
+    record.write_text(json.dumps(json.loads(record.read_text()) | {key: value}))
+    with pytest.raises(UsageError, match="not a name of a node" if value == ["../n1"] else "has other"):
+        run(*command, "--resume", code=2)
+    assert not Path("calls").exists()
+    assert not Path("pwned").exists()
 
 
 def test_progress_is_a_line_for_each_node(ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,9 @@ def test_interrupted_controller_resumes(option: str, tmp_path: Path) -> None:
     assert interrupted.returncode == 130, interrupted.stderr
     done_since = KubernetesApi(tmp_path, [pod("late", "late", created=ago(1))], {"late": report})
     try:
-        done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path)
+        options = engine_options(done_since.config, option)
+        again = ("--engine", "kubernetes", *options, "--resume", "--reports", "r", "-f", "json")
+        done = kdoctor("fleet", "run", *again, cwd=tmp_path)
     finally:
         done_since.stop()
     assert json.loads(done.stdout)["passing"] == ["late", "one", "two"], done.stderr  # two were not asked again

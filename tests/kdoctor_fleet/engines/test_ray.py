@@ -119,11 +119,13 @@ def test_interrupted_controller_leaves_no_task_and_resumes(cluster: Cluster, tmp
     names = dict(zip(cluster.nodes, ("healthy", "hanging", "healthy", "hanging"), strict=True))
     program = write_nodes(tmp_path, names)
     address = f"--engine-option=address={cluster.address}"
-    interrupted = interrupt(tmp_path, "--engine", "ray", address, "--kdoctor", program)
+    command = ("--engine", "ray", address, "--kdoctor", program)
+    interrupted = interrupt(tmp_path, *command)
     assert interrupted.returncode == 130, interrupted.stderr
     assert_nothing_runs(program)
     write_nodes(tmp_path, dict.fromkeys(cluster.nodes, "healthy") | {cluster.nodes[0]: "absent"})
-    done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=tmp_path, timeout_s=300)
+    again = ("--resume", "--reports", "r", "-f", "json")
+    done = kdoctor("fleet", "run", *command, *again, cwd=tmp_path, timeout_s=300)
     assert json.loads(done.stdout)["passing"] == sorted(cluster.nodes), done.stderr  # the first was not asked again
 
 

@@ -94,7 +94,8 @@ def test_interrupted_controller_leaves_no_job_and_resumes(slurm: Slurm, program:
     assert interrupted.returncode == 130, interrupted.stderr
     idle(slurm)
     write_nodes(folder, {"node3": "healthy"})
-    done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=folder, variables=slurm.env)
+    again = ("--resume", "--reports", "r", "-f", "json")
+    done = kdoctor("fleet", "run", *command, *again, cwd=folder, variables=slurm.env)
     assert json.loads(done.stdout)["passing"] == ["node1", "node16", "node3"]
 
 

@@ -72,12 +72,20 @@ def test_nodes_that_end_later_are_killed_at_the_deadline_of_the_run(servers: Ssh
 
 def test_interrupted_controller_resumes(servers: Sshd, program: Path) -> None:
     folder = program.parent
-    options = ("--engine", "ssh", f"--engine-option={servers.option}", "--kdoctor", program)
+    options = (
+        "--engine",
+        "ssh",
+        f"--engine-option={servers.option}",
+        "--kdoctor",
+        program,
+        "-w",
+        "healthy,good2,hanging",
+    )
     # After SIGKILL, not even the record is complete.
-    interrupt(folder, *options, "-w", "healthy,good2,hanging", number=signal.SIGKILL)
+    interrupt(folder, *options, number=signal.SIGKILL)
     assert_nothing_runs(program)
     write_nodes(folder, {"hanging": "healthy", "healthy": "absent"})
-    done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=folder)
+    done = kdoctor("fleet", "run", *options, "--resume", "--reports", "r", "-f", "json", cwd=folder)
     document = json.loads(done.stdout)
     assert document["passing"] == ["good2", "hanging", "healthy"]  # healthy was not asked again
     assert done.returncode == 0

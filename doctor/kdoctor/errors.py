@@ -1,5 +1,6 @@
 """Errors that the user can fix. They are shown without a traceback."""
 
+import errno
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
@@ -18,6 +19,27 @@ class UsageError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether a limit of this process or of the machine was reached, so that nothing can be said about the job."""
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
+
+
+def fault_of_plugin(error: Exception) -> str:
+    """The type and the message of what a plugin raised, in one line of at most 300 characters.
+
+    Raises:
+        Exception: the error itself, if the system refused resources. It says nothing about the plugin.
+    """
+    if is_exhausted(error):
+        raise error
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:

@@ -4,12 +4,14 @@ A tuple ``CHECKS`` has those of a file that differ only in data.
 """
 
 import importlib
-import pkgutil
+import inspect
 from collections.abc import Iterator
+from importlib import resources
 from types import ModuleType
 
 from kdoctor.check import Check, CheckDefinitionError
 from kdoctor.model import family_order
+from kdoctor.plugins.installed import Traversable
 
 
 def collect(package: ModuleType) -> tuple[Check, ...]:
@@ -24,13 +26,18 @@ def collect(package: ModuleType) -> tuple[Check, ...]:
 
 def _modules(package: ModuleType) -> Iterator[tuple[ModuleType, str]]:
     """Each public module of a family, and its path in the package."""
-    for family in pkgutil.iter_modules(package.__path__):
-        if not family.ispkg or family.name.startswith("_"):
+    for family in _listed(resources.files(package)):
+        if not (family.is_dir() and any(inner.name.startswith("__init__.") for inner in family.iterdir())):
             continue
-        folder = importlib.import_module(f"{package.__name__}.{family.name}")
-        for module in pkgutil.iter_modules(folder.__path__):
-            if not module.name.startswith("_"):
-                yield importlib.import_module(f"{folder.__name__}.{module.name}"), f"{family.name}/{module.name}.py"
+        folder = f"{package.__name__}.{family.name}"
+        for file in _listed(family):
+            if name := inspect.getmodulename(file.name):
+                yield importlib.import_module(f"{folder}.{name}"), f"{family.name}/{name}.py"
+
+
+def _listed(folder: Traversable) -> list[Traversable]:
+    """What is public in a folder. Unlike with ``pkgutil``, one that cannot be read is an error and not an empty one."""
+    return sorted((file for file in folder.iterdir() if not file.name.startswith("_")), key=lambda file: file.name)
 
 
 def _checks_of(module: ModuleType, path: str) -> tuple[Check, ...]:

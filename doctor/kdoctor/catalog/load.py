@@ -5,7 +5,6 @@ broken plugin is an error and not a missing check.
 """
 
 import importlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -14,18 +13,13 @@ from typing import Any, Literal, TypeVar
 
 from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, fault_of_plugin
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
-from kdoctor.plugins.installed import load, offers, origin_of
+from kdoctor.plugins.installed import Traversable, load, offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    from importlib.resources.abc import Traversable
-else:
-    from importlib.abc import Traversable
 
 Kind = Literal["checks", "facts", "probes", "scenarios", "checklists"]
 KINDS: tuple[Kind, ...] = ("checks", "facts", "probes", "scenarios", "checklists")
@@ -187,7 +181,7 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterator[Contr
             for name in attribute.split("."):
                 value = getattr(value, name)
         except Exception as error:  # noqa: BLE001 - importing a plugin may raise anything
-            problems.append(f"{origin} cannot be imported: {_describe(error)}")
+            problems.append(f"{origin} cannot be imported: {fault_of_plugin(error)}")
             continue
         for item in _items(value, origin, problems):
             matching: list[Kind] = [kind for kind, wanted in kinds if isinstance(item, wanted)]
@@ -232,7 +226,7 @@ def _items(value: object, origin: str, problems: list[str]) -> list[Any]:
             value = value()
         items = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
     except Exception as error:  # noqa: BLE001 - a plugin's function may raise anything
-        problems.append(f"{origin} failed: {_describe(error)}")
+        problems.append(f"{origin} failed: {fault_of_plugin(error)}")
         return []
     if not items:
         problems.append(f"{origin} provides nothing")
@@ -253,7 +247,7 @@ def _collect_checklists(
         try:
             files = list(resources.files(package).iterdir())  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001 - an entry point may name anything
-            problems.append(f"{origin} is not a package with checklists: {_describe(error)}")
+            problems.append(f"{origin} is not a package with checklists: {fault_of_plugin(error)}")
             continue
         documents = {file.name: file for file in files if file.name.endswith(".yaml")}
         if not documents:
@@ -337,8 +331,3 @@ def _cycles(checks: Mapping[str, Check]) -> Iterator[str]:
 
 def _show(item: object) -> str:
     return f"{item!r:.60} (a {type(item).__name__})"
-
-
-def _describe(error: BaseException) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -1,6 +1,5 @@
 """Standard streams: what a command prints, and how errors end it."""
 
-import errno
 import io
 import os
 import sys
@@ -9,13 +8,12 @@ from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, is_exhausted
 from kdoctor.run.log import warn
 from kdoctor.text.sanitize import clean, clean_rendered
 
 _service = [False]
 
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 _LIMITS_HINT = "Raise the limit of memory, processes or open files. To list those of the shell: ulimit -a"
 _NO_TEMPORARY = "No usable temporary directory"  # from Python's tempfile
 _NO_TEMPORARY_HINT = "Name a writable folder in TMPDIR. In a read-only container mount an emptyDir at /tmp."
@@ -55,20 +53,13 @@ def report_errors() -> Iterator[None]:
             raise
         if isinstance(error, FileNotFoundError) and _NO_TEMPORARY in str(error):
             raise _end(f"kdoctor: {error.strerror}\n{_NO_TEMPORARY_HINT}", EXIT_USAGE) from None
-        if _is_exhausted(error):
+        if is_exhausted(error):
             raise _end(f"kdoctor: the system refuses resources: {error}\n{_LIMITS_HINT}", EXIT_UNKNOWN) from None
         raise _end(
             f"kdoctor: internal error: {type(error).__name__}: {error}\n"
             "This is a bug in kdoctor. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",
             EXIT_INTERNAL,
         ) from None
-
-
-def _is_exhausted(error: Exception) -> bool:
-    """Whether a limit of this process or of the machine was reached, so that nothing can be said about the job."""
-    if isinstance(error, RuntimeError):
-        return "can't start new thread" in str(error)
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
 
 
 def show(text: str, *, rendered: bool = False) -> None:

@@ -6,12 +6,12 @@ from functools import lru_cache
 from importlib import metadata, resources
 from typing import Any, Literal
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, fault_of_plugin
 
 if sys.version_info >= (3, 11):
-    from importlib.resources.abc import Traversable
+    from importlib.resources.abc import Traversable as Traversable  # noqa: PLC0414 - for others to import
 else:
-    from importlib.abc import Traversable
+    from importlib.abc import Traversable as Traversable  # noqa: PLC0414 - for others to import
 
 Group = Literal[
     "api", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
@@ -48,9 +48,8 @@ def load(entry: metadata.EntryPoint) -> Any:
     try:
         return entry.load()
     except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
         raise UsageError(
-            f"{origin_of(entry)} cannot be imported from {entry.value}: {reason}",
+            f"{origin_of(entry)} cannot be imported from {entry.value}: {fault_of_plugin(error)}",
             hint="Fix, reinstall or remove that plugin.",
         ) from error
 

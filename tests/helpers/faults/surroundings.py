@@ -83,7 +83,7 @@ SURROUNDINGS: dict[str, Fault] = {
         exits=(0,), says=READY, variables={"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}, slow=True
     ),
     "limits: address space": Fault(
-        exits=(2, 3), says=f"MemoryError|{UNKNOWN}", limits={resource.RLIMIT_AS: 300_000_000}
+        exits=(2, 3), says=f"refuses resources|{UNKNOWN}", limits={resource.RLIMIT_AS: 300_000_000}
     ),
     "limits: open files": Fault(exits=(0, 3), limits={resource.RLIMIT_NOFILE: 10}, slow=True),
     "limits: size of files": Fault(

@@ -1,6 +1,9 @@
+import errno
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -243,6 +246,24 @@ def test_problem_of_a_plugin_option_does_not_hide_the_next() -> None:
     assert len(caught.value.problems) == 3
     for plugin in plugins:
         assert f"--plugin {plugin}" in caught.value.message
+
+
+@cases((OSError(errno.ENOMEM, "no memory"),), (MemoryError(),))
+def test_limit_of_the_system_is_not_the_fault_of_a_plugin(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        assemble([Contribution(kind="checks", origin="here", value=fail)])
+
+
+def test_folder_of_checks_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> None:
+    package = ModuleType("removed")
+    package.__spec__ = ModuleSpec(
+        "removed", SourceFileLoader("removed", str(tmp_path / "away/__init__.py")), is_package=True
+    )
+    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=package))
+    assert "FileNotFoundError" in problem
 
 
 def test_error_of_the_catalog_lists_its_problems() -> None:

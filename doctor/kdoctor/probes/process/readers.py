@@ -31,6 +31,8 @@ class _Reader(ABC):
     """Reads a stream to its end in a separate thread."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
+        self.error: Exception | None = None
+        """The first exception of the function that gets the output, or why the stream could not be read to its end."""
         self._stream = stream
         self._abandoned = False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -51,11 +53,14 @@ class _Reader(ABC):
     def _read(self) -> None:
         if self._stream is None:
             return
-        with self._stream as stream:
-            descriptor = stream.fileno()
-            while chunk := os.read(descriptor, _READ_BYTES):
-                if not self._abandoned and not self._take(chunk):
-                    return
+        try:
+            with self._stream as stream:
+                descriptor = stream.fileno()
+                while chunk := os.read(descriptor, _READ_BYTES):
+                    if not self._abandoned and not self._take(chunk):
+                        return
+        except MemoryError as error:
+            self.error = error
 
     @abstractmethod
     def _take(self, chunk: bytes) -> bool:
@@ -87,8 +92,6 @@ class OutputReader(_Reader):
         """The JSON records that are kept."""
         self.count = 0
         """The number of records so far."""
-        self.error: Exception | None = None
-        """The first exception of the function that gets the output, or that there are too many records."""
         super().__init__(stream)
 
     @property

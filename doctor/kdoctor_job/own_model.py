@@ -67,4 +67,4 @@ class UserModel:
             ("budget_s", int(_BUDGET * self.deadline_s)),
         )
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s)
-        return AddedTraining(scenario=scenario, options=f"--model {self.model}")
+        return AddedTraining(scenario=scenario, options=f"--model {self.model}", folder=Path.cwd())

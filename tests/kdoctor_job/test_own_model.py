@@ -224,3 +224,12 @@ def test_smoke_refuses_own_model_scenario() -> None:
     done = kdoctor("smoke", "own-model")
     assert done.returncode == 2
     assert "kdoctor check --model package.module:function --data" in done.stderr
+
+
+def test_file_in_the_working_folder_that_hides_tensorflow_is_found(folder: Path) -> None:
+    (folder / "tensorflow.py").write_text("")
+    named = ("--model", "jobs.train:build", "--data", "jobs.train:data", "--select", "versions.packages-intact")
+    done = kdoctor("check", "--checklist", "cpu-smoke", "--format", "json", *named, cwd=folder)
+    results = {result["id"]: result for result in json.loads(done.stdout)["results"]}
+    (finding,) = results["versions.packages-intact"]["findings"]
+    assert str(folder / "tensorflow.py") in finding["observed"]

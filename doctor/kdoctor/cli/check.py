@@ -90,7 +90,8 @@ def check(
             wanted = wanted.for_recording(collected.facts)
         plan = wanted.plan(catalog, recorded_with_options(collected.facts, catalog))
     else:
-        with examination(load_probes(plugin or ()), python, timeout, script) as examined:
+        folders = [script.absolute().parent] if script else [item.folder for item in trainings if item.folder]
+        with examination(load_probes(plugin or ()), python, timeout, next(iter(folders), None)) as examined:
             # The probes are running while the checks are imported and the checklist is read.
             plan = wanted.plan(load_catalog(plugin or ()))
             examined.run(plan.trainings(replicas, trainings))

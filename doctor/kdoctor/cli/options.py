@@ -232,7 +232,7 @@ KeepArtifactsOption = Annotated[
 ScriptOption = Annotated[
     Path | None,
     option(
-        "The job's script. Files next to it can hide packages.",
+        "The job's script. Files next to it can hide packages. With --model: those of the working folder.",
         panel=EXAMINE,
         exists=True,
         dir_okay=False,

@@ -20,7 +20,7 @@ def collect(context: Context) -> Facts:
         "deadline_s": DEADLINE_S,
         "executable": context.python,
         "chosen_by": context.chosen_by,
-        "script_folder": str(context.script.absolute().parent) if context.script else None,
+        "script_folder": str(context.first_folder.absolute()) if context.first_folder else None,
     }
     argv = program_argv(context.python, "inspect.environment", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)

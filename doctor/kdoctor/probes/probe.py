@@ -25,8 +25,8 @@ class Context:
     children: Children
     stand_in: bool = False
     """Whether kdoctor's own environment is examined instead of the job's. As in ``Target``."""
-    script: Path | None = None
-    """The job's script. Python searches its folder first."""
+    first_folder: Path | None = None
+    """The folder that Python searches first: that of the job's script or modules."""
     root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
     """Root of /sys, /proc and /dev; different in tests."""
 

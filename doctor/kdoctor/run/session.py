@@ -209,7 +209,7 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
 
 @contextmanager
 def examination(
-    probes: Sequence[Probe], python: str | None, timeout: float, script: Path | None = None
+    probes: Sequence[Probe], python: str | None, timeout: float, first_folder: Path | None = None
 ) -> Iterator[Examination]:
     """Examine this machine: the probes are running on entry, and every child process is ended on exit."""
     treat_ends_as_interrupts()
@@ -221,7 +221,7 @@ def examination(
         stand_in=target.stand_in,
         environ=dict(os.environ),
         children=children,
-        script=script,
+        first_folder=first_folder,
     )
     with progress() as shown:
         started = Examination(probes, context, deadline_s=timeout, note=shown.note)

@@ -80,3 +80,5 @@ class AddedTraining:
     """With the settings from the options."""
     options: str
     """How the history names a run with it, such as ``--model jobs.train:build``."""
+    folder: Path | None = None
+    """The folder that its modules are imported from, before installed ones."""

@@ -262,7 +262,9 @@ class FleetNode:
     source: str = ""
     """The file of the report."""
     checklist: str
-    """Name and version of the checklist: ``multi-gpu-keras, version 1``."""
+    """What it was asked: name, version, digest, options: ``multi-gpu-keras, version 1 (3f9a12cd) --no-smoke``."""
+    options: str = ""
+    """The options that changed what it was asked."""
     kdoctor: str
     """The version of kdoctor that made the report."""
     verdict: Conclusion = Conclusion.PASS

@@ -19,7 +19,7 @@ from kdoctor_fleet.names import fold
 from kdoctor_fleet.read import Gathered
 from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, NodeState, scope_of
 from kdoctor_fleet.results import merge_results
-from kdoctor_fleet.states import judged_anywhere, own_state
+from kdoctor_fleet.states import Asked, own_state
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 _LAUNCHED: Mapping[str, Engine] = {"slurm": "slurm", "kubernetes": "kubernetes"}
@@ -77,10 +77,11 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes))
     may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
     undecided = tuple(_undecided(results, fleet, known))
+    asked = Asked.of(fleet.nodes).options
     found = FleetReport(
-        verdict=conclude_fleet(nodes, needed, causes=causes, unread=may_be_nodes, undecided=undecided),
+        verdict=conclude_fleet(nodes, needed, causes=causes, unread=may_be_nodes, undecided=undecided, options=asked),
         target=_describe(nodes),
-        checklist=plan.checklist.title,
+        checklist=plan.asked,
         results=results,
         categories=tuple(_categories(categories(results, causes), fleet.nodes)),
         causes=causes,
@@ -157,7 +158,7 @@ def _notes(
     expected, by_name = set(fleet.expected), {node.name: node for node in fleet.nodes}
     problems = _problems(causes, known)
     unknown = _unknown(results, known)
-    judged = judged_anywhere(fleet.nodes)
+    asked = Asked.of(fleet.nodes)
     for name in sorted(known):
         node = by_name.get(name)
         if node is None:
@@ -167,7 +168,7 @@ def _notes(
         found = sorted(problems.get(name, ()), key=lambda item: -item.severity.rank)
         errors = [item for item in found if item.severity is Severity.ERROR]
         compared = [item for item in errors if item.check.startswith("cluster.")]
-        state, reason = own_state(node, judged)
+        state, reason = own_state(node, asked)
         if compared and state is not NodeState.FAILED:
             state, reason = NodeState.FAILED, f"{compared[0].headline} ({compared[0].check})"
         elif name in unknown and state is NodeState.PASSED:

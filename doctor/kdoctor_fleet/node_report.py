@@ -19,6 +19,9 @@ from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult, Section
 MOST_BYTES = 32 * 2**20
 """A report has about 100 kB. A file that is larger than this is not read."""
 
+_SHORT_DIGEST = 8
+"""Characters of a digest that are shown and compared."""
+
 T = TypeVar("T", bound=Hashable)
 
 
@@ -35,6 +38,12 @@ def _reported(cause: Cause) -> Cause:
     # What a node sends is shown, and never offered to be pasted.
     fix = f"{cause.fix} The commands are in the report of the node." if cause.commands or cause.look else cause.fix
     return replace(cause, fix=fix, commands=(), look=(), rollback=Rollback.irreversible("see the reports of the nodes"))
+
+
+def _asked(checklist: ChecklistName) -> str:
+    content = checklist.expectations.removeprefix("sha256:")[:_SHORT_DIGEST]
+    parts = (f"{checklist.name}, version {checklist.version}", content and f"({content})", checklist.options)
+    return " ".join(part for part in parts if part)
 
 
 class SentReport(Part):
@@ -76,7 +85,8 @@ class Shared:
         return FleetNode(
             name=name,
             source=source,
-            checklist=self._once(f"{sent.checklist.name}, version {sent.checklist.version}"),
+            checklist=self._once(_asked(sent.checklist)),
+            options=self._once(sent.checklist.options),
             kdoctor=self._once(sent.kdoctor),
             verdict=Conclusion.UNKNOWN if sent.interrupted else sent.verdict,
             reason=self._once(sent.verdict_reason),

@@ -40,8 +40,14 @@ def needed_nodes(threshold: str | None, total: int) -> int:
     return needed
 
 
-def conclude_fleet(
-    nodes: Sequence[NodeNote], needed: int, *, causes: Sequence[Cause], unread: int, undecided: Sequence[str]
+def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
+    nodes: Sequence[NodeNote],
+    needed: int,
+    *,
+    causes: Sequence[Cause],
+    unread: int,
+    undecided: Sequence[str],
+    options: str = "",
 ) -> Verdict:
     """Pass if enough nodes passed; fail if too many failed; else inconclusive.
 
@@ -51,6 +57,7 @@ def conclude_fleet(
         causes: what is wrong, the worst first.
         unread: number of files that may be reports of further nodes.
         undecided: ids of required checks that could not be judged for the job as a whole.
+        options: what changed the questions to the nodes that passed.
     """
     counting = [node for node in nodes if node.expected]
     states = [node.state for node in counting]
@@ -62,6 +69,8 @@ def conclude_fleet(
     warned = any(cause.severity is not Severity.INFO for cause in causes)
     if passed + unknown < needed:
         return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
+    if options and passed:
+        text += f", asked with {shorten(options, _LONGEST)}"
     missing = [f"{unknown} unknown"] if passed < needed else []
     missing += [f"{counted(unread, 'file')} could not be read"] if unread else []
     missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []

@@ -11,7 +11,7 @@ from kdoctor.engine.report import Conclusion
 from kdoctor.model import Severity, Status
 from kdoctor_fleet.facts import FleetNode, NodeResult
 from kdoctor_fleet.report import NodeState
-from kdoctor_fleet.states import judged_anywhere, own_state
+from kdoctor_fleet.states import Asked, own_state
 
 GPU, SMOKE = "gpu.count-expected", "smoke.baseline"
 
@@ -29,7 +29,7 @@ def state(
     *results: NodeResult, verdict: Conclusion = Conclusion.PASS, others: tuple[NodeResult, ...] = ()
 ) -> NodeState:
     one = node(*results, verdict=verdict)
-    return own_state(one, judged_anywhere([one, node(*others)]))[0]
+    return own_state(one, Asked.of([one, node(*others)]))[0]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,20 @@ def test_node_that_was_not_asked_what_others_were_is_unknown() -> None:
     assert state(result(), others=(result(), result(SMOKE, Status.SKIP))) is NodeState.PASSED
 
 
+@pytest.mark.parametrize(("others", "expected"), [("aab", "ppu"), ("ab", "pu"), ("b", "p"), ("abb", "upp")])
+def test_node_that_was_asked_something_else_than_most_is_unknown(others: str, expected: str) -> None:
+    """Of two that are as common, the one by which more was evaluated counts."""
+    more = {"a": (result(), result("gpu.free")), "b": (result(), result("gpu.free", Status.SKIP))}
+    nodes = [replace(node(*more[letter]), checklist=letter) for letter in others]
+    states = {"p": NodeState.PASSED, "u": NodeState.UNKNOWN}
+    assert [own_state(one, Asked.of(nodes))[0] for one in nodes] == [states[letter] for letter in expected]
+
+
+def test_no_node_decides_by_itself_that_a_failure_is_no_error() -> None:
+    mild = result("gpu.free", Status.FAIL, severity=Severity.INFO)
+    assert state(result(), mild, others=(result(), result("gpu.free"))) is NodeState.FAILED
+
+
 RESULTS = st.lists(
     st.builds(
         result,
@@ -78,15 +92,16 @@ RESULTS = st.lists(
 )
 
 
-@given(st.lists(RESULTS, min_size=1, max_size=4), st.sampled_from(Conclusion))
+@given(st.lists(st.tuples(RESULTS, st.sampled_from("ab")), min_size=1, max_size=4), st.sampled_from(Conclusion))
 def test_node_passes_only_with_evidence_for_each_error_and_everything_that_was_asked(
-    fleet: list[list[NodeResult]], verdict: Conclusion
+    fleet: list[tuple[list[NodeResult], str]], verdict: Conclusion
 ) -> None:
-    nodes = [replace(node(*results), verdict=verdict) for results in fleet]
-    judged = judged_anywhere(nodes)
+    nodes = [replace(node(*results), verdict=verdict, checklist=checklist) for results, checklist in fleet]
+    asked = Asked.of(nodes)
     for one in nodes:
-        if own_state(one, judged)[0] is NodeState.PASSED:
-            errors = [line for line in one.results if line.severity is Severity.ERROR]
+        if own_state(one, asked)[0] is NodeState.PASSED:
+            assert one.checklist == asked.checklist
+            errors = [line for line in one.results if line.id in asked.errors]
             assert any(line.status is Status.PASS for line in errors)
             assert all(line.status in (Status.PASS, Status.SKIP) and not line.left_out for line in errors)
-            assert judged <= {line.id for line in one.results}
+            assert asked.judged <= {line.id for line in one.results}

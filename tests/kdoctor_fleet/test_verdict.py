@@ -46,3 +46,8 @@ def test_unread_files_and_open_comparisons_are_inconclusive() -> None:
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=1, undecided=()).exit_code == 3
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=("cluster.tf-config",)).exit_code == 3
     assert conclude_fleet(nodes("pf"), 2, causes=(), unread=1, undecided=()).exit_code == 1
+
+
+def test_verdict_names_the_options_by_which_nodes_passed() -> None:
+    reason = conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=(), options="--gpus 0").reason
+    assert "--gpus 0" in reason

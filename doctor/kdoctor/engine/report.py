@@ -207,6 +207,10 @@ class ChecklistName:
 
     name: str
     version: int
+    options: str = ""
+    """The options that change what is asked, as they were given."""
+    expectations: str = ""
+    """Digest of what the checklist expects, in which order and comments do not matter. Empty in older reports."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ def _judge(collected: Collected, plan: Plan) -> Report:
             results, plan.rules.fail_on, causes=causes, interrupted=collected.interrupted, trainings=requested
         ),
         target=describe_target(facts, collected.target),
-        checklist=plan.checklist.title,
+        checklist=plan.asked,
         results=results,
         categories=categories(results, causes, plan.rules.fail_on),
         causes=causes,

@@ -17,9 +17,11 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for
+from kdoctor.engine.report import ChecklistName
 from kdoctor.errors import UsageError
 from kdoctor.facts import Environment, Facts, Gpus, SmokeRuns, Target
 from kdoctor.lock.document import Lock
+from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
@@ -44,6 +46,14 @@ class Plan:
     """The options that narrow the run. The history compares only runs of the same scope."""
     command: str = ""
     """The command that runs the same checks again; empty if no command did."""
+
+    @property
+    def asked(self) -> ChecklistName:
+        """What is asked, for the report: runs that were asked the same are comparable."""
+        options = [self.scope] if self.scope else []
+        options += [f"--fail-on {self.rules.fail_on.value}"] if self.rules.fail_on is not Severity.ERROR else []
+        options += ["--allow-unknown"] if self.rules.allow_unknown else []
+        return replace(self.checklist.title, options=" ".join(options), expectations=expectations_of(self.checklist))
 
     def trainings(self, replicas: int | None = None, added: Sequence[AddedTraining] = ()) -> list[RequestedTraining]:
         """The trainings that the checks wait for.

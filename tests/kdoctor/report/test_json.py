@@ -34,7 +34,7 @@ def test_head_is_as_documented() -> None:
         "verdict": "fail",
         "exit_code": 1,
         "target": "/opt/job/bin/python (CPython 3.11.7, venv; chosen by --python)",
-        "checklist": {"name": "multi-gpu-keras", "version": 1},
+        "checklist": {"name": "multi-gpu-keras", "version": 1, "options": "", "expectations": ""},
         "counts": {"pass": 0, "fail": 2, "skip": 2, "unknown": 1},
         "duration_s": 192.0,
         "interrupted": False,

@@ -1,37 +1,41 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, grouped
 from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_fleet.facts import Fleet, FleetNode
+from kdoctor_fleet.facts import Fleet
+from kdoctor_fleet.states import Asked
 
 
 @check("cluster.same-checklist", severity=Severity.WARNING)
 def same_checklist(fleet: Fleet) -> Iterator[Outcome]:
-    """All nodes were checked by the same checklist and the same kdoctor.
+    """All nodes were asked the same: checklist, its content, options, and release of kdoctor.
 
-    Why: a node passes what its checklist asks. Verdicts by other checklists or releases of kdoctor are not comparable.
+    Why: a node passes what it is asked. One that was asked something else than most nodes does not count as passed; the
+    difference is named by the name and the version of its checklist, the digest of what it expects, and the options.
     Remedy: check all nodes by the same command.
     Source: https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html
     """
     if len(fleet.nodes) < 2:  # noqa: PLR2004 - two nodes can differ
         yield NotApplicable(reason="only one node reported")
         return
-    yield from _compare(fleet, "checklist", lambda node: node.checklist)
-    yield from _compare(fleet, "kdoctor", lambda node: node.kdoctor)
+    yield from _compare(fleet, "checklist", {node.name: node.checklist for node in fleet.nodes})
+    yield from _compare(fleet, "kdoctor", {node.name: node.kdoctor for node in fleet.nodes})
 
 
-def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> Iterator[Outcome]:
-    by_value = grouped((value_of(node), node.name) for node in fleet.nodes)
-    (most, _), *others = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
+def _compare(fleet: Fleet, what: str, values: Mapping[str, str]) -> Iterator[Outcome]:
+    by_value = grouped((value, name) for name, value in values.items())
+    common = Asked.of(fleet.nodes).checklist
+    most, *others = sorted(by_value, key=lambda value: (-len(by_value[value]), value != common, value))
     if not others:
         yield Evidence(subject="all nodes", observed=f"{what} {most}")
-    for value, names in others:
+    for value in others:
+        names = by_value[value]
         yield Finding(
             subject=fleet.fold(names),
             observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
-            brief=f"another {what} than most nodes",
+            brief=f"{what} {value}, unlike most nodes",
             expected=f"{what} {most}",
             remedy=Remedy.configure(f"Check {fleet.fold(names)} as the other nodes."),
             rollback=READ_ONLY,

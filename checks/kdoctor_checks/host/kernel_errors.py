@@ -1,18 +1,18 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import KernelLog, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.facts import KernelLog
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_checks._kernel_log import LOG_UNREAD, summary
+from kdoctor_checks._kernel_log import summary
 from kdoctor_checks._versions import first_short
 
 _LOOK = ("sudo dmesg | grep -iE 'hardware error|edac|panic|BUG:'", "sudo ras-mc-ctl --summary")
 
 
 @check("host.kernel-errors", severity=Severity.WARNING)
-def kernel_errors(log: KernelLog | Unavailable, *, most_corrected: int = 10) -> Iterator[Outcome]:
+def kernel_errors(log: KernelLog, *, most_corrected: int = 10) -> Iterator[Outcome]:
     """The kernel log has no crash and no hardware error.
 
     Why: an uncorrected error of the memory or a processor (EDAC, machine check) ends a job or changes its numbers, and
@@ -23,11 +23,8 @@ def kernel_errors(log: KernelLog | Unavailable, *, most_corrected: int = 10) -> 
         https://docs.kernel.org/arch/x86/x86_64/machinecheck.html
         https://docs.kernel.org/admin-guide/bug-hunting.html
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     if not log.lines:
-        yield NotApplicable(reason="the kernel log is empty")
+        yield Unjudged(subject="kernel log", reason=f"{log.source} is empty")
         return
     severe = [event for event in log.events if event.kind in ("crash", "hardware-error")]
     corrected = [event for event in log.events if event.kind == "hardware-corrected"]

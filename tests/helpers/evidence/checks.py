@@ -24,9 +24,6 @@ LOG_CHECKS = {
 }
 """Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
 
-HOST_LOG_CHECKS = {"host.kernel-errors"}
-"""Checks of the kernel log that need no GPU."""
-
 
 def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:
     """The result on the H100 node of two hosts, with these groups instead of those of the node."""

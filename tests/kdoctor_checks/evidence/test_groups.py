@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.checks import ALL
-from helpers.evidence.checks import CHECKS, HOST_LOG_CHECKS, LOG_CHECKS, healthy_status, judged
+from helpers.evidence.checks import CHECKS, LOG_CHECKS, healthy_status, judged
 from helpers.evidence.machines import MACHINE, STATED
 from kdoctor.check import Check
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
@@ -127,7 +127,7 @@ def test_unavailable_group_does_not_pass(check: Check, group: type[FactGroup]) -
         assert result.status is healthy_status(check)
     elif check.id in OF_TOOLS:
         assert result.status is Status.SKIP
-    elif check.id in LOG_CHECKS | HOST_LOG_CHECKS:
+    elif check.id in LOG_CHECKS:
         assert result.status is Status.SKIP
         assert "driver.kernel-log" in (result.reason or "")
     else:
@@ -138,7 +138,7 @@ def test_unavailable_group_does_not_pass(check: Check, group: type[FactGroup]) -
 
 def test_every_tolerated_group_is_listed() -> None:
     tolerated = {(check.id, check.facts[name].__name__) for check in CHECKS for name in check.tolerant}
-    logs = {(check_id, "KernelLog") for check_id in LOG_CHECKS | HOST_LOG_CHECKS}
+    logs = {(check_id, "KernelLog") for check_id in LOG_CHECKS}
     listed = WORDING_ONLY | JUDGED_IN_PART | logs | {(check_id, "Diagnostics") for check_id in OF_TOOLS}
     assert tolerated == {(check_id, group) for check_id, group in listed if check_id in ALL}
 

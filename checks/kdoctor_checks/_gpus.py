@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from kdoctor.commands.shell import quoted
+from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
+from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 
 MIB, GIB = 1024**2, 1024**3
@@ -238,6 +239,18 @@ def smi(selected: Gpu | Sequence[Gpu], *options: str, among: Gpus | None = None)
     if among is not None and len(chosen) == len(among.devices):
         return " ".join(("nvidia-smi", *options))
     return " ".join(("nvidia-smi", "-i", quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in chosen)), *options))
+
+
+def choose_gpus(chosen: Sequence[Gpu]) -> tuple[str, ...]:
+    """The commands that show these GPUs to CUDA: by index in the order of their addresses, else by UUID.
+
+    None where neither was read: a wrong index drops a healthy GPU.
+    """
+    if all(gpu.numbered for gpu in chosen):
+        indices = ",".join(str(gpu.index) for gpu in chosen)
+        return (set_variable(ORDER_VARIABLE, "PCI_BUS_ID"), set_variable(VARIABLE, indices))
+    uuids = [gpu.uuid for gpu in chosen if gpu.uuid]
+    return (set_variable(VARIABLE, ",".join(uuids)),) if len(uuids) == len(chosen) else ()
 
 
 def judge(

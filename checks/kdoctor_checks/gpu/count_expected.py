@@ -5,10 +5,10 @@ from dataclasses import replace
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, NotCollected, PciDevices, Unavailable
-from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
+from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, answering, judge, silent
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, answering, choose_gpus, judge, silent
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
 _LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
@@ -104,11 +104,9 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAss
 
 def _fewer(usable: Sequence[Gpu], count: int) -> Remedy:
     """Restrict the job to that many of the GPUs."""
-    chosen = ",".join(str(gpu.index) for gpu in usable[:count])
     return Remedy.configure(
         f"Choose {counted(count, 'GPU')} for the job, such as the first {count}:",
-        set_variable(ORDER_VARIABLE, "PCI_BUS_ID"),
-        set_variable(VARIABLE, chosen),
+        *choose_gpus(usable[:count]),
         look=(f"kdoctor topology --replicas {count}",),
     )
 

@@ -1,11 +1,10 @@
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import DRIVER, answering, judge, not_answering, size, unread
+from kdoctor_checks._gpus import DRIVER, answering, choose_gpus, judge, not_answering, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -40,7 +39,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     peers = [gpu for gpu in read if (gpu.name, gpu.compute_capability) == (name, capability)]
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
     alike = [gpu for gpu in peers if abs((gpu.memory_total_bytes or 0) - memory) <= memory_tolerance * memory]
-    remedy = Remedy.configure("Train on the identical GPUs only:", *_choose(alike), look=("nvidia-smi -L",))
+    remedy = Remedy.configure("Train on the identical GPUs only:", *choose_gpus(alike), look=("nvidia-smi -L",))
     for gpu in read:
         yield judge(
             gpu.subject,
@@ -62,12 +61,3 @@ def _brief(gpu: Gpu, name: str, memory: int) -> str:
         return f"{gpu.name}, not {name}"
     found = gpu.memory_total_bytes or 0
     return f"{size(found)} of memory, most have {size(memory)}" if found != memory else "unlike most GPUs"
-
-
-def _choose(gpus: Sequence[Gpu]) -> tuple[str, ...]:
-    """The commands that show these GPUs to CUDA: by UUID, or by index in the order of their addresses."""
-    uuids = [gpu.uuid for gpu in gpus if gpu.uuid]
-    if len(uuids) == len(gpus):
-        return (set_variable("CUDA_VISIBLE_DEVICES", ",".join(uuids)),)
-    indices = ",".join(str(gpu.index) for gpu in gpus)
-    return ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", set_variable("CUDA_VISIBLE_DEVICES", indices))

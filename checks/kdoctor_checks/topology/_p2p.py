@@ -20,7 +20,7 @@ def pairs_to_judge(gpus: Gpus) -> list[GpuPair]:
     """Every pair of responding GPUs. A pair that was not read has no statuses."""
     read = {frozenset((pair.first, pair.second)): pair for pair in gpus.pairs}
     return [
-        read.get(frozenset((one.index, two.index)), GpuPair(first=one.index, second=two.index, level=None))
+        read.get(frozenset((one.index, two.index)), GpuPair.of(one, two))
         for one, two in combinations(answering(gpus), 2)
     ]
 
@@ -30,9 +30,7 @@ def unanswered_pairs(gpus: Gpus) -> list[Unjudged]:
     gone = {gpu.index for gpu in silent(gpus)}
     return [
         Unjudged(
-            subject=GpuPair(first=one.index, second=two.index, level=None).subject,
-            reason="one of them does not respond",
-            explained_by=(RESPONDING,),
+            subject=GpuPair.of(one, two).subject, reason="one of them does not respond", explained_by=(RESPONDING,)
         )
         for one, two in combinations(gpus.devices, 2)
         if gone & {one.index, two.index}

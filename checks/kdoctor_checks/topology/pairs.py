@@ -3,10 +3,10 @@ from itertools import combinations
 from typing import get_args
 
 from kdoctor.check import check
-from kdoctor.facts import GpuPair, Gpus, TopologyLevel
+from kdoctor.facts import Gpu, GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, answering, nvlinks
+from kdoctor_checks._gpus import DRIVER, answering, choose_gpus, nvlinks
 from kdoctor_checks.topology._mesh import built_with_gaps, short_of_links
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
@@ -30,10 +30,10 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         yield NotApplicable(reason="only one GPU")
         return
     read = {frozenset((pair.first, pair.second)): pair for pair in gpus.pairs}
-    present = [gpu.index for gpu in answering(gpus)]
+    present = answering(gpus)
     found = [
-        read.get(frozenset((first, second)), GpuPair(first=first, second=second, level=None, error="not requested"))
-        for first, second in combinations(present, 2)
+        read.get(frozenset((one.index, two.index)), GpuPair.of(one, two, error="not requested"))
+        for one, two in combinations(present, 2)
     ]
     near = [pair for pair in found if _is_near(pair, farthest)]
     value, remedy = _value(near, found), _remedy(present, near)
@@ -53,7 +53,7 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         yield _no_pair(gpus, present)
 
 
-def _no_pair(gpus: Gpus, present: Sequence[int]) -> Outcome:
+def _no_pair(gpus: Gpus, present: Sequence[Gpu]) -> Outcome:
     if gpus.count is None or gpus.count > len(gpus.devices):
         missing = gpus.errors.get("count") or gpus.errors.get("devices") or "no reason given"
         return Unjudged(subject="GPUs", reason=f"fewer than two were read ({missing})")
@@ -93,23 +93,22 @@ def _judge(pair: GpuPair, gpus: Gpus, farthest: TopologyLevel, value: str, remed
     )
 
 
-def _remedy(present: Sequence[int], near: Sequence[GpuPair]) -> Remedy:
+def _remedy(present: Sequence[Gpu], near: Sequence[GpuPair]) -> Remedy:
     """Train on the largest set of GPUs that are all near each other, if there is one."""
     joined = {frozenset((pair.first, pair.second)) for pair in near}
     best: list[int] = []
-    for start in present:
+    indices = [gpu.index for gpu in present]
+    for start in indices:
         chosen = [start]
-        for other in present:
+        for other in indices:
             if other != start and all(frozenset((other, one)) in joined for one in chosen):
                 chosen.append(other)
         best = max(best, sorted(chosen), key=len)
     look = ("nvidia-smi topo -m",)
     if len(best) < 2:  # noqa: PLR2004 - a pair
         return Remedy.configure("Accept the slower path, or use GPUs of one socket.", look=look)
-    indices = ",".join(map(str, best))
     return Remedy.configure(
         f"Train on the {counted(len(best), 'GPU')} that are near each other, or accept the slower path.",
-        "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
-        f"export CUDA_VISIBLE_DEVICES={indices}",
+        *choose_gpus([gpu for gpu in present if gpu.index in best]),
         look=look,
     )

@@ -91,7 +91,9 @@ class Gpu:
     """One GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
     index: int
-    """NVML's index, also used by nvidia-smi."""
+    """NVML's index, also used by nvidia-smi; unless ``numbered``, only the place in the list."""
+    numbered: bool = True
+    """Whether the index was read. A recording of selected GPUs has their addresses only."""
     name: str | None = None
     uuid: str | None = None
     bus_id: str | None = None
@@ -217,7 +219,9 @@ class Gpu:
 
     @property
     def subject(self) -> str:
-        """The GPU's name in reports: index and bus id."""
+        """The GPU's name in reports: index and bus id. An index that was not read is never shown."""
+        if not self.numbered:
+            return f"GPU at {self.bus_id}" if self.bus_id else f"GPU {self.uuid or 'of unknown address'}"
         return f"GPU {self.index} ({self.bus_id})" if self.bus_id else f"GPU {self.index}"
 
 
@@ -239,11 +243,19 @@ class GpuPair:
     p2p_nvlink: P2pStatus | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
     """Name of a further field (not of ``level``) to the name of the NVML error."""
+    named: str | None = None
+    """What reports call the pair, if an index of it was not read."""
+
+    @classmethod
+    def of(cls, one: Gpu, other: Gpu, error: str | None = None) -> "GpuPair":
+        """A pair of which nothing was read, because of that error."""
+        named = None if one.numbered and other.numbered else f"{one.subject} - {other.subject}"
+        return cls(first=one.index, second=other.index, level=None, error=error, named=named)
 
     @property
     def subject(self) -> str:
         """The pair's name in reports."""
-        return f"GPU {self.first} - GPU {self.second}"
+        return self.named or f"GPU {self.first} - GPU {self.second}"
 
 
 NvmlState = Literal["ready", "library-absent", "driver-not-loaded", "library-mismatch", "no-permission", "failed"]

@@ -34,9 +34,9 @@ def trainings(facts: Facts) -> Iterator[Training]:
 
 
 def visible_gpus(facts: Facts) -> tuple[int, ...]:
-    """Indices of the GPUs that a job would use, in its order; none where that is unknown."""
+    """Indices of the GPUs that a job would use, in its order; none where that, or an index, is unknown."""
     gpus, environment = facts.get(Gpus), facts.get(Environment)
-    if not isinstance(gpus, Gpus):
+    if not isinstance(gpus, Gpus) or not all(gpu.numbered for gpu in gpus.devices):
         return ()
     if not isinstance(environment, Environment):
         return tuple(gpu.index for gpu in gpus.devices)

@@ -97,8 +97,8 @@ class Layout:
 
 
 def read_layout(gpus: Gpus, pci: PciDevices | None) -> Layout:
-    """The layout from the facts of the driver and the kernel."""
-    places = tuple(_place(gpu, pci) for gpu in sorted(gpus.devices, key=lambda gpu: gpu.index))
+    """The layout from the facts of the driver and the kernel, of the GPUs whose indices were read."""
+    places = tuple(_place(gpu, pci) for gpu in sorted(gpus.devices, key=lambda gpu: gpu.index) if gpu.numbered)
     pairs = {(min(pair.first, pair.second), max(pair.first, pair.second)): pair for pair in gpus.pairs}
     links = {
         (one.gpu.index, other.gpu.index): _link(one, other, pairs.get((one.gpu.index, other.gpu.index)))

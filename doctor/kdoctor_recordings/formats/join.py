@@ -29,7 +29,7 @@ _KIND_ORDER: tuple[Kind, ...] = (
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
-_GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "errors"})
+_GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "numbered", "errors"})
 _NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
 """Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
 _OLDER_DRIVER = "not reported by this driver"
@@ -94,7 +94,10 @@ def _not_one_machine(first: Part, second: Part, what: str) -> UsageError:
 def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     notes: list[str] = []
     facts, errors = _driver(parts)
-    devices = _index(_devices(parts), notes)
+    devices, unnumbered = _index(_devices(parts))
+    if unnumbered:
+        files = some(tuple(dict.fromkeys(device.parts[0][0].file for device in unnumbered)), 3)
+        notes.append(f"{files}: the {counted(len(unnumbered), 'GPU')} in it have no indices, and are named by address")
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)
@@ -103,8 +106,10 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
     missing = _reason_missing(parts)
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
-    built = tuple(_gpu(index, device, missing) for index, device in devices.items())
-    pairs = tuple(_pairs(parts, sorted(devices), missing))
+    built = tuple(
+        replace(_gpu(index, device, missing), numbered=device not in unnumbered) for index, device in devices.items()
+    )
+    pairs = tuple(_pairs(parts, built, missing))
     unknown = tuple(_not_understood(parts))
     if unknown:
         notes.append(
@@ -201,8 +206,8 @@ def _is_same(device: _Device, part: Part, gpu: GpuPart) -> bool:
     return bool(same)
 
 
-def _index(devices: Sequence[_Device], notes: list[str]) -> dict[int, _Device]:
-    """The GPUs by index. If no dump has the index, it is the place in the file, with a note."""
+def _index(devices: Sequence[_Device]) -> tuple[dict[int, _Device], list[_Device]]:
+    """The GPUs by index, and those whose index is in no dump. Theirs is only a free number."""
     indexed = {index[1]: device for device in devices if (index := device.get("index"))}
     nameless = next(
         (device for device in indexed.values() if not device.get("uuid") and not device.get("bus_id")), None
@@ -216,12 +221,9 @@ def _index(devices: Sequence[_Device], notes: list[str]) -> dict[int, _Device]:
             hint="Add a dump of all GPUs, or the output of nvidia-smi -L.",
         )
     free = (index for index in range(len(devices) + len(indexed)) if index not in indexed)
-    for device in devices:
-        if device.get("index") is None:
-            place = next(free)
-            indexed[place] = device
-            notes.append(f"{device.parts[0][0].file}: a GPU without index is listed as GPU {place}")
-    return dict(sorted(indexed.items()))
+    unnumbered = [device for device in devices if device.get("index") is None]
+    indexed |= {next(free): device for device in unnumbered}
+    return dict(sorted(indexed.items())), unnumbered
 
 
 def _gpu(index: int, device: _Device, missing: str) -> Gpu:
@@ -254,9 +256,10 @@ def _is_whole(gpu: GpuPart) -> bool:
     return not gpu.cut and {"uuid", "processes"} <= {*gpu.facts, *gpu.errors}
 
 
-def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Iterator[GpuPair]:
+def _pairs(parts: Sequence[Part], gpus: Sequence[Gpu], missing: str) -> Iterator[GpuPair]:
     """Each pair of the listed GPUs, with the reason for every value that is in no dump."""
-    for first, second in combinations(indices, 2):
+    for one, other in combinations(gpus, 2):
+        first, second = one.index, other.index
         facts: dict[str, Any] = {}
         errors: dict[str, str] = {}
         for part in parts:
@@ -265,10 +268,9 @@ def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Itera
             errors |= pair.errors
         level_error = errors.pop("level", missing)
         errors |= {name: missing for name in _PAIR_FIELDS if name not in errors}
-        yield GpuPair(
-            **{"level": None, **facts},
-            first=first,
-            second=second,
+        yield replace(
+            GpuPair.of(one, other),
+            **facts,
             error=None if facts.get("level") else level_error,
             errors={name: text for name, text in errors.items() if name not in facts},
         )

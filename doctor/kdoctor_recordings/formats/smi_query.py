@@ -69,12 +69,11 @@ def kernel_version(head: Mapping[str, str]) -> str | None:
 
 
 def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]:
-    """The GPUs with their places as indices, unless GPUs may be missing before them.
+    """The GPUs with their places as indices, if all attached ones are listed.
 
-    Output for selected GPUs (``-i``) has the number of all attached GPUs. Output that was cut off lacks the last ones.
+    Output for selected GPUs (``-i``) has the number of all attached GPUs, and cannot be told from one that was cut off.
     """
-    cut = bool(parts) and parts[-1].cut
-    if isinstance(count, int) and len(parts) != count and not cut:
+    if len(parts) != count:
         return tuple(parts)
     return tuple(replace(part, index=index) for index, part in enumerate(parts))
 

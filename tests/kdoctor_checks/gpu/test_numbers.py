@@ -1,5 +1,6 @@
 """The checks of which GPUs there are: their number and models, and those that the driver and TensorFlow use."""
 
+from dataclasses import replace
 from typing import Any
 
 from helpers.facts import (
@@ -21,7 +22,7 @@ from helpers.facts import (
     target,
 )
 from helpers.rows import Row, fails, passes, skips, table, unknown, unrecorded
-from kdoctor.facts import Environment, Gpus, Host, KernelDriver, PciDevices, SmokeRun, SmokeRuns
+from kdoctor.facts import Environment, Gpu, Gpus, Host, KernelDriver, PciDevices, SmokeRun, SmokeRuns
 from kdoctor.model import Action, Assumptions, GpuAssumption, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._gpus import RESTART
@@ -131,6 +132,12 @@ def without_capability(**change: Any) -> Gpus:
     return gpus(3, *(gpu(index, **unread, **(change if index == 1 else {})) for index in range(3)))
 
 
+def unnumbered(*equal: Gpu) -> Gpus:
+    """These GPUs and one of another model, from a recording without indices."""
+    devices = (replace(one, numbered=False) for one in (*equal, gpu(2, name="NVIDIA A100")))
+    return gpus(3, *devices)
+
+
 test_same_model = table(
     "gpu.same-model",
     Severity.WARNING,
@@ -139,11 +146,9 @@ test_same_model = table(
     fails(odd(1, compute_capability="8.0"), "  unlike most GPUs.", of=[GPU1]),
     fails(odd(memory_total_bytes=40960 * MIB), "40.0 GiB of memory, most have 79.6 GiB.", of=[GPU2]),
     passes(odd(memory_total_bytes=(81559 - 1631) * MIB)),  # 2 % of 81559 MiB is 1631.18 MiB
-    fails(odd(name="NVIDIA A100"), commands=(f"export CUDA_VISIBLE_DEVICES={gpu(0).uuid},{gpu(1).uuid}",)),
-    fails(
-        gpus(3, gpu(0), gpu(1, uuid=None), gpu(2, name="NVIDIA A100")),
-        commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1"),
-    ),
+    fails(odd(name="NVIDIA A100"), commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1")),
+    fails(unnumbered(gpu(0), gpu(1)), commands=(f"export CUDA_VISIBLE_DEVICES={gpu(0).uuid},{gpu(1).uuid}",)),
+    fails(unnumbered(gpu(0, uuid=None), gpu(1)), commands=(), of=["GPU at 0000:30:00.0"]),
     skips(gpus(1)),
     skips(gpus(0)),
     *(

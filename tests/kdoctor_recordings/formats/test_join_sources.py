@@ -66,12 +66,14 @@ def test_table_lists_at_least_the_gpus_that_answer_and_at_most_all(
         imported(tmp_path, *texts)
 
 
-def test_gpu_without_index_gets_a_free_one(tmp_path: Path) -> None:
+def test_index_that_was_not_read_is_never_shown(tmp_path: Path) -> None:
     first = TABLE_535.partition("|   1  NVIDIA Very")[0]
     found = imported(tmp_path, query("AF", attached=2), first)
     gpus = group(found.facts, Gpus)
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
-    assert [note[-5:] for note in found.notes if "without index" in note] == ["GPU 1"]
+    assert [gpu.subject for gpu in gpus.devices] == ["GPU 0 (0000:3b:00.0)", "GPU at 0000:af:00.0"]
+    assert [pair.subject for pair in gpus.pairs] == ["GPU 0 (0000:3b:00.0) - GPU at 0000:af:00.0"]
+    assert any("no indices" in note for note in found.notes)
 
 
 def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:

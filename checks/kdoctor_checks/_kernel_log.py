@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, NotApplicable, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._catalog import xids
 from kdoctor_checks._gpus import absent
-from kdoctor_checks._xids import XID_RECOVERY, classify, meaning
+from kdoctor_checks._xids import XID_RECOVERY, caused_by, classify, meaning
 
 _LONGEST = 60
 
@@ -37,12 +38,18 @@ def describe(event: KernelLogEvent) -> str:
     """An event, such as ``Xid 79 (GPU has fallen off the bus)``."""
     if event.kind == "xid" and event.code == XID_RECOVERY:
         return f"Xid 154 (recovery action: {event.recovery or 'not named'})"
+    if event.kind == "xid" and (cause := caused_by(event)):
+        return f"Xid {cause} ({xids()[cause].meaning}) ended a program (Xid {event.code})"
     if event.kind == "xid":
         where = f" in MIG instance {event.instance}" if event.instance else ""
         return f"Xid {event.code}{where}" + (f" ({known})" if (known := meaning(event)) else "")
     return {
         "fallen-off-the-bus": "GPU has fallen off the bus",
         "init-failed": "GPU initialization failed",
+        "no-address-space": "the firmware gave the GPU no address space",
+        "not-supported": "this driver does not support the GPU",
+        "no-power": "a power cable is not connected",
+        "driver-crash": "NVIDIA's driver crashed in the kernel",
         "gsp-failed": "GSP firmware failed",
         "reset-required": "calls fail until the GPU is reset",
         "uvm-fatal": "fatal error of unified memory",
@@ -77,7 +84,10 @@ def summary(events: Iterable[KernelLogEvent]) -> str:
 
 def codes(events: Iterable[KernelLogEvent]) -> str:
     """Each distinct event once, with its meaning as long as the text has at most 60 characters."""
-    named = {describe(event): f"Xid {event.code}" if event.kind == "xid" else describe(event) for event in events}
+    named = {
+        describe(event): f"Xid {caused_by(event) or event.code}" if event.kind == "xid" else describe(event)
+        for event in events
+    }
     shown = some(list(dict.fromkeys(named.values())), 3)
     for full, number in named.items():
         if full not in shown and len(longer := shown.replace(number, full, 1)) <= _LONGEST:

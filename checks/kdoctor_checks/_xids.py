@@ -41,6 +41,9 @@ ACTIONS: dict[str, Action] = {
 }
 """The buckets of the immediate action. A bucket that is missing here explains nothing."""
 
+_OF_DISPLAYS = re.compile(r"VBLANK|SCANLINE|VGA_|DISP|DP_LT|HEAD_|CURSOR_|WINDOW_|CORE_CHANNEL")
+"""Parts of the GPU that drive a display, in the names of Xids."""
+
 _RECOVERIES: dict[str, Action] = {
     "none": "nothing",
     "gpu reset required": "reset",
@@ -55,18 +58,36 @@ Class = Literal["failure", "tolerated", "remapping", "unclassified"]
 _NOT_FATAL = re.compile(r"non-?fatal", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SUBCODE = re.compile(r": \d+, (?P<subcode>[A-Z][A-Z0-9_]+)")
+_CAUSED_BY = re.compile(r"\bcaused by previous Xid (?P<code>\d{1,3})\b")
 _STATUS = re.compile(r"\((?:0x)?[0-9a-fA-F]+ +(?:0x)?(?P<status>[0-9a-fA-F]+)\b")
 
 
 def action(event: KernelLogEvent) -> Action | None:
     """What NVIDIA recommends to do at once after this Xid; None if the catalog does not say it."""
+    if code := caused_by(event):
+        # The error ended a program, so an error of NVLink was not one that its link recovers from.
+        return "reset" if code in NVLINK_5 else ACTIONS.get(xids()[code].now)
     code = event.code or 0
     if code == XID_RECOVERY:
         return _RECOVERIES.get((event.recovery or "").strip().lower(), "reboot")
     if code in NVLINK_5:
         return _nvlink_action(event)
+    if of_display(event):
+        return "nothing"
     row = xids().get(code)
     return ACTIONS.get(row.now) if row else None
+
+
+def caused_by(event: KernelLogEvent) -> int | None:
+    """The Xid that caused this one by its own line, such as Xid 45 of a program that an error of NVLink ended."""
+    found = _CAUSED_BY.search(event.text)
+    return int(found["code"]) if found and int(found["code"]) in xids() else None
+
+
+def of_display(event: KernelLogEvent) -> bool:
+    """Whether it is about a part of the GPU that drives a display. No training uses it."""
+    row = xids().get(event.code or 0)
+    return row is not None and _OF_DISPLAYS.search(row.mnemonic) is not None
 
 
 def classify(event: KernelLogEvent) -> Class:

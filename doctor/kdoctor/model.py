@@ -146,6 +146,8 @@ class Finding:
     """Shell-style patterns of the checks that this finding can explain, among those that name its check."""
     after: tuple[str, ...] = ()
     """Ids of checks. If one of them failed, this finding matters only once that is solved."""
+    noted: bool = False
+    """Whether the line of its family says it, even if it is of severity info: something happened on this machine."""
 
     @property
     def headline(self) -> str:

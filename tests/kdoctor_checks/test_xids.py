@@ -70,7 +70,13 @@ def test_catalog_is_complete() -> None:
     assert {row.now for row in ROWS} == {*OF_PROGRAMS, *COMMANDS, *BY_LINE, ""}
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.now in COMMANDS], ids=lambda row: str(row.code))
+OF_DISPLAYS = {15, 16, 19, 56, 81, *range(112, 119)}
+"""Named after scanning, blanking, VGA, heads, cursors and links of displays; unused in the catalog."""
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.now in COMMANDS and row.code not in OF_DISPLAYS], ids=lambda row: str(row.code)
+)
 def test_code_that_needs_more_than_a_program_fails_with_the_fix_of_its_bucket(row: _catalog.Xid) -> None:
     found = judged(row.code)
     (failure,) = found.failures.findings
@@ -81,8 +87,10 @@ def test_code_that_needs_more_than_a_program_fails_with_the_fix_of_its_bucket(ro
     assert found.programs.status is Status.PASS
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.now in OF_PROGRAMS], ids=lambda row: str(row.code))
-def test_code_of_a_program_stops_no_job(row: _catalog.Xid) -> None:
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.now in OF_PROGRAMS or row.code in OF_DISPLAYS], ids=lambda row: str(row.code)
+)
+def test_code_of_a_program_or_a_display_stops_no_job(row: _catalog.Xid) -> None:
     found = judged(row.code)
     assert found.failures.status is Status.PASS
     reports = found.repairs if row.code in OF_REPAIRS else found.programs
@@ -107,6 +115,14 @@ def test_line_of_nvlink_5_says_whether_it_is_fatal(code: int, text: str, status:
 @pytest.mark.parametrize("code", sorted(NVLINK_5 - {149}))
 def test_line_of_nvlink_5_without_severity_and_numbers_is_unknown(code: int) -> None:
     assert judged(code).failures.status is Status.UNKNOWN
+
+
+@cases((149, Status.FAIL, (RESET,)), (31, Status.PASS, ()), (48, Status.FAIL, (RESET,)), (999, Status.PASS, ()))
+def test_xid_that_names_its_cause_is_judged_by_it(cause: int, status: Status, commands: tuple[str, ...]) -> None:
+    found = judged(45, f"pid=7, name=python3, Ch 00000001 caused by previous Xid {cause}").failures
+    assert found.status is status
+    assert [command for item in found.findings for command in item.finding.remedy.commands] == list(commands)
+    assert all(item.finding.brief.startswith(f"Xid {cause} ") for item in found.findings)
 
 
 @pytest.mark.parametrize("row", _catalog.nvlink_errors(), ids=lambda row: f"{row.xid} {row.subcode} {row.status:x}")
@@ -192,9 +208,9 @@ def _of_xid(code: int, text: str, exit_code: int, severity: Severity | None = No
 
 
 def _of_bucket(row: _catalog.Xid) -> Line:
-    if row.now in COMMANDS:
+    if row.now in COMMANDS and row.code not in OF_DISPLAYS:
         return _of_xid(row.code, "pid=7, name=python", 1)
-    if row.now in OF_PROGRAMS:
+    if row.now in OF_PROGRAMS or row.code in OF_DISPLAYS:
         severity = None if row.code in OF_REPAIRS else Severity.INFO  # the healthy machine reports what is pending
         return _of_xid(row.code, "pid=7, name=python", 0, severity)
     return _of_xid(row.code, "pid=7, name=python", 1 if row.code in (149, XID_RECOVERY) else 3)

@@ -27,7 +27,7 @@ def pairs(first: range, second: range) -> set[str]:
 NAMED: dict[str, dict[str, set[str]]] = {
     "smi-q/h100x8-535.161.08-hwslowdown-all.txt": {"gpu.clocks": H100},
     "smi-q/a10-535.129.03-remap-pending.txt": {"gpu.row-remapping-pending": {gpu(0, "07")}},
-    "smi-x/a100-sxm4-mig-535.xml": {"gpu.mig-mode": {gpu(0, "01")}},
+    "smi-x/a100-sxm4-mig-535.xml": {"gpu.mig-mode": {"GPU at 0000:01:00.0"}},
     "smi-x/gtx-v100s-x8-460.73.xml": {"gpu.free": V100S},
     "smi-x/l4x2-555-one-x1-link.xml": {"topology.pcie-width": {gpu(1, "c1")}},
     "nvlink/a100-inactive-links-azure.txt": {"topology.nvlink": {"GPU 6"}},

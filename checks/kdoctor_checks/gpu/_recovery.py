@@ -19,19 +19,43 @@ _WITHOUT_XID: dict[str, _xids.Action] = {
     "gsp-failed": "reset",
 }
 _REPORT = "sudo nvidia-bug-report.sh"
+STATED: dict[str, Remedy] = {
+    "no-address-space": Remedy.configure(
+        'Give the GPU address space: in the firmware, switch on "Above 4G decoding" and raise the MMIO size; in a '
+        "virtual machine, raise the 64-bit MMIO window of its firmware. Else try the kernel's parameter pci=realloc.",
+        look=("sudo dmesg | grep -E 'BAR|no space|NVRM'", "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|Region'"),
+    ),
+    "not-supported": Remedy.reinstall(
+        "Install the driver that the message names: the open kernel modules need Turing or later, Blackwell needs the "
+        "open ones, and older GPUs need an older branch.",
+        look=("cat /proc/driver/nvidia/version", "lspci -nn -d 10de:", DRIVER_MESSAGES),
+    ),
+    "no-power": Remedy.inspect("Connect all power cables of the GPU.", DRIVER_MESSAGES),
+    "driver-crash": Remedy.reinstall(
+        "Restart the machine, and install a driver release that supports this kernel, or start the previous kernel. If "
+        "it crashes again, send NVIDIA the report.",
+        "sudo reboot",
+        look=("uname -r", "cat /proc/driver/nvidia/version", _REPORT),
+    ),
+}
+"""The fix for each kind of message that is its own cause."""
 
 
-def recovery(bus_id: str | None, events: Sequence[KernelLogEvent]) -> tuple[Remedy, Rollback]:
+def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Sequence[str]) -> tuple[Remedy, Rollback]:
     """The fix for these events of the GPU at this address, and how to undo it.
 
-    Xid 154 sums up what the Xids before it need, so its action counts alone. After a reset it asks for nothing, and
-    then the others count.
+    A message that is its own cause has its own fix.
+
+    Args:
+        bus_id: the address.
+        events: the failures.
+        resets: the addresses of all GPUs that a reset recovers. One command resets them.
     """
-    summed_up = [event for event in events if event.kind == "xid" and event.code == _xids.XID_RECOVERY]
-    wanted = {_action(event) for event in (summed_up[-1:] or events)} - {"nothing"} or set(map(_action, events))
-    found = next((action for action in _STRENGTH if action in wanted), "reboot")
+    if stated := next((event.kind for event in events if event.kind in STATED), None):
+        return STATED[stated], RESTART if stated == "driver-crash" else READ_ONLY
+    found = _strongest(events)
     if found == "reset" and bus_id:
-        return _reset(bus_id), RESTART
+        return _reset(resets), RESTART
     if found == "mechanics":
         summary = "Check the GPU's power cables and seating. If the error returns, have the GPU serviced."
         return Remedy.inspect(summary, DRIVER_MESSAGES, _REPORT), READ_ONLY
@@ -44,13 +68,30 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent]) -> tuple[Reme
     return RESET_NEEDED, RESTART
 
 
+def is_reset(events: Sequence[KernelLogEvent]) -> bool:
+    """Whether a reset of the GPU recovers it from these events."""
+    return _strongest(events) == "reset" and not any(event.kind in STATED for event in events)
+
+
+def _strongest(events: Sequence[KernelLogEvent]) -> _xids.Action:
+    """The strongest action that one of the events needs.
+
+    Xid 154 sums up what the Xids before it need, so its action counts alone. After a reset it asks for nothing, and
+    then the others count.
+    """
+    summed_up = [event for event in events if event.kind == "xid" and event.code == _xids.XID_RECOVERY]
+    wanted = {_action(event) for event in (summed_up[-1:] or events)} - {"nothing"} or set(map(_action, events))
+    return next((action for action in _STRENGTH if action in wanted), "reboot")
+
+
 def _action(event: KernelLogEvent) -> _xids.Action | None:
     return _xids.action(event) if event.kind == "xid" else _WITHOUT_XID.get(event.kind)
 
 
-def _reset(bus_id: str) -> Remedy:
+def _reset(addresses: Sequence[str]) -> Remedy:
+    named = quoted(",".join(addresses))
     return Remedy.reboot(
         "Stop all processes on the GPU, then reset it. If the error returns, have the GPU serviced.",
-        f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",
-        look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {quoted(bus_id)}"),
+        f"sudo nvidia-smi --gpu-reset -i {named}",
+        look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {named}"),
     )

@@ -1,8 +1,9 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
+from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import some
 from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
@@ -14,7 +15,7 @@ from kdoctor_checks._kernel_log import (
     nothing_logged,
     summary,
 )
-from kdoctor_checks._xids import XID_RECOVERY, classify
+from kdoctor_checks._xids import XID_RECOVERY, classify, of_display
 
 _REMEDY = Remedy.change_code(
     "Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
@@ -53,7 +54,8 @@ def application_xids(
         yield Finding(
             subject=log_subject(bus_id, subjects(gpus, pci)),
             observed=summary(found),
-            brief=codes(found),
+            brief=_brief(found),
+            noted=not follows,
             expected="no Xid",
             remedy=_REMEDY,
             rollback=READ_ONLY,
@@ -64,3 +66,10 @@ def application_xids(
         yield Unjudged(subject="kernel log", reason=f"{codes(unclassified)} may be of a program (see gpu.kernel-log)")
     elif not events:
         yield nothing_logged(log, gpus, pci, "Xid of a program", sign="Xid")
+
+
+def _brief(events: Sequence[KernelLogEvent]) -> str:
+    numbers = some([f"{event.code}" for event in {event.code: event for event in events}.values()], 3)
+    if all(map(of_display, events)):
+        return f"the display failed (Xid {numbers}), which no training uses"
+    return f"a program failed (Xid {numbers})"

@@ -28,10 +28,10 @@ from kdoctor_checks._kernel_log import (
 )
 from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
-from kdoctor_checks.gpu._recovery import recovery
+from kdoctor_checks.gpu._recovery import STATED, is_reset, recovery
 
 _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_KINDS = (*("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal"), *(*STATED, _NOT_PROBED))
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
 _UNLOAD = Remedy.configure(
@@ -72,12 +72,13 @@ def kernel_log(
     found = _by_gpu(
         [event for event in log.events if is_failure(event) or event.kind in kinds or is_fatal_pcie(event, addresses)]
     )
+    resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]
     for bus_id, events in found.items():
-        remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
+        remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events, resets)
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
-            brief=codes(events),
+            brief=codes([event for event in events if event.kind in STATED] or events),
             expected="no failure in the kernel log",
             remedy=remedy,
             rollback=rollback,
@@ -93,7 +94,13 @@ def kernel_log(
 
 
 def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLogEvent]]:
-    """Failures by address. Those without address belong to the GPU with an Xid, if there is only one."""
+    """Failures by address.
+
+    Those without address belong to the GPU with an Xid, if there is only one. Where the driver stated why a GPU does
+    not start, lines that only repeat that GPUs did not are about these GPUs.
+    """
+    if any(event.kind in STATED and event.bus_id for event in events):
+        events = [event for event in events if event.bus_id or event.kind not in ("init-failed", *STATED)]
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]

@@ -79,7 +79,14 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
 
 
 def _values(results: Iterable[Result]) -> str:
-    """The values that passed checks state, each once."""
+    """What happened, and the values that passed checks state, each once."""
+    noted = [
+        f"{judged.finding.subject}: {judged.finding.headline}"
+        for result in results
+        if result.severity is Severity.INFO
+        for judged in result.findings
+        if judged.counts and judged.finding.noted
+    ]
     briefs = (
         evidence.brief
         for result in results
@@ -87,7 +94,7 @@ def _values(results: Iterable[Result]) -> str:
         for evidence in result.evidence
         if evidence.brief
     )
-    return ", ".join(dict.fromkeys(briefs))
+    return ", ".join(dict.fromkeys([*noted, *briefs]))
 
 
 def _skipped(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:

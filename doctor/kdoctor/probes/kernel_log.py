@@ -7,8 +7,9 @@ https://docs.nvidia.com/deploy/xid-errors/ for Xid lines. :mod:`kdoctor.probes.k
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
@@ -41,7 +42,7 @@ _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
-_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?!\w|:\w)")
+_ANY_ADDRESS = re.compile(rf"(?:(?<![\w:.])|(?<=PCI:)){_ADDRESS}(?!\w|:\w)")
 
 
 def collect(context: Context) -> Facts:
@@ -163,8 +164,15 @@ class LogReader:
             lines=self._lines,
             complete=complete if complete is not None else from_boot or None,
             unclassified=self._unclassified,
-            events=tuple(self._events),
+            events=tuple(_placed(self._events)),
         )
+
+
+def _placed(events: Sequence[KernelLogEvent]) -> Iterator[KernelLogEvent]:
+    """The events without the kernel's announcement of a crash that the next one places in NVIDIA's driver."""
+    for event, following in zip_longest(events, events[1:]):
+        if not (event.kind == "crash" and following and following.kind == "driver-crash"):
+            yield event
 
 
 def parse_log(lines: Iterable[str], *, source: str, complete: bool | None = None) -> KernelLog:

@@ -46,14 +46,20 @@ _FAILURES = (
         r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*(?:[Ff]ault|event 0x10)",
         "https://github.com/torvalds/linux/tree/master/drivers/iommu",
     ),
+    _message("no-address-space", r"NVRM: +(?:This PCI I/O region assigned to your|BAR\d is 0M)", _MODULE),
+    _message(
+        "not-supported",
+        r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|is not supported by (?:the )?open|"
+        r"requires use of the NVIDIA open kernel modules|is not supported by the NVIDIA \S+ driver)"
+        r"|NVRM: +Open nvidia\.ko is only ready",
+        _MODULE,
+    ),
+    _message("no-power", r"NVRM: .*does not have the necessary power cables connected", _MODULE),
     _message(
         "init-failed",
         r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module)"
         r"|NVRM: (?:No NVIDIA (?:GPU found|PCI devices found|devices probed)|None of the NVIDIA devices were init)"
-        r"|NVRM: (?:This PCI I/O region assigned to your NVIDIA device is invalid|Open nvidia\.ko is only ready)"
-        r"|NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|is not supported by (?:the )?open)"
-        r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error"
-        r"|NVRM: .*does not have the necessary power cables connected",
+        r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error",
         _MODULE,
     ),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
@@ -148,6 +154,11 @@ _HARMLESS = (
 )
 
 _HARDWARE = (
+    _message(
+        "driver-crash",
+        r"^RIP: .*\[nvidia\w*\]|usercopy: .* '\w*nvidia\w*'",
+        "https://docs.kernel.org/admin-guide/bug-hunting.html",
+    ),
     _message(
         "crash",
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",

@@ -71,7 +71,7 @@ def kernel_version(head: Mapping[str, str]) -> str | None:
 def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]:
     """The GPUs with their places as indices, if all attached ones are listed.
 
-    Output for selected GPUs (``-i``) has the number of all attached GPUs, and cannot be told from one that was cut off.
+    Output for selected GPUs (``-i``) has the number of all attached GPUs, as does one that was cut off.
     """
     if len(parts) != count:
         return tuple(parts)

@@ -43,6 +43,12 @@ def test_failure_for_information_keeps_the_family_well() -> None:
     assert (line.mark, line.text) == (Mark.PASS, "8 GPUs")
 
 
+def test_event_is_said_although_it_is_for_information() -> None:
+    noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
+    line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]
+    assert (line.mark, line.text) == (Mark.PASS, "GPU 1: a program failed, 8 GPUs")
+
+
 def test_explained_failure_shows_what_was_observed() -> None:
     lines = summed_up(
         failure("versions.keras-compatible", finding("keras", observed="wrong")),

@@ -69,7 +69,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ),
     (
         "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.",
-        "init-failed",
+        "no-power",
         "0000:01:00.0",
         None,
     ),

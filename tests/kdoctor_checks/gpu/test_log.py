@@ -47,6 +47,45 @@ def explained(codes: Sequence[int], explained_by: str, **state: Any) -> Row:
     return fails(logged(*lines), found, of=[GPU1], explained_by=[explained_by])
 
 
+INVALID = "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:"
+FAILED = (
+    f"nvidia: probe of {ADDRESS} failed with error -1",
+    "NVRM: The NVIDIA probe routine failed for 1 device(s).",
+    "NVRM: None of the NVIDIA devices were initialized.",
+)
+UNSUPPORTED = (
+    f"NVRM: The NVIDIA GPU {ADDRESS} (PCI ID: 10de:1f99)",
+    "NVRM: installed in this system is not supported by open nvidia.ko because it does not include the required GSP.",
+)
+MESSAGES = (
+    (
+        (INVALID, f"NVRM: BAR1 is 0M @ 0x0 (PCI:{ADDRESS})", *FAILED),
+        [GPU1],
+        "the firmware gave the GPU no address space",
+        "Give the GPU address space",
+    ),
+    ((INVALID,), ["kernel log"], "the firmware gave the GPU no address space", "Give the GPU address space"),
+    ((*UNSUPPORTED, *FAILED), [GPU1], "this driver does not support the GPU", "Install the driver"),
+    (
+        (f"NVRM: GPU {ADDRESS}: GPU does not have the necessary power cables connected.", *FAILED),
+        [GPU1],
+        "a power cable is not connected",
+        "Connect all power cables",
+    ),
+    (
+        ("BUG: unable to handle page fault for address: ffffbb9c52edfdb8", "RIP: 0010:_nv006968rm+0x2c/0x330 [nvidia]"),
+        ["kernel log"],
+        "NVIDIA's driver crashed in the kernel",
+        "Restart the machine, and install a driver release",
+    ),
+    (
+        ("usercopy: Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache' (offset 11440)!",),
+        ["kernel log"],
+        "NVIDIA's driver crashed in the kernel",
+        "Restart the machine, and install a driver release",
+    ),
+)
+
 test_kernel_log = table(
     "gpu.kernel-log",
     Severity.ERROR,
@@ -79,6 +118,11 @@ test_kernel_log = table(
         of=[GPU1, GPU2],
     ),
     fails(xids(119), ALONE, of=[f"GPU at {ADDRESS}"], explained_by=[""]),
+    fails(
+        logged(xid(48, index=1), xid(95, index=2)), commands=(f"sudo nvidia-smi --gpu-reset -i {ADDRESS},{bus_id(2)}",)
+    ),
+    # A message that is its own cause: lines, subjects, brief, and fix.
+    *(fails(logged(*lines), f"Fix: {fix}", of=of, briefs=[brief] * len(of)) for lines, of, brief, fix in MESSAGES),
     # NVIDIA's catalog has the fix of each Xid, and Xid 154 sums up what those before it need.
     fails(logged(xid(79), asked("GPU Reset Required")), commands=(RESET,)),
     fails(logged(asked("Node Reboot Required"), asked("GPU Reset Required")), commands=(RESET,)),
@@ -132,6 +176,8 @@ test_application_xids = table(
     Severity.INFO,
     *(fails(xids(code), of=[GPU1], explained_by=[""]) for code in (13, 31, 43, 45)),
     *(passes(xids(code)) for code in (48, 63, 79, 154)),
+    fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13)"]),
+    fails(xids(16), briefs=["the display failed (Xid 16), which no training uses"]),
     fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
     fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),
     fails(xids(13, 79), explained_by=[""]),  # 13 is an error of the program
@@ -158,9 +204,9 @@ test_logged_remapping = table(
 
 def test_reset_names_the_gpu_and_needs_its_address() -> None:
     """NVIDIA's catalog: Xid 95, an uncontained memory error, needs a reset."""
-    remedy, _ = recovery(ADDRESS, xids(95).events)
+    remedy, _ = recovery(ADDRESS, xids(95).events, [ADDRESS])
     assert (remedy.commands, remedy.action) == ((RESET,), Action.REBOOT)
-    without, _ = recovery(None, xids(95).events)
+    without, _ = recovery(None, xids(95).events, [])
     assert not any("--gpu-reset" in command for command in without.commands)
 
 

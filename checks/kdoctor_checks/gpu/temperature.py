@@ -13,8 +13,8 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
     """GPU temperatures are well below the throttling threshold.
 
     Why: a GPU that is hot before the job will be throttled during it, and all replicas wait for the slowest. Newer GPUs
-    report the remaining margin (T.Limit), with thresholds as offsets. Older ones report the temperature at which they
-    slow down.
+    report the remaining margin (T.Limit), with thresholds as offsets. Older ones report the highest temperature for
+    work, from which the clocks are lowered, and the one at which the GPU slows down.
     Remedy: check fans, air flow and room temperature, and leave the slot next to the card free.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -57,9 +57,8 @@ def _margin(gpu: Gpu) -> int | None:
     """Degrees until the GPU is throttled."""
     if gpu.temperature_margin_c is not None:
         return gpu.temperature_margin_c
-    if gpu.temperature_c is not None and gpu.temperature_slowdown_c is not None:
-        return gpu.temperature_slowdown_c - gpu.temperature_c
-    return None
+    limits = [limit for limit in (gpu.temperature_operating_max_c, gpu.temperature_slowdown_c) if limit is not None]
+    return min(limits) - gpu.temperature_c if limits and gpu.temperature_c is not None else None
 
 
 def _brief(margin: int, margins: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, PciDevice, PciDevices, Unavailable, link_generation
+from kdoctor_checks.topology._nvlinks import is_card
 
 
 def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[str, ...]:
@@ -13,6 +14,18 @@ def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[s
     only = found[0].bus_id if len(found) == 1 else None
     where = f"-s {quoted(only)}" if only else "-d 10de:"
     return f"sudo lspci -vv {where} | grep -E '{'' if only else 'NVIDIA|'}{fields}'", "nvidia-smi -q -d PERFORMANCE"
+
+
+def passed_through(gpu: Gpu) -> bool:
+    """Whether the GPU is passed through to this virtual machine, so that its link belongs to the host."""
+    return gpu.virtualization_mode == "passthrough"
+
+
+def reseat(found: Sequence[Gpu]) -> str:
+    """What to do about the links of these GPUs, in the words for a card, a module of a board, or a virtual machine."""
+    if any(map(passed_through, found)):
+        return "tell the owner of the host, to whom the link belongs"
+    return "reseat the GPU or replace the riser" if not found or any(map(is_card, found)) else "have the board serviced"
 
 
 def of_most(gpu: Gpu, gpus: Sequence[Gpu], read: Callable[[Gpu], int | None]) -> int | None:

@@ -5,13 +5,7 @@ from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESPONDING, inactive_links, only_lost, readings, silent
 from kdoctor_checks.topology._mesh import fewer_links, short_of_links
-from kdoctor_checks.topology._nvlinks import judge_links, switched
-
-_REMEDY = Remedy.inspect(
-    "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
-    "nvidia-smi nvlink -s",
-    "nvidia-smi topo -m",
-)
+from kdoctor_checks.topology._nvlinks import is_card, judge_links, switched
 
 
 @check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -35,7 +29,9 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
         reason = "all NVLinks lead to NVSwitches" if any(map(_connected, judged)) else "no GPU has an active NVLink"
         yield NotApplicable(reason=f"{reason} (topology.nvlink checks boards with NVSwitches)")
         return
-    found = {gpu.subject: fewer_links(gpu, short[gpu.index], _REMEDY) for gpu in gpus.devices if gpu.index in short}
+    found = {
+        gpu.subject: fewer_links(gpu, short[gpu.index], _remedy(gpu)) for gpu in gpus.devices if gpu.index in short
+    }
     yield from (item for item in others if isinstance(item, NotApplicable) or item.subject not in found)
     yield from found.values()
     for gpu in direct:
@@ -43,7 +39,16 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
             reason = "inactive links may lead to a GPU that does not respond"
             yield Unjudged(subject=f"NVLinks of {gpu.subject}", reason=reason, explained_by=(RESPONDING,))
         else:
-            yield judge_links(gpu, (), least, _REMEDY)
+            yield judge_links(gpu, (), least, _remedy(gpu))
+
+
+def _remedy(gpu: Gpu) -> Remedy:
+    what = "Reseat the bridges" if is_card(gpu) else "Restart once, then have the board serviced"
+    return Remedy.inspect(
+        f"{what}. If links are unused on purpose, waive this check for the GPU.",
+        "nvidia-smi nvlink -s",
+        "nvidia-smi topo -m",
+    )
 
 
 def _connected(gpu: Gpu) -> bool:

@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings
-from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
+from kdoctor_checks.topology._pcie import bus_links, of_most, read_links, reseat
 
 
 @check("topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -61,9 +61,7 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu], expected: int) -> Finding:
         observed=f"{_link(gpu)}{state}{busy}",
         brief=_link(gpu) if expected == gpu.pcie_generation_max else f"{_link(gpu)}, most have {expected}",
         expected=f"generation {expected}",
-        remedy=Remedy.inspect(
-            "Read the link again under load. Restart once, then reseat the GPU or replace the riser.", *read_links(slow)
-        ),
+        remedy=Remedy.inspect(f"Read the link again under load. Restart once, then {reseat(slow)}.", *read_links(slow)),
         rollback=READ_ONLY,
         explained_by=("topology.pcie-width",) if narrow else (),
     )

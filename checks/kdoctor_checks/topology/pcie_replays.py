@@ -5,6 +5,7 @@ from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER, judge, readings, smi, span
+from kdoctor_checks.topology._pcie import reseat
 
 
 @check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=DRIVER)
@@ -23,7 +24,7 @@ def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     yield from others
     many = [gpu for gpu in judged if (gpu.pcie_replay_counter or 0) > most]
     remedy = Remedy.inspect(
-        "Read the counter again under load. If it grows, reseat the GPU or replace the riser.",
+        f"Read the counter again under load. If it grows, {reseat(many)}.",
         smi(many, "-q | grep -i replay", among=gpus),
         smi(many, "-q -d PERFORMANCE", among=gpus),
     )

@@ -5,12 +5,11 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, judge, readings
-from kdoctor_checks.topology._pcie import bus_links, of_most, read_links
+from kdoctor_checks.topology._pcie import bus_links, of_most, passed_through, read_links, reseat
 
-_REMEDY = (
-    "Compare the link's status with its capability. Restart once, then reseat the GPU or replace the riser. If the "
-    "slot is narrower by design, set least_share in the checklist."
-)
+_BY_DESIGN = "If the slot is narrower by design, set least_share in the checklist."
+_OF_HOSTS = 0.5
+"""The share of the lanes that hosts give to GPUs that they pass through: clouds build T4s with x8 of x16."""
 
 
 @check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -22,6 +21,7 @@ def pcie_width(
     Why: a bad seat or riser can make a link come up narrow (x1 of x16). Input and gradients are then many times slower,
     and every replica waits. Results stay correct, so this is only a warning. Idle GPUs lower the generation, and some
     of them the width, so the link of an idle GPU is not judged, unless most idle GPUs of its model have full width.
+    Hosts pass GPUs through with half of their lanes, which is not reported.
     A slot that gives one GPU fewer lanes than most GPUs of its model have is reported, too. Without the driver, the
     width that lspci shows counts.
     Remedy: compare the link's status with its capability under load. Restart, reseat the GPU or replace the riser.
@@ -35,10 +35,10 @@ def pcie_width(
     judged, others = readings(gpus, "pcie_width", "pcie_width_max")
     yield from others
     known = [gpu for gpu in judged if gpu.pcie_width and gpu.pcie_width_max]
-    narrow = [gpu for gpu in known if (gpu.pcie_width or 0) < least_share * (gpu.pcie_width_max or 0)]
+    narrow = [gpu for gpu in known if (gpu.pcie_width or 0) < _least(gpu, least_share) * (gpu.pcie_width_max or 0)]
     all_nvlink = bool(gpus.pairs) and all(pair.nvlinks for pair in gpus.pairs)
     at_full = all(gpu.pcie_generation and gpu.pcie_generation == gpu.pcie_generation_max for gpu in judged)
-    remedy = Remedy.inspect(_REMEDY, *read_links(narrow))
+    remedy = _remedy(reseat(narrow), *read_links(narrow))
     for gpu in judged:
         width, widest, state = gpu.pcie_width or 0, gpu.pcie_width_max or 0, gpu.performance_state
         generation = f"generation {gpu.pcie_generation or '?'} of {gpu.pcie_generation_max or '?'}"
@@ -56,12 +56,22 @@ def pcie_width(
             yield judge(
                 gpu.subject,
                 observed,
-                ok=ok and width >= least_share * usual,
+                ok=ok and width >= _least(gpu, least_share) * usual,
                 expected=f"x{max(widest, usual)}" + (", as for most GPUs of this model" if usual > widest else ""),
                 remedy=remedy,
                 brief=f"PCIe x{width} of x{widest}" if usual <= widest else f"PCIe x{width}, most have x{usual}",
                 value="" if all_nvlink else f"PCIe x{width}" + (f" gen {gpu.pcie_generation}" if at_full else ""),
             )
+
+
+def _least(gpu: Gpu, least_share: float) -> float:
+    return min(least_share, _OF_HOSTS) if passed_through(gpu) else least_share
+
+
+def _remedy(then: str, *look: str) -> Remedy:
+    return Remedy.inspect(
+        f"Compare the link's status with its capability. Restart once, then {then}. {_BY_DESIGN}", *look
+    )
 
 
 def _wide(gpu: Gpu, known: Sequence[Gpu], narrow: Sequence[Gpu], idle_from: int) -> bool:
@@ -79,9 +89,7 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             link.observed,
             ok=link.width >= least_share * link.width_max,
             expected=f"x{link.width_max}",
-            remedy=Remedy.inspect(
-                _REMEDY, f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"
-            ),
+            remedy=_remedy(reseat(()), f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"),
             brief=f"PCIe x{link.width} of x{link.width_max}",
         )
     if not links or not isinstance(gpus, NotCollected):

@@ -171,6 +171,8 @@ class Gpu:
     temperature_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
     temperature_slowdown_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
     """Temperature at which the GPU slows down; older families and some drivers only."""
+    temperature_operating_max_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
+    """Highest temperature for work, from which the clocks are lowered; often below that of the slowdown."""
     temperature_shutdown_c: Annotated[int | None, POSITIVE] = None
     """Temperature at which the GPU shuts down; older families and some drivers only."""
     temperature_margin_c: Annotated[int | None, Within(-1000, 1000)] = None

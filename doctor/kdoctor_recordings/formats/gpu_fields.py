@@ -145,6 +145,7 @@ FIELDS: Mapping[str, tuple[Read, str, str]] = {
     "unrepairable_memory": (values.yes, "ecc errors/unrepairable memory", ""),
     "temperature_c": (values.degrees, "temperature/gpu current temp", "temperature.gpu"),
     "temperature_slowdown_c": (values.threshold, "temperature/gpu slowdown temp", ""),
+    "temperature_operating_max_c": (values.threshold, "temperature/gpu max operating temp", ""),
     "temperature_shutdown_c": (values.threshold, "temperature/gpu shutdown temp", ""),
     "temperature_margin_c": (values.degrees, "temperature/gpu t.limit temp|temperature/gpu current t.limit temp", ""),
     "temperature_slowdown_margin_c": (values.offset, "temperature/gpu slowdown t.limit temp", ""),

@@ -16,6 +16,7 @@ from kdoctor_checks.gpu.readings import readings
 READ_FOR_WORDS = """
     uuid performance_state architecture ecc_corrected_volatile ecc_corrected_aggregate ecc_uncorrected_aggregate
     remapped_rows_correctable remapped_rows_uncorrectable temperature_c temperature_slowdown_margin_c
+    temperature_operating_max_c
     temperature_shutdown_margin_c temperature_slowdown_c temperature_shutdown_c power_draw_w clock_sm_mhz
     clock_sm_max_mhz clock_memory_mhz clock_memory_max_mhz utilization_gpu_percent utilization_memory_percent
     virtualization_mode addressing_mode cpu_affinity numa_affinity gpu_numa_id fan_speed_percent

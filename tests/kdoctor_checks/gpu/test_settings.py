@@ -105,6 +105,8 @@ test_temperature = table(
     fails(hot(2, clock_event_reasons=(0x20,) * 3), explained_by=["gpu.thermal-slowdown"]),
     fails(hot(2, clock_event_reasons=(0x40,) * 3), explained_by=["gpu.clocks"]),
     fails(volta(temperature_c=83)),
+    fails(volta(temperature_c=56, temperature_operating_max_c=57), f"56 C, 1 C below the {THROTTLING}"),
+    passes(volta(temperature_c=56, temperature_operating_max_c=83), f"56 C, 27 C below the {THROTTLING}"),
     unknown(volta(temperature_c=None, errors={"temperature_c": "Unknown Error"}), "temperature (Unknown Error)."),
     unknown(volta(temperature_slowdown_c=None)),
     unknown(hot(51, None, 51), of=[GPU1], evidence=2),

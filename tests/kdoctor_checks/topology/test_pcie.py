@@ -158,6 +158,11 @@ test_pcie_width = table(
     Severity.WARNING,
     fails(several({}, {"pcie_width": 8}), f"{GPU0}: PCIe {P0}", "  PCIe x8 of x16.", of=[GPU1], expected="x16"),
     fails(several({}, {"pcie_width": 1}), of=[GPU1]),  # recorded: an L4 at x1 of x16 in P0
+    # Hosts give half of the lanes to a GPU that they pass through: the T4s of clouds.
+    passes(several({"pcie_width": 8, "virtualization_mode": "passthrough"})),
+    fails(several({"pcie_width": 4, "virtualization_mode": "passthrough"}), "then tell the owner of the host"),
+    fails(several({"pcie_width": 8, "name": "NVIDIA A100-PCIE-40GB"}), "then reseat the GPU or replace the riser"),
+    fails(several({"pcie_width": 8}), "then have the board serviced"),  # an SXM module
     unknown(several({}, {"pcie_width": 8, "performance_state": 8})),
     unknown(several({}, {"pcie_width": 8, "performance_state": None})),
     # Recorded: idle RTX 4090 and 3090 at generation 1.

@@ -41,7 +41,7 @@ def test_h100_is_read_as_the_other_tests_describe_it() -> None:
     of_newer_drivers = ("channel_repair_pending", "fabric_problems", "tpc_repair_pending", "unrepairable_memory")
     of_other_gpus = (
         "fan_speed_percent", "gpu_numa_id", "retired_pages_double_bit", "retired_pages_pending",
-        "retired_pages_single_bit", "temperature_shutdown_c", "temperature_slowdown_c",
+        "retired_pages_single_bit", "temperature_operating_max_c", "temperature_shutdown_c", "temperature_slowdown_c",
     )  # fmt: skip
     described = gpu(
         0, bus_id="0000:19:00.0", temperature_c=41, temperature_margin_c=46, power_draw_w=70.0, clock_sm_mhz=396,

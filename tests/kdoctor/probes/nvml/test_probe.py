@@ -36,6 +36,7 @@ L4_LACKS = dict.fromkeys(
         "retired_pages_double_bit",
         "retired_pages_pending",
         "retired_pages_single_bit",
+        "temperature_operating_max_c",
         "temperature_shutdown_c",
         "temperature_slowdown_c",
         "tpc_repair_pending",
@@ -130,7 +131,7 @@ def test_gpu_lost_during_reading_keeps_earlier_facts(ask: Ask) -> None:
 
 def test_unsupported_fields_are_none(ask: Ask) -> None:
     facts = ready(ask(nvml.nothing_supported()))
-    known = {field.name for field in fields(Gpu)} - {"index", "errors", "answers_s"}
+    known = {field.name for field in fields(Gpu)} - {"index", "numbered", "errors", "answers_s"}
     for device in facts.devices:
         assert device.errors == dict.fromkeys(known, NOT_SUPPORTED)
         assert all(getattr(device, field) is None for field in known)

@@ -143,6 +143,7 @@ FIELDS: dict[str, Read] = {
     "inforom_valid": _inforom_valid,
     "temperature_c": lambda handle: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
     "temperature_slowdown_c": _threshold(pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
+    "temperature_operating_max_c": _threshold(pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX),
     "temperature_shutdown_c": _threshold(pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN),
     "temperature_margin_c": ask("nvmlDeviceGetMarginTemperature"),
     "fan_speed_percent": ask("nvmlDeviceGetFanSpeed"),

@@ -1,6 +1,7 @@
 """Shared by checks of GPUs."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -9,6 +10,7 @@ from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.text.lists import counted
 
 MIB, GIB = 1024**2, 1024**3
 
@@ -30,6 +32,7 @@ RESPONDING = "gpu.responding"
 _ACRONYMS = {
     name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "TPC", "UUID")
 }
+_LONGEST_MODELS = 60
 _GONE = ("gpuislost", "resetrequired", "requiresreset")
 _NO_STATE = ("err", "unknownerror")
 _NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
@@ -239,6 +242,15 @@ def smi(selected: Gpu | Sequence[Gpu], *options: str, among: Gpus | None = None)
     if among is not None and len(chosen) == len(among.devices):
         return " ".join(("nvidia-smi", *options))
     return " ".join(("nvidia-smi", "-i", quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in chosen)), *options))
+
+
+def models(gpus: Sequence[Gpu]) -> str:
+    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
+    counts = Counter(gpu.name for gpu in gpus)
+    if None in counts:
+        return counted(len(gpus), "GPU")
+    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
+    return shown if len(shown) <= _LONGEST_MODELS else f"{counted(len(gpus), 'GPU')} of {counted(len(counts), 'model')}"
 
 
 def choose_gpus(chosen: Sequence[Gpu]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from kdoctor_recordings.formats import (
     folders,
     kernel_log,
     lspci,
+    messages,
     proc_version,
     smi_csv,
     smi_failure,
@@ -47,6 +48,7 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "fabric manager log": diagnostics.parse_fabric_manager,
     "dcgmi diag": diagnostics.parse_dcgm,
     "dcgmi diag's table": dcgm_table.parse,
+    "messages of NVIDIA's tools": messages.parse,
     "/proc/driver/nvidia/version": proc_version.parse,
 }
 

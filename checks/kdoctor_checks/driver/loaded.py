@@ -157,8 +157,8 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
         found = "nvidia-smi" in (gpus.error or "") and "libnvidia-ml" not in (gpus.error or "")
         brief = "nvidia-smi is not installed" if found else "the NVML library is not found"
     else:
-        _, _, remedy, rollback = _nvml_fails(gpus)
-        brief = f"NVML does not start ({gpus.state})"
+        brief, _, remedy, rollback = _nvml_fails(gpus)
+        brief = brief.removeprefix("module loaded, but ")
     return _finding((brief, gpus.error or brief, remedy, rollback))
 
 
@@ -292,6 +292,8 @@ def _no_nodes(pci: PciDevices | Unavailable) -> _Failure:
 
 
 def _nvml_fails(gpus: Gpus) -> _Failure:
+    if gpus.state == "no-permission":
+        return _no_permission()
     remedy = Remedy.reboot(
         "Restart the machine. If a container worked before, restart the container instead: a daemon-reload on "
         "the host can remove its devices.",
@@ -300,6 +302,17 @@ def _nvml_fails(gpus: Gpus) -> _Failure:
     )
     brief = f"module loaded, but NVML does not start ({gpus.state})"
     return brief, "the nvidia module is loaded, but NVML does not start", remedy, RESTART
+
+
+def _no_permission() -> _Failure:
+    remedy = Remedy.configure(
+        "Give this process access to /dev/nvidia*. In a container, the control group decides and SELinux's label: "
+        "start it again with the NVIDIA runtime or --device nvidia.com/gpu=all, and with podman add "
+        "--security-opt=label=disable. On the host, add the user to the group of the nodes.",
+        look=("ls -lZ /dev/nvidia*", "id"),
+    )
+    brief = "no permission to use the GPUs' device nodes"
+    return brief, f"the driver runs, but this process has {brief}", remedy, NEW_CONTAINER
 
 
 def _closed_node(node: DeviceNode, closed: Sequence[DeviceNode]) -> Finding:

@@ -1,4 +1,3 @@
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,7 +7,17 @@ from kdoctor.facts import Environment, Gpu, Gpus, NotCollected, PciDevices, Unav
 from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, answering, choose_gpus, judge, silent
+from kdoctor_checks._gpus import (
+    DRIVER,
+    RESET_NEEDED,
+    RESPONDING,
+    RESTART,
+    answering,
+    choose_gpus,
+    judge,
+    models,
+    silent,
+)
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
 _LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
@@ -24,7 +33,6 @@ _ONE_GPU = Remedy.configure(
     look=_LOOK,
 )
 
-_LONGEST = 60
 _FAULTS = (
     *("gpu.responding", "gpu.kernel-log", "gpu.recovery-action", "gpu.diagnostics", "gpu.clocks"),
     *("gpu.ecc-errors", "gpu.sram-errors", "gpu.retired-pages", "gpu.row-remapping", "gpu.unrepairable-memory"),
@@ -96,7 +104,7 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAss
         rollback=RESTART if gone else Rollback.nothing("not needed (it changes a variable of your shell, or nothing)"),
     )
     if isinstance(outcome, Evidence):
-        return replace(outcome, brief=_models(usable))
+        return replace(outcome, brief=models(usable))
     short = (least if exact is None else exact) - found
     causes = ("environment.visible-devices",) if hidden else _explained_by(short, gpus, pci)
     return replace(outcome, brief=f"{found} usable, {expected} expected", explained_by=causes)
@@ -121,12 +129,3 @@ def _explained_by(short: int, gpus: Gpus, pci: PciDevices | Unavailable) -> tupl
     if short == gone > 0:
         return (RESPONDING,)
     return (RESPONDING, "gpu.visible-to-driver") if 0 < short == gone + unlisted else ()
-
-
-def _models(gpus: Sequence[Gpu]) -> str:
-    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
-    counts = Counter(gpu.name for gpu in gpus)
-    if None in counts:
-        return counted(len(gpus), "GPU")
-    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
-    return shown if len(shown) <= _LONGEST else f"{counted(len(gpus), 'GPU')} of {counted(len(counts), 'model')}"

@@ -2,17 +2,21 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
+from kdoctor.facts import Gpu, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
+from kdoctor_checks.gpu._recovery import STATED
 
 _XID_FALLEN = 79
 
 
 @check("gpu.responding", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def responding(
-    gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, log: KernelLog | Unavailable
+    gpus: Gpus | Unavailable,
+    pci: PciDevices | Unavailable,
+    log: KernelLog | Unavailable,
+    kernel: KernelDriver | Unavailable,
 ) -> Iterator[Outcome]:
     """Every GPU that the driver lists responds.
 
@@ -25,6 +29,7 @@ def responding(
         https://docs.nvidia.com/deploy/xid-errors/
     """
     logged = log if isinstance(log, KernelLog) else None
+    is_open = isinstance(kernel, KernelDriver) and kernel.flavour == "open"
     known = located(gpus, pci) if isinstance(gpus, Gpus) else ()
     dead = _off_the_bus(pci, {gpu.bus_id for gpu in known if lost(gpu) or hanging(gpu)})
     yield from dead
@@ -35,7 +40,7 @@ def responding(
     for gpu in located(gpus, pci):
         error = gpu.errors.get("handle")
         if lost(gpu) or hanging(gpu):
-            yield _finding(gpu, _events(gpu, logged))
+            yield _finding(gpu, _events(gpu, logged), is_open=is_open)
         elif error:
             yield Unjudged(subject=gpu.subject, reason=f"could not be opened ({error})")
         elif not (gpu.name or gpu.uuid or gpu.bus_id):
@@ -71,17 +76,28 @@ def _events(gpu: Gpu, log: KernelLog | None) -> list[KernelLogEvent]:
     return [event for event in events if is_failure(event) or event.kind == "fallen-off-the-bus"]
 
 
-def _finding(gpu: Gpu, events: list[KernelLogEvent]) -> Finding:
+def _finding(gpu: Gpu, events: list[KernelLogEvent], *, is_open: bool) -> Finding:
     logged = ", ".join(dict.fromkeys(map(describe, events)))
     observed, brief = _observed(gpu, events)
+    not_found = _letters(lost(gpu)).endswith("notfound")
+    if not_found and is_open and not events:
+        brief = "the open kernel module does not start it (Not Found)"
     return Finding(
         subject=gpu.subject,
         observed=observed + (f"; kernel log: {logged}" if logged else ""),
         brief=brief,
         expected="responds to every call",
-        remedy=_reset(gpu) if not lost(gpu) or "reset" in observed.lower() else RESET_NEEDED,
+        remedy=STATED["not-supported"] if not_found and is_open and not events else _fix(gpu, observed),
         rollback=RESTART,
     )
+
+
+def _letters(error: str | None) -> str:
+    return "".join(filter(str.isalpha, (error or "").lower()))
+
+
+def _fix(gpu: Gpu, observed: str) -> Remedy:
+    return _reset(gpu) if not lost(gpu) or "reset" in observed.lower() else RESET_NEEDED
 
 
 def _observed(gpu: Gpu, events: list[KernelLogEvent]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import DRIVER, answering, choose_gpus, judge, not_answering, size, unread
+from kdoctor_checks._gpus import DRIVER, answering, choose_gpus, judge, models, not_answering, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -49,6 +49,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
             remedy=remedy,
             rollback=Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES"),
             brief=_brief(gpu, name or "", memory),
+            value=models(read),
         )
 
 

@@ -4,6 +4,7 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, passed_through, read_links, reseat
 
@@ -91,6 +92,7 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             expected=f"x{link.width_max}",
             remedy=_remedy(reseat(()), f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"),
             brief=f"PCIe x{link.width} of x{link.width_max}",
+            value=f"{counted(len(links), 'GPU')} on the bus, PCIe x{link.width}",
         )
     if not links or not isinstance(gpus, NotCollected):
         yield Unjudged(subject="GPUs", reason=gpus.unavailable)

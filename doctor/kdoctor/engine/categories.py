@@ -6,6 +6,7 @@ from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Category, Cause, Mark, Result
 from kdoctor.model import FAMILIES, Severity, Status, family_order
 
+_NOT_RECORDED = "not in this recording"
 _NOTHING_SHOWN = "no problem found"
 
 
@@ -38,6 +39,10 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
             return Category(family=family, mark=Mark(severity.value), text="; ".join(_headlines(worst, causes)))
     is_judged = any(result.status in (Status.PASS, Status.FAIL) for result in results)
     gaps = [result for result in results if is_gap(result) or (result.status is Status.UNKNOWN and not is_judged)]
+    if gaps and all(result.is_unrecorded for result in gaps):
+        gaps = []
+        if not (is_judged or _values(results)):
+            return Category(family=family, mark=Mark.SKIP, text=_NOT_RECORDED, left_out=True)
     if gaps:
         return _unknown(family, gaps, causes, _values(results), is_judged=is_judged)
     if not is_judged:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor.facts import Node
+from kdoctor.facts import Node, is_not_recorded
 from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
 
 ALLOW_UNKNOWN = "--allow-unknown"
@@ -85,6 +85,12 @@ class Result:
     def mark(self) -> Mark:
         """The status, and of a failure the severity."""
         return Mark(self.severity.value if self.status is Status.FAIL else self.status.value)
+
+    @property
+    def is_unrecorded(self) -> bool:
+        """Whether it is unknown only because a recording does not contain what it asks for."""
+        reasons = [item.reason for item in self.unjudged] or [self.reason or ""]
+        return self.status is Status.UNKNOWN and all(map(is_not_recorded, reasons))
 
 
 class Mark(str, Enum):

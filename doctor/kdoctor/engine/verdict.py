@@ -44,12 +44,10 @@ def conclude(
     if failed:
         return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=_why_failed(failed, causes))
     unknown = [
-        result.id
-        for result in relevant
-        if (result.status is Status.UNKNOWN and not result.accepted) or result.blocked_by
+        result for result in relevant if (result.status is Status.UNKNOWN and not result.accepted) or result.blocked_by
     ]
     if unknown:
-        return _inconclusive(f"{some(unknown)} could not be evaluated")
+        return _inconclusive(_why_unknown(unknown, judged))
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return _inconclusive("nothing was tested")
     untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
@@ -67,6 +65,14 @@ def _why_failed(failed: Sequence[str], causes: Sequence[Cause]) -> str:
     worst, more = relevant[0], sum(not cause.after for cause in relevant[1:])
     headline = shorten(describe_problem(worst.problems[0]), _LONGEST_REASON)
     return f"{headline} ({worst.checks[0]})" + (f", and {counted(more, 'more problem')}" if more else "")
+
+
+def _why_unknown(unknown: Sequence[Result], judged: Sequence[Result]) -> str:
+    read = [result for result in judged if result.status in (Status.PASS, Status.FAIL)]
+    if read and all(result.is_unrecorded for result in unknown):
+        wrong = "nothing wrong" if all(result.status is Status.PASS for result in read) else "no error"
+        return f"{wrong} in what was recorded, and {counted(len(unknown), 'check')} need more"
+    return f"{some([result.id for result in unknown])} could not be evaluated"
 
 
 def _inconclusive(reason: str) -> Verdict:

@@ -1,6 +1,6 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
-from kdoctor.facts.base import FactGroup, Facts, NotCollected, Unavailable, group_not_collected
+from kdoctor.facts.base import FactGroup, Facts, NotCollected, Unavailable, group_not_collected, is_not_recorded
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -42,5 +42,5 @@ __all__ = [
     "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction",
     "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun",
     "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights",
-    "XlaFile", "canonical_name", "group_not_collected", "link_gbs", "link_generation",
+    "XlaFile", "canonical_name", "group_not_collected", "is_not_recorded", "link_gbs", "link_generation",
 ]  # fmt: skip

@@ -54,5 +54,13 @@ def group_not_collected(reason: str) -> str | None:
     return found[1] if found else None
 
 
+_NOT_IN = re.compile(r"(?:^|\(|: )not in (?!the\b)|\(an excerpt\)|the others are not in it|may be cut off")
+
+
+def is_not_recorded(reason: str) -> bool:
+    """Whether a reason says that a recording lacks facts: a group, a value, a GPU, or its beginning."""
+    return group_not_collected(reason) is not None or _NOT_IN.search(reason) is not None
+
+
 Facts = Mapping[type[FactGroup], FactGroup | Unavailable]
 """The facts of a machine: each group's type to the group, or to why it is unavailable."""

@@ -97,7 +97,7 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     devices, unnumbered = _index(_devices(parts))
     if unnumbered:
         files = some(tuple(dict.fromkeys(device.parts[0][0].file for device in unnumbered)), 3)
-        notes.append(f"{files}: the {counted(len(unnumbered), 'GPU')} in it have no indices, and are named by address")
+        notes.append(f"{files}: no index of {counted(len(unnumbered), 'GPU')} is in it, so the address is the name")
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)

@@ -24,6 +24,7 @@ Kind = Literal[
     "fabric manager log",
     "dcgmi diag",
     "dcgmi diag's table",
+    "messages of NVIDIA's tools",
     "kernel log",
     "/proc/driver/nvidia/version",
 ]

@@ -22,12 +22,12 @@ _STATES: tuple[tuple[re.Pattern[str], NvmlState], ...] = (
     (_MISSING, "library-absent"),
 )
 START = re.compile(
-    r"NVIDIA-SMI (?:has failed|couldn't find)|Failed to initialize NVML|No devices were found"
+    r"NVIDIA-SMI (?:has failed|couldn't find)|.*Failed to initialize NVML\b|No devices were found"
     r"|Unable to determine the device handle for|(?i:" + _MISSING.pattern + ")"
 )
 LOST = re.compile(
     r"Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
-    r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
+    r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
 

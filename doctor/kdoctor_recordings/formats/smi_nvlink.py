@@ -1,7 +1,7 @@
 """Reads ``nvidia-smi nvlink -s`` (each GPU's links), ``-e`` (their counters) and ``nvidia-smi -L`` (the GPUs alone)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +13,10 @@ from kdoctor_recordings.formats.part import CUT, GpuPart, Part, Section
 from kdoctor_recordings.formats.values import read_all
 
 GPU = re.compile(r"GPU (?P<index>\d+): (?P<name>.+?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]{36})\)\s*")
+BEGINS = re.compile(rf"{GPU.pattern}|.*NvLink Link Status.*")
+"""The first line of ``nvidia-smi nvlink``, or of ``dcgmi nvlink --link-status``."""
+_STATUS_GPU = re.compile(r"\s*gpuId (?P<index>\d+):\s*")
+_STATUS_ROW = re.compile(r"\s*(?P<states>[UDX_](?:\s+[UDX_])*)\s*")
 _FIELDS: values.Fields = {"name": (values.free_text, ("name",))}
 _LINK = re.compile(r"\s+Link (?P<index>\d+): (?P<state>.*?)\s*")
 _COUNTER = re.compile(r"\s+Link (?P<index>\d+): (?P<name>[A-Z][\w ]+): (?P<value>\d+)\s*")
@@ -38,6 +42,8 @@ NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
 def parse(section: Section) -> Part:
     """The links in ``nvlink -s``, the counters in ``-e``, the names and UUIDs in ``-L``."""
     lines = section.lines
+    if "Link Status" in lines[0]:
+        return section.part(gpus=tuple(_by_status(lines)))
     if not section.whole and not _is_complete(lines[-1]):
         lines = lines[:-1]
     starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
@@ -52,6 +58,21 @@ def parse(section: Section) -> Part:
         gpus=tuple(parts),
         groups=(Diagnostics(results=results),) if results else (),
     )
+
+
+def _by_status(lines: Sequence[str]) -> Iterator[GpuPart]:
+    """The GPUs of ``dcgmi nvlink --link-status``: a letter for each link (up, down, disabled, not supported)."""
+    for head, row in pairwise(lines):
+        gpu, states = _STATUS_GPU.fullmatch(head), _STATUS_ROW.fullmatch(row)
+        if gpu and states:
+            links = tuple(
+                NvLink(index=index, active=state == "U")
+                for index, state in enumerate(states["states"].split())
+                if state in "UD"
+            )
+            facts = {"nvlinks": links} if links else {}
+            errors = {} if links else {"nvlinks": NOT_SUPPORTED}
+            yield GpuPart(index=int(gpu["index"]), facts=facts, errors=errors)
 
 
 def _is_other(line: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor_recordings.formats import smi_failure, values
-from kdoctor_recordings.formats.gpu_fields import PROCESS, is_heading, not_understood, read_gpu
+from kdoctor_recordings.formats.gpu_fields import PARTS, PROCESS, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.values import read_all, read_or_none
 
@@ -25,6 +25,20 @@ _INDENT = 4
 """Columns of a tab."""
 
 
+def begins_part(line: str, below: Sequence[str]) -> bool:
+    """Whether the line is a heading that has values below it, in a part of the output that names no GPU."""
+    found, filled = _ENTRY.fullmatch(line), next((one for one in below if one.strip()), "")
+    value = _ENTRY.fullmatch(filled)
+    return bool(
+        found
+        and found["value"] is None
+        and found["name"].lower().replace("-", "") in PARTS
+        and value
+        and value["value"] is not None
+        and _indent(filled) > _indent(line)
+    )
+
+
 def parse(section: Section) -> Part:
     """The driver and the GPUs of the output. A last line without line end may be incomplete, and is ignored."""
     lines = section.lines if section.whole else section.lines[:-1]
@@ -32,6 +46,8 @@ def parse(section: Section) -> Part:
     starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
     places = [*starts, len(lines)]
     head = {name: text for name, text, _ in _entries(lines[: places[0]])}
+    if not starts and any(name.partition("/")[0] in PARTS for name in head):
+        return section.part(gpus=(read_gpu(None, head, (), cut=True),))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return section.part(

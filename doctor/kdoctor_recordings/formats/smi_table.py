@@ -25,6 +25,8 @@ _SECOND = re.compile(
     r"\|\s*(?P<utilization_gpu_percent>\S+)\s+(?P<compute_mode>\S.*?)\s*\|"
 )
 _THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig_mode>\S+)\s*\|")
+_MIG = re.compile(r"\|\s*(?P<index>\d+)\s+\d+\s+\d+\s+\d+\s*\|\s*\d+MiB\s*/\s*\d+MiB\s*\|")
+"""The first row of a MIG device."""
 _PROCESS = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]+)\s+(?P<name>.*?)\s+"
     r"(?P<used>\d+MiB|N/A)\s*\|"
@@ -49,11 +51,14 @@ def parse(section: Section) -> Part:
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     processes = None if start is None else _processes(lines[start:])
     found = list(_rows(lines[:start]))
+    listed = {row["index"] for row in found}
+    divided = dict.fromkeys(row["index"] for row in filter(None, map(_MIG.match, lines)) if row["index"] not in listed)
     return section.part(
         driver={**({} if start is None else _count(found, section)), **driver},
         driver_errors=errors,
         gpus=(
             *(_gpu(row, processes) for row in found),
+            *(GpuPart(index=int(index), facts={"mig_mode": True}) for index in divided),
             *filter(None, map(smi_failure.lost, lines)),
             *smi_failure.damaged(lines),
         ),

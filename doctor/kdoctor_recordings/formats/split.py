@@ -6,14 +6,25 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import refuse_special
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
-from kdoctor_recordings.formats import dcgm_table, diagnostics, lspci, proc_version, smi_csv, smi_failure, smi_nvlink
+from kdoctor_recordings.formats import (
+    dcgm_table,
+    diagnostics,
+    lspci,
+    messages,
+    proc_version,
+    smi_csv,
+    smi_failure,
+    smi_nvlink,
+    smi_query,
+)
 from kdoctor_recordings.formats.part import Kind, Section
 
 UNDERSTOOD = (
@@ -26,7 +37,20 @@ _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
 _FEW = 8
-_MARK = "> ?"
+_SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f\u2002\u2003\u2009"), " ")
+"""Spaces of web pages and word processors."""
+_NOTE = re.compile(
+    r"(?<![ \t])[ \t]+(?:<(?:[-=]{2,}|[-=]+ )|[\u2190\u21d0\u27f5]).*$|(?<!\*)\*\*(?=[^\s*])|(?<=[^\s*])\*\*(?!\*)",
+    re.MULTILINE,
+)
+"""A note behind a value (``Yes  <== here``), and the marks of bold type."""
+_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
+_DECORATION = re.compile(
+    r"(?:\[[^\[\]]{1,80}\]:? |\S{0,40}\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? "
+    r"|[\w./-]+ *\| |[\w-]+\[\d+\]: |> )+"
+)
+"""What CI systems and tools that run containers write before each line."""
+_MARK = re.compile("> ?")
 """The mark of a quotation."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
@@ -35,7 +59,7 @@ _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
 _XML_KIND: Kind = "nvidia-smi -q -x"
 _END_OF_XML = "</nvidia_smi_log>"
-_TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
+_TABLE = re.compile(r"\|\s*(?:NVIDIA-SMI \d|MIG devices:)")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
@@ -65,11 +89,12 @@ _NOT_READ = (
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
     ("nvidia-smi", _TABLE.match),
-    ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
+    ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.begins),
     ("dcgmi diag's table", dcgm_table.START.fullmatch),
+    ("messages of NVIDIA's tools", messages.begins),
     ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
@@ -96,23 +121,70 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 def find_sections(name: str, text: str) -> tuple[Section, ...]:
     """The dumps in a text."""
-    text = _LONG_NUMBER.sub("(a number of too many digits)", text)
-    lines = unquote(ESCAPES.sub("", text).replace("\r\n", "\n").split("\n"))
+    lines = unquote(plain(text).split("\n"))
     whole = lines[-1] == ""
     if whole:
         lines.pop()
     return _Splitter(name, lines, whole=whole).sections()
 
 
+def plain(text: str) -> str:
+    """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
+    text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
+    text = text.replace("\r\n", "\n").translate(_SPACES)
+    return _NOTE.sub("", text)
+
+
 def unquote(lines: list[str]) -> list[str]:
-    """The lines without the marks of a quotation before almost every one, and without their common indentation."""
+    """The lines as the tools wrote them: without marks of a quotation, prefixes of other tools, and indentation.
+
+    The number of lines stays the same. A fence of Markdown separates blocks that are read by themselves.
+    """
+    done: list[str] = []
+    for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
+        found = list(block)
+        done += found if is_fence else _bare(found)
+    return done
+
+
+def _bare(lines: list[str]) -> list[str]:
+    """The lines of one block without a prefix that almost all of them have, as long as there is one."""
     filled = [line for line in lines if line.strip()]
-    if filled and sum(bool(re.match(_MARK, line)) for line in filled) >= _QUOTED * len(filled):
-        return unquote([re.sub(f"^{_MARK}", "", line) for line in lines])
     width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
     # An indented kernel log keeps its indentation, which may belong to the time.
     is_log = any(map(is_kernels, [text for line in filled[:_FEW] for text in (line, line[width:])]))
-    return unquote([line[width:] for line in lines]) if width and not is_log else lines
+    if filled and _share(_MARK, filled) >= _QUOTED:
+        return _bare([_MARK.sub("", line, count=1) for line in lines])
+    if width and not is_log:
+        return _bare([line[width:] for line in lines])
+    if not is_log and not any(map(_is_first, filled)) and _share(_DECORATION, filled) >= _QUOTED:
+        bare = [_DECORATION.sub("", line, count=1) for line in lines]
+        if any(map(_is_first, bare)):
+            return _bare(bare)
+    return list(_outdented(lines))
+
+
+def _share(pattern: re.Pattern[str], lines: Sequence[str]) -> float:
+    return sum(bool(pattern.match(line)) for line in lines) / len(lines) if lines else 0
+
+
+def _outdented(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, and what is indented below a sentence without its indentation, if it is output."""
+    for is_text, run in groupby(lines, key=lambda line: bool(line[:1].strip())):
+        block = list(run)
+        width = min((len(line) - len(line.lstrip(" ")) for line in block if line.strip()), default=0)
+        if not is_text and width and any(_is_first(line[width:]) for line in block):
+            block = [line[width:] for line in block]
+        yield from block
+
+
+def _is_first(line: str) -> bool:
+    """Whether the line is the first one of a dump, whatever stands around it."""
+    if len(line) > _LONGEST_LINE:
+        return False
+    if "GPU" in line and "\t" in line and _MATRIX.match(line):
+        return True
+    return bool(line[:1].strip()) and any(begins(line) for _, begins in _BEGINNINGS)
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -195,7 +267,7 @@ class _Splitter:
     def _sections(self) -> Iterator[Section]:
         for place, line in enumerate(self._lines):
             command = _COMMAND.match(line)
-            if command or _RULE.fullmatch(line):
+            if command or _RULE.fullmatch(line) or _FENCE.fullmatch(line):
                 yield from self._close(last=False)
                 self._command = command["command"].strip() if command else self._command
                 self._skip_before()
@@ -258,8 +330,9 @@ class _Splitter:
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
-        found: Kind | None = None
-        if line[:1].strip():
+        is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 3])
+        found: Kind | None = "nvidia-smi -q" if is_part else None
+        if not found and line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
         if current == "dcgmi diag" and line.lstrip().startswith(('"', "{")):

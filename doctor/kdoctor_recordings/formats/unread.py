@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor_recordings.facts import ImportedLines, UnreadLine
-from kdoctor_recordings.formats import dcgm_table, diagnostics, smi_csv, smi_table
+from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_table
 from kdoctor_recordings.formats.lspci import INDENTED
 from kdoctor_recordings.formats.part import Kind, Section
 from kdoctor_recordings.formats.smi_failure import LOST, is_about_gpu
@@ -35,6 +35,8 @@ _PATTERNS: dict[Kind, str] = {
     "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,
     "nvidia-smi nvlink -s": (
         r"GPU \d+: .*|\s+Link \d+: (?!Remote Device).*|.*(?:links are inactive|not have or support nvlink).*|\s+MIG .*"
+        r"|.*NvLink Link Status.*|(?:GPUs|NvSwitches):|\s*gpuId \d+:\s*|\s*[UDX_](?:\s+[UDX_])*\s*|Key: .*"
+        r"|\s*No NvSwitch.*"
     ),
     "lspci -vvv": (
         rf"{INDENTED}|(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] .*|[0-9a-f]{{2,3}}: .*"
@@ -70,6 +72,8 @@ def _unread(section: Section, lines: Sequence[tuple[int, str]]) -> Iterable[tupl
         return (item for item in lines if not smi_csv.is_read(item[1], section))
     if section.kind == "dcgmi diag":
         return ((number, text) for number, line in lines for text in diagnostics.unknown(line))
+    if section.kind == "messages of NVIDIA's tools":
+        return (item for item in lines if not messages.is_read(item[1]))
     pattern = _READ.get(section.kind)
     rows = smi_table.rows(section.lines) if section.kind == "nvidia-smi" else range(0)
     return (

@@ -13,6 +13,13 @@ DCGM = {
         ]
     }
 }  # fmt: skip
+MESSAGES = """\
+Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service.
+ERROR [1:2] [[Health]] Detected a WARNING in health system Thermal: 'clocks event in GPU 2.'
+| Overall Health            | Warning |
+| GPU ID: 3                 | Warning |
+|                           | PCIe system: Warning - replays |
+"""
 DCGM_TABLE = """\
 Successfully ran diagnostic for group.
 +---------------------------+------------------------------------------------+
@@ -57,5 +64,6 @@ DUMPS: Mapping[str, str] = {
     "fabric manager log": FABRIC,
     "dcgmi diag": json.dumps(DCGM, indent=1),
     "dcgmi diag's table": DCGM_TABLE,
+    "messages of NVIDIA's tools": MESSAGES,
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\n",
 }  # fmt: skip

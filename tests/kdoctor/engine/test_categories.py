@@ -43,6 +43,20 @@ def test_failure_for_information_keeps_the_family_well() -> None:
     assert (line.mark, line.text) == (Mark.PASS, "8 GPUs")
 
 
+@pytest.mark.parametrize(
+    ("reason", "mark", "alone"),
+    [
+        ("no facts about pci were collected", Mark.PASS, Mark.SKIP),
+        ("processes not read (not in nvidia-smi)", Mark.PASS, Mark.SKIP),
+        ("the driver did not answer", Mark.UNKNOWN, Mark.UNKNOWN),
+    ],
+)
+def test_what_a_recording_lacks_is_no_doubt_about_what_it_has(reason: str, mark: Mark, alone: Mark) -> None:
+    missing = result("gpu.free", Status.UNKNOWN, reason=reason)
+    assert summed_up(passed("gpu.fan", "8 GPUs"), missing)["gpu"].mark is mark
+    assert summed_up(missing)["gpu"].mark is alone
+
+
 def test_event_is_said_although_it_is_for_information() -> None:
     noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
     line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]

@@ -75,6 +75,17 @@ def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
     assert verdict.reason.startswith("host.it, host.it, host.it and 2 more")
 
 
+@cases(
+    ("no facts about host were collected", Status.PASS, "nothing wrong in what was recorded"),
+    ("no facts about host were collected", Status.FAIL, "no error in what was recorded"),
+    ("not in nvidia-smi -q", Status.PASS, "nothing wrong in what was recorded"),
+    ("the driver did not answer", Status.PASS, "could not be evaluated"),
+)
+def test_recording_is_inconclusive_because_of_what_it_lacks(reason: str, read: Status, words: str) -> None:
+    verdict = conclude([result(Status.UNKNOWN, reason=reason), result(read, Severity.WARNING)])
+    assert (verdict.conclusion, words in verdict.reason) == (Conclusion.UNKNOWN, True)
+
+
 def test_pass_reason_names_warnings() -> None:
     assert conclude([result(PASS), result(FAIL, WARNING)]).reason == "host.it"
     assert conclude([result(PASS), result(FAIL, INFO)]).reason == ALL_PASSED

@@ -115,12 +115,9 @@ test_recording = table(
     unknown(gpus(driver_version=None)),
     *(
         fails(Gpus(state=state, error="NVIDIA-SMI has failed"), "NVIDIA-SMI has failed", commands=(fix,))  # type: ignore[arg-type]
-        for state, fix in (
-            ("driver-not-loaded", "sudo modprobe nvidia"),
-            ("failed", "sudo reboot"),
-            ("no-permission", "sudo reboot"),
-        )
+        for state, fix in (("driver-not-loaded", "sudo modprobe nvidia"), ("failed", "sudo reboot"))
     ),
+    fails(Gpus(state="no-permission", error="Insufficient Permissions"), "--security-opt=label=disable", commands=()),
     *(
         fails(Gpus(state="library-absent", error=error), briefs=[brief], action=Action.REINSTALL)
         for error, brief in (

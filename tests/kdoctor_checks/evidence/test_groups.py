@@ -22,6 +22,7 @@ WORDING_ONLY = {
     ("driver.libcuda-found", "Host"),
     ("gpu.responding", "PciDevices"),
     ("gpu.responding", "KernelLog"),
+    ("gpu.responding", "KernelDriver"),
     ("gpu.count-expected", "PciDevices"),
     ("topology.nvlink", "PciDevices"),
     ("topology.pcie-generation", "PciDevices"),

@@ -29,7 +29,7 @@ def given(*statuses: DiagnosticStatus) -> Diagnostics:
 def test_results_of_a_tool(statuses: tuple[DiagnosticStatus, ...], errors: Status, warnings: Status) -> None:
     results = [compute_check(check, given(*statuses)) for check in (diagnostics, diagnostic_warnings)]
     assert [result.status for result in results] == [errors, warnings]
-    assert [result.severity for result in results] == [Severity.ERROR, Severity.INFO]
+    assert [result.severity for result in results] == [Severity.ERROR, Severity.WARNING]
 
 
 def test_failed_test_is_named_with_its_gpu() -> None:
@@ -61,3 +61,19 @@ def test_warnings_are_named() -> None:
     result = compute_check(diagnostic_warnings, given("warn", "warn", "warn"))
     assert briefs(result) == ["dcgmi diag: test 0, test 1 and 1 more"]
     assert "dcgmi diag: test 0, test 1, test 2: a" in str(said(result))
+
+
+def test_setting_that_only_the_diagnostic_needs_is_a_warning_with_its_own_fix() -> None:
+    result = Diagnostic(tool="dcgmi diag", test="Persistence Mode", subject="GPU 0", status="fail", message="disabled")
+    found = Diagnostics(results=(result,))
+    assert compute_check(diagnostics, found).status is Status.SKIP
+    (warning,) = compute_check(diagnostic_warnings, found).findings
+    assert warning.finding.remedy.commands == ("sudo nvidia-smi -pm 1",)
+
+
+def test_fix_has_the_message_or_is_that_of_the_service() -> None:
+    (failed,) = compute_check(diagnostics, given("fail")).findings
+    assert "a message" in failed.finding.remedy.summary
+    service = Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail")
+    (stopped,) = compute_check(diagnostics, Diagnostics(results=(service,))).findings
+    assert stopped.finding.remedy.commands == ("sudo systemctl restart nvidia-fabricmanager",)

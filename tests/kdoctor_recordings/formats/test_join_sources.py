@@ -73,7 +73,7 @@ def test_index_that_was_not_read_is_never_shown(tmp_path: Path) -> None:
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
     assert [gpu.subject for gpu in gpus.devices] == ["GPU 0 (0000:3b:00.0)", "GPU at 0000:af:00.0"]
     assert [pair.subject for pair in gpus.pairs] == ["GPU 0 (0000:3b:00.0) - GPU at 0000:af:00.0"]
-    assert any("no indices" in note for note in found.notes)
+    assert any("no index of 1 GPU" in note for note in found.notes)
 
 
 def test_reason_of_a_missing_value_says_whether_all_dumps_are_cut_off(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from kdoctor.check import check
 from kdoctor.facts import Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor.text.wrap import shorten
 from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN
+from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, SAID, of_setting
 from kdoctor_recordings.facts import Diagnostics
 
 
-@check("gpu.diagnostic-warnings", severity=Severity.INFO, needs_gpus=True)
+@check("gpu.diagnostic-warnings", severity=Severity.WARNING, needs_gpus=True)
 def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     """No NVIDIA diagnostic tool gave a warning.
 
@@ -23,7 +24,7 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
     if not isinstance(results, Diagnostics):
         yield NONE_GIVEN
         return
-    warned = [result for result in results.results if result.status == "warn"]
+    warned = [result for result in results.results if result.status == "warn" or of_setting(result)]
     for subject in dict.fromkeys(result.subject for result in warned):
         own = [result for result in warned if result.subject == subject]
         tests = list(dict.fromkeys(result.test for result in own))
@@ -32,9 +33,7 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
             observed=f"{own[0].tool}: {', '.join(tests)}: {own[-1].message or 'a warning'}",
             brief=f"{own[0].tool}: {some(tests, 2)}",
             expected="no warning",
-            remedy=Remedy.inspect(
-                "Read the message, and watch whether it returns.", "sudo journalctl -u nvidia-fabricmanager"
-            ),
+            remedy=of_setting(own[-1]) or _remedy(own[0].tool, own[-1].message),
             rollback=READ_ONLY,
         )
     if warned:
@@ -44,3 +43,11 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
         yield Evidence(subject="diagnostics", observed=f"no warning in {tests_run}")
     else:
         yield NotApplicable(reason="the diagnostic tools report no test that passed")
+
+
+_LOOK = {"fabric manager": "sudo journalctl -u nvidia-fabricmanager", "nvidia-smi nvlink -e": "nvidia-smi nvlink -e"}
+
+
+def _remedy(tool: str, message: str) -> Remedy:
+    said = f"The message: {shorten(message, SAID)} " if message else ""
+    return Remedy.inspect(f"{said}Watch whether it returns.", _LOOK.get(tool, "dcgmi health -c"))

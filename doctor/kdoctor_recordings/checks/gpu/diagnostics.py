@@ -4,8 +4,9 @@ from kdoctor.check import check
 from kdoctor.facts import Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor.text.wrap import shorten
 from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_recordings.facts import Diagnostics
+from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
 _MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html"
@@ -29,24 +30,47 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     subjects = dict.fromkeys((result.tool, result.subject) for result in results.results)
     for tool, subject in subjects:
         own = [result for result in results.results if (result.tool, result.subject) == (tool, subject)]
-        failed = [result for result in own if result.status == "fail"]
+        failed = [result for result in own if result.status == "fail" and not of_setting(result)]
         unclear = [result for result in own if result.status == "unknown"]
         if failed:
             tests = list(dict.fromkeys(result.test for result in failed))
-            message = next((f": {result.message}" for result in failed if result.message), "")
+            message = next((result.message for result in failed if result.message), "")
             yield Finding(
                 subject=subject,
-                observed=f"{tool}: {', '.join(tests)} failed{message}",
+                observed=f"{tool}: {', '.join(tests)} failed" + (f": {message}" if message else ""),
                 brief=f"{some(tests, 2)} failed",
                 expected="every test passes",
-                remedy=Remedy.inspect(
-                    f"Follow the test's message ({_MANUAL}), and drain the machine until it passes.", "dcgmi diag -r 3"
-                ),
+                remedy=_remedy(tool, message),
                 rollback=READ_ONLY,
             )
         elif unclear:
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
         elif passed := [result for result in own if result.status == "pass"]:
             yield Evidence(subject=subject, observed=f"{tool}: {counted(len(passed), 'test')} passed")
-    if not any(result.status in ("fail", "unknown", "pass") for result in results.results):
+    if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in results.results):
         yield NotApplicable(reason="the diagnostic tools report no test that passed or failed")
+
+
+SAID = 160
+"""Characters of a message in a fix."""
+
+
+def of_setting(result: Diagnostic) -> Remedy | None:
+    """The fix of a test that failed because of a setting that only the diagnostic needs; None for any other result."""
+    if result.status == "fail" and "persistence mode" in f"{result.test} {result.message}".lower():
+        return Remedy.configure("Turn on persistence mode, which dcgmi diag asks for.", "sudo nvidia-smi -pm 1")
+    return None
+
+
+def _remedy(tool: str, message: str) -> Remedy:
+    if tool == "fabric manager":
+        return Remedy.configure(
+            "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "
+            "on a machine with NVSwitches (error 802).",
+            "sudo systemctl restart nvidia-fabricmanager",
+            look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
+        )
+    said = f"The message: {shorten(message, SAID)} " if message else ""
+    return Remedy.inspect(
+        f"{said}Follow it ({_MANUAL}), and drain the machine until the test passes.", "dcgmi diag -r 3"
+    )

@@ -1,0 +1,55 @@
+"""Messages of the fabric manager's service and of DCGM's health watch: documented forms, invented machines."""
+
+from pathlib import Path
+
+from helpers.cases import cases
+from helpers.kdoctor_recordings.dumps import group, imported
+from kdoctor_recordings.facts import Diagnostics
+
+STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
+STOPPED = 'Jan 05 15:32:16 n1 nvidia-fabricmanager-start.sh[20411]: Stopped "Nvidia Fabric Manager"'
+FAILED = (
+    "Jan 05 15:32:16 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE"
+)
+IDLE = "Jan 05 15:32:15 n1 nvidia-fabricmanager-start.sh[7]: query of NVSwitch devices failed: [NV_WARN_NOTHING_TO_DO]"
+WATCHED = "ERROR [1:2] [[Health]] Detected a {} in health system {}: 'Detected {} in GPU {}. Look at it.'"
+TABLE = """\
+Health Monitor Report
++---------------------------+----------------------------------------------------------+
+| Overall Health            | Warning                                                  |
++===========================+==========================================================+
+| GPU ID: 3                 | Warning                                                  |
+|                           | PCIe system: Warning - Detected more than 8 PCIe replays |
+|                           | per minute for GPU 3: 13                                 |
++---------------------------+----------------------------------------------------------+
+"""
+
+
+@cases(
+    ((STARTED,), "pass"),
+    ((FAILED,), "fail"),
+    ((STARTED, STOPPED), "fail"),
+    ((FAILED, STARTED), "pass"),
+    ((IDLE, FAILED), "pass"),  # no NVSwitch, so there is nothing to manage
+)
+def test_last_state_of_the_fabric_manager_counts(tmp_path: Path, lines: tuple[str, ...], status: str) -> None:
+    (found,) = group(imported(tmp_path, "".join(f"{line}\n" for line in lines)).facts, Diagnostics).results
+    assert (found.tool, found.status) == ("fabric manager", status)
+
+
+@cases(
+    (WATCHED.format("WARNING", "Thermal", "clocks event due to thermal violation", 2), "Thermal", "GPU 2", "warn"),
+    (WATCHED.format("FAILURE", "Memory", "a double bit error", 5), "Memory", "GPU 5", "fail"),
+    (TABLE, "PCIe", "GPU 3", "warn"),
+    (TABLE.replace("GPU ID: 3", "-> 3     ").replace(" for GPU 3", ""), "PCIe", "GPU 3", "warn"),
+    (TABLE[: TABLE.index("| GPU ID")].replace("Warning", "Healthy"), "overall", "node", "pass"),
+    (TABLE[: TABLE.index("| GPU ID")], "overall", "node", "unknown"),
+)
+def test_health_of_dcgm(tmp_path: Path, text: str, test: str, subject: str, status: str) -> None:
+    (found,) = group(imported(tmp_path, f"{text}\n").facts, Diagnostics).results
+    assert (found.tool, found.test, found.subject, found.status) == ("dcgmi health", test, subject, status)
+
+
+def test_message_over_two_rows_is_one(tmp_path: Path) -> None:
+    (found,) = group(imported(tmp_path, TABLE).facts, Diagnostics).results
+    assert found.message == "Detected more than 8 PCIe replays per minute for GPU 3: 13"

@@ -1,0 +1,85 @@
+"""What people do to output when they paste it: nothing of it changes what is read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query
+
+DUMPS = {"query": query("3B", "AF"), "table": TABLE, "topology": TOPOLOGY, "nvlink": NVLINK, "lspci": LSPCI}
+PASTES: dict[str, Callable[[str], str]] = {
+    "in a block below a sentence": lambda text: f"This is what I get:\n\n{indent(text, '    ')}",
+    "in a list of Markdown": lambda text: (
+        f"1. Check:\n   ```sh\n   nvidia-smi\n   ```\n   ```plaintext\n{indent(text, '   ')}   ```\n2. Go on\n"
+    ),
+    "quoted": lambda text: indent(text, "> ", lambda _: True),
+    "in a log of CI": lambda text: indent(text, "[task 2026-07-01T05:06:30.004+00:00] [train] ", lambda _: True),
+    "in a log of GitHub": lambda text: indent(text, "2026-07-01T05:06:30.0041234Z ", lambda _: True),
+    "in a log of a container": lambda text: indent(text, "trainer-1  | ", lambda _: True),
+    "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
+}
+
+
+@pytest.mark.parametrize("paste", PASTES)
+@pytest.mark.parametrize("name", DUMPS)
+def test_pasted_output_is_read_as_the_output_itself(tmp_path: Path, name: str, paste: str) -> None:
+    plain = imported(tmp_path, DUMPS[name]).facts
+    pasted = imported(tmp_path, PASTES[paste](DUMPS[name])).facts
+    kept = {kind: value for kind, value in pasted.items() if kind in plain}
+    assert kept == plain
+
+
+def test_note_behind_a_value_is_no_part_of_it(tmp_path: Path) -> None:
+    noted = query("3B").replace(": Enabled", ": Enabled   <=== is this it?")
+    assert imported_gpus(tmp_path, noted) == imported_gpus(tmp_path, query("3B"))
+
+
+PART = """\
+    Fabric
+        State                             : In Progress
+        Status                            : N/A
+"""
+MIG = """\
++-----------------------------------------------------------------------------+
+| MIG devices:                                                                |
+|==================+======================+===========+=======================|
+|  1    3   0   0  |  14366MiB / 19968MiB | 28      0 |  2   0    1    0    0 |
+|                  |      4MiB / 32767MiB |           |                       |
++------------------+----------------------+-----------+-----------------------+
+"""
+LINKS = """\
++----------------------+
+|  NvLink Link Status  |
++----------------------+
+GPUs:
+    gpuId 0:
+        U D _ X
+    gpuId 1:
+        _ _ _ _
+"""
+
+
+def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path) -> None:
+    (device,) = imported_gpus(tmp_path, PART).devices
+    assert (device.fabric_state, device.bus_id, device.numbered) == ("in-progress", None, False)
+
+
+def test_lower_half_of_the_table_shows_that_mig_is_on(tmp_path: Path) -> None:
+    (device,) = imported_gpus(tmp_path, MIG).devices
+    assert (device.index, device.numbered, device.mig_mode) == (1, True, True)
+
+
+def test_states_of_links_are_read(tmp_path: Path) -> None:
+    first, second = imported_gpus(tmp_path, LINKS).devices
+    assert [(link.index, link.active) for link in first.nvlinks or ()] == [(0, True), (1, False)]
+    assert (second.nvlinks, second.errors["nvlinks"]) == (None, "NVML_ERROR_NOT_SUPPORTED")
+
+
+def test_failure_of_nvml_is_found_in_the_output_of_another_program(tmp_path: Path) -> None:
+    lines = (
+        "[task 2026-07-01T05:06:30.004+00:00] [train] nvidia-smi failed with return code 18",
+        "[task 2026-07-01T05:06:30.005+00:00] [train] [out] Failed to initialize NVML: Driver/library version mismatch",
+    )
+    assert imported_gpus(tmp_path, "".join(f"{line}\n" for line in lines)).state == "library-mismatch"

@@ -85,6 +85,9 @@ bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on th
 	@$(BIN)/python -m benchmarks.lint_labelled
 	@$(BIN)/python -m benchmarks.lint_generated 10000
 
+bench-diagnose: $(DEV_STAMP) ## Measure how often diagnose is right on the logs of DIR, which has a truth.csv
+	@$(BIN)/python -m benchmarks.diagnose_truth $(DIR)
+
 docs: $(DEV_STAMP) ## Rewrite the screens in README.md
 	@$(BIN)/python -m docs.generator
 

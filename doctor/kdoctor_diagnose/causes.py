@@ -27,8 +27,10 @@ _NEAR = 60
 """Lines between a traceback and the message that explains it."""
 _WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
 """Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
+_TITLE = "Traceback (most recent call last)"
 _END = 20
 """Lines with which a log ends."""
+_LAST = 2
 _GENERIC = re.compile(
     r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -108,6 +110,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])
+    if not fatal and mild and all(_trained(group, found) for group in mild):
+        return Verdict([], mild, ruled_out, [])  # without its GPUs, and to its end as far as the log shows
     if fatal or mild:
         return Verdict(fatal or mild, mild if fatal else [], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
@@ -132,8 +136,12 @@ def _is_too_slow(end: Group, cause: Group) -> bool:
 
 def _can_end(group: Group, found: Scan) -> bool:
     """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
-    trained = group.first.line < found.progress.get(group.first.log, 0)
-    return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
+    return group.failure.kind in _CAN_END and not _trained(group, found)
+
+
+def _trained(group: Group, found: Scan) -> bool:
+    """Whether a job trained after a failure that only left out its GPUs."""
+    return group.failure.kind == "registration" and group.first.line < found.progress.get(group.first.log, 0)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -298,8 +306,12 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
     lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
+    if any(error.is_raised for error in lines):
+        lines = [error for error in lines if not error.text.startswith(_TITLE)]
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error.score < best or error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
-    return list({error.text: error for error in reversed(shown)}.values())[::-1][:_SHOWN] if best > _FAILED - 2 else []
+    if best <= _FAILED - 2:  # a message of the level error is the failure only if nothing follows
+        shown = [error for error in shown if found.lines[error.log] - error.line < _LAST]
+    return list({error.text: error for error in reversed(shown)}.values())[::-1][:_SHOWN]

@@ -14,9 +14,11 @@ from kdoctor.text.wrap import shorten
 from kdoctor.version import __version__
 from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
 from kdoctor_diagnose.inputs import Log
-from kdoctor_diagnose.model import Cause, Conclusion, Diagnosis, Follower, LogSummary, Place, RuledOut, Step
+from kdoctor_diagnose.model import Cause, Conclusion, Diagnosis, Follower, LogSummary, OwnError, Place, RuledOut, Step
+from kdoctor_diagnose.own_error import look_at, owner_of
 from kdoctor_diagnose.recogniser import Recogniser
 from kdoctor_diagnose.scan import ErrorLine, Event, Scan, scan
+from kdoctor_diagnose.tracebacks import message_alone
 
 MOST_BYTES = 16 << 30
 TIMEOUT_S = 600.0
@@ -63,6 +65,7 @@ def diagnose(
         also=[write.cause(group) for group in verdict.also],
         ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
         lines=[write.place(line) for line in verdict.unknown],
+        own=write.own(verdict),
         versions=dict(sorted(found.versions.items())),
         logs=[
             LogSummary(name=name, lines=lines, bytes=size)
@@ -124,6 +127,15 @@ class _Writer:
             sources=[source_link(source) for source in failure.source],
             followed_by=[self._follower(follower) for follower in group.followers],
         )
+
+    def own(self, verdict: Verdict) -> OwnError | None:
+        """The program's own error, if it is the answer."""
+        if verdict.causes or not verdict.unknown:
+            return None
+        error = verdict.unknown[0]
+        told = error.text if error.is_raised else message_alone(error.text)
+        owner, text = owner_of(told), shorten(" ".join(told.split()), _QUOTED)
+        return OwnError(text=text, first=self.place(error), program=error.own, owner=owner, look=look_at(owner))
 
     def _fix(self, group: Group, advice: Advice) -> list[Step]:
         versions = self._found.versions

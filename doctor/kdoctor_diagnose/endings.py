@@ -14,11 +14,18 @@ _INTERRUPTED = re.compile("^KeyboardInterrupt$")
 
 
 def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
-    """The failures of jobs that did nothing more, until something ended them from outside."""
+    """The failures of jobs that did nothing more, until something ended them from outside.
+
+    Without such an end, a log that only stops where many do shows nothing, unless other lines of it name the failure.
+    """
     endings = [re.compile(text) for failure in known.failure_modes if failure.ends_a_hang for text in failure.messages]
+    several = len(found.tails) > 1  # a process may wait for the one that failed
     for number, tail in found.tails.items():
         place, line = _last(tail, endings)
+        was_ended = bool(tail) and place < tail[-1][0]
         for failure in known.failure_modes:
+            if failure.certainty == "possible" and not (was_ended or several or failure.id in found.clues):
+                continue  # the job may have gone on, and only the log ends here
             for match in filter(None, (re.search(pattern, line.text) for pattern in failure.at_end if line.text)):
                 values = match.groupdict()
                 yield Event(failure, _WEIGHT, number, place, line.text, values, line.rank, line.time, at_end=True)

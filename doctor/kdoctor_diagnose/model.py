@@ -12,6 +12,10 @@ Conclusion = Literal["cause", "consequence", "not-recognised", "no-failure"]
 known; the log has none."""
 
 
+Owner = Literal["program", "data", "machine", "environment", "undecided"]
+"""Whose error it is, as far as its message says."""
+
+
 class Place(Part):
     """Where a message is."""
 
@@ -67,6 +71,19 @@ class Cause(Part):
     followed_by: list[Follower]
 
 
+class OwnError(Part):
+    """The program's own error, which no known failure explains."""
+
+    text: str
+    """Exception and message, without what libraries wrap around them."""
+    first: Place
+    program: str | None
+    """The last place in the program's own files: ``train.py:12``; None if the traceback has none."""
+    owner: Owner
+    look: str
+    """What to look at."""
+
+
 class RuledOut(Part):
     """A failure whose message is in the log, and that is not the cause."""
 
@@ -105,6 +122,8 @@ class Diagnosis(Document):
     ruled_out: list[RuledOut]
     lines: list[Place]
     """Where nothing is recognised: the lines that look like the failure."""
+    own: OwnError | None = None
+    """Where nothing is recognised: the error with which the program ended."""
     versions: dict[str, str]
     logs: list[LogSummary]
     notes: list[str]

@@ -34,6 +34,7 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 """Packages, the triggers, and the patterns of messages that name their version."""
 
 _EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
+_SEE_ABOVE = r"(?: \(see above for traceback\))?"
 _STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
 """One of the errors of TensorFlow that it lists after the number of root errors."""
 EXCEPTION = 9
@@ -45,8 +46,9 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
         ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
-        rf"^[\s>|]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?[A-Z]\w{{0,60}}{_EXCEPTION_NAME}(?::|$)",
+        rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?[A-Z]\w{{0,60}}{_EXCEPTION_NAME}{_SEE_ABOVE}(?::|$)",
     ),
+    (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
     (8, ("what():",), r"^ *what\(\): "),
     (7, ("terminate called",), r"terminate called after throwing"),
     (8, ("Check failed",), r"Check failed: "),

@@ -14,7 +14,7 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
-from kdoctor_diagnose.tracebacks import TITLE, exception_after
+from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -35,6 +35,10 @@ _LOOK_BACK = 4096
 """Bytes before a line in which its time may stand."""
 _DIGITS = b"0123456789"
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
+_TRACEBACK = 128 * 1024
+"""Bytes of a traceback with its message that are read together."""
+_CUT = 6
+"""The score of a traceback whose end is not in the log."""
 _PROGRESS = b"/step"
 """What every progress bar of Keras has."""
 _BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|\d(?:it/s|s/it)[^]\r\n]{0,80}\])"
@@ -86,6 +90,10 @@ class ErrorLine:
     text: str
     rank: str | None
     time: float | None
+    own: str | None = None
+    """Of an exception, the last place in the program's own files."""
+    is_raised: bool = False
+    """Whether it is the exception of a traceback."""
 
 
 @dataclass
@@ -160,6 +168,8 @@ class _Reader:
         """Those that are only counted, and the failures on them."""
         self._events: dict[tuple[str, str | None, frozenset[int]], Event] = {}
         """By failure, process, and all failures of the line, among which the conclusion chooses."""
+        self._raised: set[int] = set()
+        """The lines with the exception of a traceback, which are kept with it."""
         self._first: list[ErrorLine] = []
         self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
 
@@ -174,12 +184,17 @@ class _Reader:
             return
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
+        # The message of a traceback may go on in the next block.
+        title = text.rfind(TITLE, max(0, len(text) - _TRACEBACK))
+        start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
+        if start:
+            text, self._rest = text[:start], text[start:] + self._rest
         self._read(text)
 
     def end(self) -> None:
         """Read the last line, and keep what was found."""
         if self._rest:
-            self._read(self._rest + b"\n")
+            self._read(self._rest.removesuffix(b"\n") + b"\n")
         found = self._found
         found.lines.append(self._lines)
         found.sizes.append(self.size)
@@ -232,15 +247,22 @@ class _Reader:
             if TITLE in raw:
                 ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
                 if ending:
-                    self._exception(ending[1], number(ending[0]))
+                    self._exception(ending, number(ending.place))
+                else:
+                    line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
+                    self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
 
-    def _exception(self, line: Line, number: int) -> None:
-        """Keep the exception of a traceback, unless its line is recognised when it is read."""
-        if not self._recogniser.recognise(line.text):
-            self._keep(ErrorLine(EXCEPTION, self._number, number, mask(line.text), line.rank, line.time))
+    def _exception(self, raised: Raised, number: int) -> None:
+        """Keep the exception of a traceback, unless its line is that of a known failure."""
+        line, hits = raised.line, self._recogniser.recognise(raised.line.text)
+        known = [hit.rule.failure for hit in hits if hit.rule.role == "message" and hit.rule.failure]
+        if all(failure.needs or failure.unless for failure in known):
+            error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
+            self._keep(replace(error, own=raised.own, is_raised=True))
+            self._raised.add(number)
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)
@@ -271,7 +293,11 @@ class _Reader:
             self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
-        if errors and all(event.failure.needs or event.failure.unless for event in events):
+        if (
+            errors
+            and number not in self._raised
+            and all(event.failure.needs or event.failure.unless for event in events)
+        ):
             self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
         return events, bool(hits)
 

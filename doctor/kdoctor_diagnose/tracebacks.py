@@ -1,14 +1,15 @@
-"""Finds the exception with which a traceback ends, whatever its name is. It is pure."""
+"""Finds the exception with which a traceback ends, what it says, and where in the program it was. It is pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
 
 TITLE = b"Traceback (most recent call last)"
 _MOST_LINES = 400
-"""Lines after the title among which its end is looked for."""
+"""Lines after the title among which its end is looked for, and lines that a message may have."""
 _LONGEST = 4000
 _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
@@ -16,10 +17,51 @@ _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
 _JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
+_PLACES = (
+    re.compile(r'\s*(?:[│|] *)?File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7})'),
+    re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
+    re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
+)
+_LIBRARY = re.compile(
+    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|^<"
+    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]"
+)
+"""In the paths of files that are not the program's own."""
+_LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
+LOG_PREFIX = re.compile(r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)")
+"""What glog and absl write before a message: the time and a place in the source."""
+_REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
+_SEPARATOR = re.compile(r"[/\\]")
+_WRAPPER = re.compile(
+    r"(?:Graph execution error:?|Exception encountered when calling .*|.*root error\(s\) found\.?"
+    r"|in user code:?|\(see above for traceback\):?|)$"
+)
+"""What TensorFlow and Keras say before the message of the error that they pass on."""
+_NO_MESSAGE = re.compile(
+    r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
+    r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
+    r"|During handling"
+)
+"""The other lines of such an error: places, nodes and arguments."""
+_AROUND = re.compile(r"\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +")
+"""What TensorFlow writes around a message."""
 
 
-def exception_after(title: str, lines: Sequence[bytes], first: int) -> tuple[int, Line] | None:
-    """The line with the exception of a traceback, among those of the same process, and its place in ``lines``.
+@dataclass(frozen=True)
+class Raised:
+    """The exception of a traceback."""
+
+    place: int
+    """Of its line, among the lines that were read."""
+    line: Line
+    text: str
+    """Name and message, without what wraps them."""
+    own: str | None
+    """The last place in the program's own files: ``train.py:12``."""
+
+
+def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | None:
+    """The exception of a traceback, among the lines of the same process.
 
     Args:
         title: the line ``Traceback (most recent call last):``.
@@ -28,13 +70,59 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> tuple[int
     """
     head = split(title)
     named = _JUPYTER.match(head.text)
+    own: str | None = None
     for place in range(first, min(first + _MOST_LINES, len(lines))):
-        line = split(clean(lines[place][:_LONGEST].decode("utf-8", "replace")))
+        line = _read(lines[place])
         if line.rank != head.rank or not line.text:
             continue
+        own = _own_place(line.text) or own
         if named:
-            if re.match(rf"{re.escape(named['name'])}(?:: |:?$)", line.text):
-                return place, line
-        elif not _FRAME.match(line.text):
-            return (place, line) if _EXCEPTION.match(line.text) else None
+            is_end = re.match(rf"{re.escape(named['name'])}(?:: |:?$)", line.text)
+        elif _FRAME.match(line.text):
+            continue
+        else:
+            is_end = _EXCEPTION.match(line.text)
+            if not is_end:
+                return None
+        if is_end:
+            return Raised(place, line, _content(line, lines, place + 1), own)
     return None
+
+
+def message_alone(text: str) -> str:
+    """What a line says that reports an error without a traceback: the exception, or the message of native code."""
+    text = LOG_PREFIX.sub("", text)
+    text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
+    name, _, said = text.lstrip(" >|`'\"").partition(": ")
+    return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")
+
+
+def _read(raw: bytes) -> Line:
+    return split(clean(raw[:_LONGEST].decode("utf-8", "replace")))
+
+
+def _own_place(text: str) -> str | None:
+    found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
+    if found is None or _LIBRARY.search(found["file"]):
+        return None
+    return f"{_SEPARATOR.split(found['file'])[-1]}:{found['line']}"
+
+
+def _content(line: Line, lines: Sequence[bytes], first: int) -> str:
+    """Name and message. Of an error that passes another one on, the message of that one."""
+    name, _, said = line.text.partition(": ")
+    said = _AROUND.sub("", said)
+    if _WRAPPER.match(said):
+        said = next((text for text in _message(line, lines, first) if not _WRAPPER.match(text)), said)
+    short = _LONG_NAME.sub("", name.rstrip(":"))
+    return f"{short}: {said}" if said else short
+
+
+def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
+    """The further lines of a message that say something."""
+    for raw in lines[first : first + _MOST_LINES]:
+        line = _read(raw)
+        if line.time is not None and head.time is None:
+            return
+        if line.rank == head.rank and not _NO_MESSAGE.match(line.text):
+            yield _AROUND.sub("", line.text).strip()

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.cases import cases
 from kdoctor.errors import UsageError
@@ -317,10 +319,78 @@ def test_line_of_a_hang_is_counted_in_lines_of_the_file() -> None:
     assert first(text(log))[:2] == ("hang_in_first_step", 4)
 
 
-def test_hang_is_likelier_with_several_gpus() -> None:
+def test_hang_needs_evidence_of_an_end_or_of_several_gpus() -> None:
     alone = text("Epoch 1/5\n")
+    ended = text("Epoch 1/5\n^CTraceback (most recent call last):\n  File 'x', line 3\nKeyboardInterrupt\n")
     several = text("INFO:tensorflow:Using MirroredStrategy with devices ('/GPU:0', '/GPU:1')\nEpoch 1/5\n")
-    assert (alone.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
+    assert (alone.conclusion, alone.causes) == ("no-failure", [])
+    assert (ended.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
+
+
+CLASSES = st.from_regex(r"(?:[a-z_]{1,8}\.){0,2}[A-Z][A-Za-z]{1,12}", fullmatch=True)
+TAILS = st.sampled_from(["", "a line\n", "  indented\n", "Detected at node x defined at (most recent call last):\n"])
+
+
+TRAINED = "Epoch 1/5\n9/9 ━━━ 0s 2ms/step - loss: 0.1\n"
+
+
+@settings(max_examples=200, deadline=None)
+@given(CLASSES, st.sampled_from(["", ": a message"]), st.lists(TAILS, max_size=60), st.sampled_from(["", TRAINED]))
+def test_log_that_ends_after_a_traceback_is_a_failure(name: str, message: str, tail: list[str], before: str) -> None:
+    frame = 'Traceback (most recent call last):\n  File "train.py", line 3\n'
+    log = f"{before}{frame}{name}{message}\n{''.join(tail)}"
+    found = text(log)
+    assert found.conclusion != "no-failure"
+    if found.conclusion == "not-recognised":
+        assert found.own is not None
+        assert (found.own.text.partition(":")[0], found.own.program) == (name, "train.py:3")
+
+
+def test_traceback_after_which_training_goes_on_was_caught() -> None:
+    caught = "Traceback (most recent call last):\n  File 'x', line 3\nKeyError: 'a'\n"
+    assert text(caught + TRAINED).conclusion == "no-failure"
+
+
+WRAPPED = """\
+Traceback (most recent call last):
+  File "/home/ada/train.py", line 29, in <module>
+    model.fit(x, y)
+  File "/opt/job/lib/python3.11/site-packages/keras/src/utils/traceback_utils.py", line 122, in error_handler
+    raise e.with_traceback(filtered_tb) from None
+tensorflow.python.framework.errors_impl.{name}: {first}
+
+Detected at node a/b defined at (most recent call last):
+  File "/opt/job/lib/python3.11/site-packages/keras/src/layers/layer.py", line 2, in __call__
+
+<stack traces unavailable>
+{last}
+\t [[{{{{node a/b}}}}]] [Op:__inference_multi_step_on_iterator_766]
+"""
+
+
+@cases(
+    ("InvalidArgumentError", "Graph execution error:", "indices[0,0] = 50 is not in [0, 10)", "data"),
+    ("InvalidArgumentError", "Graph execution error:", "2 root error(s) found.\n  (0) INTERNAL:  too few", "program"),
+    ("NotFoundError", "Graph execution error:", "/data/a.txt; No such file or directory", "program"),
+    ("UnknownError", "Graph execution error:", "/data/a.h5; Input/output error", "machine"),
+    ("InternalError", "Graph execution error:", "something", "undecided"),
+)
+def test_own_error_is_the_message_behind_the_wrapper(name: str, first: str, last: str, owner: str) -> None:
+    # Blocks end anywhere, also between an exception and its message.
+    log = ("x" * 70 + "\n") * 20 + WRAPPED.format(name=name, first=first, last=last)
+    content = log.encode()
+    for size in (len(content), 900):
+        pieces = [content[start : start + size] for start in range(0, len(content), size)]
+        own = diagnose([Log("x", lambda pieces=pieces: iter(pieces))], {}, {}).own  # type: ignore[misc]
+        assert own is not None
+        assert own.text == f"{name}: {last.rsplit('L:  ', maxsplit=1)[-1]}"
+        assert (own.program, own.owner) == ("train.py:29", owner)
+
+
+def test_healthy_job_without_gpus_is_no_failure() -> None:
+    line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
+    found = text(line + TRAINED)
+    assert (found.conclusion, [cause.id for cause in found.also]) == ("no-failure", ["libcuda_missing"])
 
 
 @cases(

@@ -1,7 +1,7 @@
 """The exception with which a traceback ends, in the forms in which tracebacks are printed."""
 
 from helpers.cases import cases
-from kdoctor_diagnose.tracebacks import exception_after
+from kdoctor_diagnose.tracebacks import exception_after, message_alone
 
 TITLE = "Traceback (most recent call last):"
 FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
@@ -25,4 +25,35 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
 )
 def test_exception_is_the_first_line_that_is_not_a_frame(title: str, lines: list[bytes], place: int | None) -> None:
     found = exception_after(title, lines, 0)
-    assert (found and found[0]) == place
+    assert (found and found.place) == place
+
+
+@cases(
+    (b'  File "/home/ada/train.py", line 12, in f', "train.py:12"),
+    (b"Cell In[6], line 11", "Cell In[6]:11"),
+    (b"File ~/work/train.py:245, in main()", "train.py:245"),
+    (b'  File "/opt/job/lib/python3.11/site-packages/keras/src/layers/layer.py", line 2, in g', None),
+    (b'  File "<string>", line 1, in <module>', None),
+)
+def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> None:
+    library = b'  File "/usr/lib/python3.11/json/decoder.py", line 3, in g'
+    title = TITLE if frame.startswith(b" ") else f"mine.Late    {TITLE[:-1]}"
+    found = exception_after(title, [frame, library, b"mine.Late: x"], 0)
+    assert found is not None
+    assert found.own == own
+
+
+REPORTED = (
+    "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors_impl.UnknownError'>"
+)
+
+
+@cases(
+    ("`InvalidArgumentError: Incompatible shapes: [64,2]", "InvalidArgumentError: Incompatible shapes: [64,2]"),
+    ("InvalidArgumentError (see above for traceback): wrong", "InvalidArgumentError: wrong"),
+    (f"{REPORTED}, /a; lost", "UnknownError: /a; lost"),
+    ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
+    ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
+)
+def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
+    assert message_alone(line) == said

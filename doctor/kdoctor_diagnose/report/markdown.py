@@ -6,7 +6,7 @@ from kdoctor.report.markdown import markdown_fields
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.markdown import escape
 from kdoctor_diagnose.model import Diagnosis
-from kdoctor_diagnose.report.sections import fields, heading, notes, place, read
+from kdoctor_diagnose.report.sections import fields, heading, notes, own_fields, place, read
 
 
 def render_markdown(diagnosis: Diagnosis, canvas: Canvas) -> str:
@@ -20,6 +20,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     if first is not None:
         yield from markdown_fields(field for field in fields(first) if field.label != "Text")
         yield from ("", *_quoted([first.first.text]), "")
+    if diagnosis.own is not None:
+        yield from (*markdown_fields(own_fields(diagnosis.own)), "")
     if diagnosis.lines:
         yield from (*_quoted([f"{place(line)}  {line.text}" for line in diagnosis.lines]), "")
     yield from markdown_fields(notes(diagnosis))

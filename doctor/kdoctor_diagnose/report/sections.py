@@ -1,15 +1,13 @@
 """What every format for people shows of a diagnosis, and in which order."""
 
-import re
 from collections.abc import Iterator
 
 from kdoctor.report.sections import Field
 from kdoctor.text.lists import counted, some
-from kdoctor_diagnose.model import Cause, Diagnosis, Follower, Place
+from kdoctor_diagnose.model import Cause, Diagnosis, Follower, OwnError, Place
+from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _FOLLOWERS = 4
-_PREFIX = re.compile(r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] (?=\S)")
-"""What glog and absl write before a message: the time and a place in the source."""
 _HEADINGS = {
     "consequence": "The logs show what followed a failure, and not the failure itself.",
     "not-recognised": "The job failed, and kdoctor does not know this failure.",
@@ -23,6 +21,10 @@ _CONFIRMED = {"fail": "Confirmed on this machine", "pass": "Not found on this ma
 def heading(diagnosis: Diagnosis) -> str:
     """What was found, in one line."""
     first = diagnosis.first
+    if diagnosis.own is not None:
+        return diagnosis.own.text
+    if diagnosis.conclusion == "no-failure" and diagnosis.also:
+        return "The logs show no failure, but the job trained without its GPUs."
     if first is None or diagnosis.conclusion == "consequence":
         return _HEADINGS[diagnosis.conclusion]
     return first.symptom
@@ -41,12 +43,30 @@ def place(where: Place) -> str:
     return f"{where.log}:{where.line}{rank}"
 
 
+_OWNERS = {
+    "program": "the program",
+    "data": "the data",
+    "machine": "the machine",
+    "environment": "the environment",
+    "undecided": "not decidable from the log",
+}
+
+
+def own_fields(own: OwnError) -> Iterator[Field]:
+    """What is known about the program's own error."""
+    yield Field(label="Line", text=place(own.first))
+    if own.program:
+        yield Field(label="In the program", text=own.program)
+    yield Field(label="At fault", text=_OWNERS[own.owner])
+    yield Field(label="Look", text=own.look)
+
+
 def fields(cause: Cause) -> Iterator[Field]:
     """What is known about a cause."""
     lines = f"; {counted(cause.count, 'line')}" if cause.count > 1 else ""
     ranks = f" of {counted(len(cause.ranks), 'process', 'processes')}" if len(cause.ranks) > 1 else ""
     yield Field(label="Line", text=f"{place(cause.first)}{lines}{ranks}")
-    yield Field(label="Text", text=_PREFIX.sub("... ", cause.first.text))
+    yield Field(label="Text", text=LOG_PREFIX.sub("... ", cause.first.text))
     yield Field(label="Cause", text=cause.cause)
     yield Field(label="Confidence", text="; ".join([cause.certainty, *cause.reasons]))
     if cause.against:
@@ -95,7 +115,7 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label=label, text=f"{confirmation.check}: {confirmation.observed}")
     for note in diagnosis.notes:
         yield Field(label="Note", text=note)
-    if diagnosis.conclusion == "not-recognised":
+    if diagnosis.conclusion == "not-recognised" and not diagnosis.own:
         yield Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
     if diagnosis.conclusion == "consequence":
         yield Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")

@@ -5,7 +5,7 @@ from kdoctor.report.sections import Field
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
-from kdoctor_diagnose.report.sections import fields, heading, notes, place, read
+from kdoctor_diagnose.report.sections import fields, heading, notes, own_fields, place, read
 
 _MARKS = {"cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "no-failure": Mark.PASS}
 _QUOTED = 2
@@ -16,7 +16,8 @@ _LONG = 4
 def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
     """The cause, where it shows, and what to do; ``-v`` adds sources and everything else."""
     page = Page(canvas)
-    mark = _MARKS[diagnosis.conclusion]
+    mark = Mark.WARNING if diagnosis.conclusion == "no-failure" and diagnosis.also else _MARKS[diagnosis.conclusion]
+    mark = Mark.ERROR if diagnosis.own else mark
     page.paragraph(heading(diagnosis), lead=f"{page.sign(mark)} ", lead_style=STYLES[mark], style="bold")
     page.line(f"  {read(diagnosis)}", "dim")
     first = diagnosis.first
@@ -27,7 +28,11 @@ def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
         for field in fields(first):
             if field.detail <= canvas.verbosity:
                 page.field(field, indent=2, most=_QUOTED if field.label == "Text" else _LONG)
-    for line in diagnosis.lines:
+    if diagnosis.own is not None:
+        page.blank()
+        for field in own_fields(diagnosis.own):
+            page.field(field, indent=2)
+    for line in diagnosis.lines[1 if diagnosis.own else 0 :]:
         page.blank() if line is diagnosis.lines[0] else None
         page.cut(line.text, lead=f"  {place(line)}  ", lead_style="dim")
     rest = list(notes(diagnosis))

@@ -1,0 +1,40 @@
+"""Whose error it is, where a program's own error is the answer: by its class and its message. It is pure."""
+
+import re
+
+from kdoctor_diagnose.model import Owner
+
+_LOOK: dict[Owner, str] = {
+    "program": "Read the line of the program that raised it, and what it is given.",
+    "data": "Look for the record or file in the data, and leave it out or make it again.",
+    "machine": "Look at the machine: disk, memory, network, driver.",
+    "environment": "Look at the installed packages and their versions: pip check.",
+    "undecided": "The message does not say whether the program, the data or the machine is at fault.",
+}
+_WORDS: dict[Owner, str] = {
+    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121)\]|Input/output error|No space left|Cannot allocate memory"
+    r"|Connection(?:Refused|Reset|Aborted)?Error|BrokenPipe|TimeoutError|DeadlineExceeded|UnavailableError"
+    r"|CUDA_ERROR|CUDNN_STATUS|hipError|ncclComm|Stale file handle",
+    "environment": r"^ImportError|undefined symbol|cannot open shared object|DLL load failed|version `GLIBC"
+    r"|AttributeError: module |has no attribute '__version__'|DistributionNotFound|VersionConflict"
+    r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
+    "data": r"DataLossError|corrupt|Unknown image file format|[Dd]ecod|truncated|BadZipFile|BadGzipFile|EOFError"
+    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|label value of|is not in \[0, \d+\)"
+    r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string",
+    "program": r"^(?:ModuleNotFound|FileNotFound|Permission|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"
+    r"|Value|Attribute|Assertion|NotImplemented|ZeroDivision|UnboundLocal|Syntax|Indentation|Recursion|Lookup|Overflow"
+    r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented)Error|No such file"
+    r"|Permission denied|^StopIteration|^NotImplementedError",
+}
+_OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
+"""The first that matches counts: a message that names the data or the machine says more than the class."""
+
+
+def owner_of(text: str) -> Owner:
+    """Whose error it is, as far as its text says."""
+    return next((owner for owner, pattern in _OWNERS.items() if pattern.search(text)), "undecided")
+
+
+def look_at(owner: Owner) -> str:
+    """What to look at, in a sentence."""
+    return _LOOK[owner]

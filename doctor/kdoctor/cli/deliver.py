@@ -12,6 +12,7 @@ import typer
 
 from kdoctor.cli.options import OUTPUT, format_option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import Report
 from kdoctor.engine.verdict import exit_code_for
@@ -51,7 +52,7 @@ def asked_command(arguments: Sequence[str]) -> str:
             or argument.startswith(tuple(f"{name}=" for name in _OUTPUT_OPTIONS if name.startswith("--")))
         ):
             kept.append(argument)
-    return quoted("kdoctor", *kept)
+    return quoted(*program(), *kept)
 
 
 def show_report(report: Report, format: str = "terminal", verbosity: int = 0) -> None:  # noqa: A002 - the option's name

@@ -54,7 +54,7 @@ def _gap_fields(gaps: Gaps, report: Report) -> Iterator[Field]:
         rest = counted(len(reasons) - _NAMED, "more reason")
         yield Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report")
     if gaps.not_recorded and not report.interrupted:
-        text = "Record all of it on that machine, or import more output (docs/import.md)."
+        text = "Record all of it on that machine, or import more output (kdoctor snapshot --help)."
         yield Field(label=Label.RECORD, text=text, commands=("kdoctor snapshot -o machine.json",))
 
 

@@ -10,6 +10,7 @@ from kdoctor.report.phrases import verdict_line
 from kdoctor.text.canvas import Canvas
 
 _FILE = "kdoctor-fix.env"
+_CHECKS = re.compile(r"(?:^|[/ ])(?:kdoctor|keras-doctor)'? (?:check|smoke)\b")
 _PLACEHOLDER = re.compile(r"'<[^<>']+>'|<[A-Za-z][^<>]*>")
 
 
@@ -37,7 +38,12 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _step(number: int, step: FixStep) -> Iterator[str]:
-    by_hand = [command for command in step.commands if _PLACEHOLDER.search(command) or "reboot" in command.split()]
+    # A check by kdoctor fails where something else is left to fix, which would end the script.
+    by_hand = [
+        command
+        for command in step.commands
+        if _PLACEHOLDER.search(command) or "reboot" in command.split() or _CHECKS.search(command)
+    ]
     variables = [command for command in step.commands if is_for_this_shell(command) and command not in by_hand]
     run = [command for command in step.commands if command not in (*by_hand, *variables)]
     if run or variables:

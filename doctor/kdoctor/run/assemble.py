@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
+from kdoctor.commands.again import in_same_place
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
-from kdoctor.engine.report import Conclusion, Report
+from kdoctor.engine.report import Conclusion, Report, Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import FactGroup, Facts, Node, Target
 from kdoctor.history.last_passing import Series, find_lock, find_start
@@ -44,7 +45,7 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
 def _judge(collected: Collected, plan: Plan) -> Report:
     """Everything about the run that follows from its facts."""
     facts = collected.facts
-    results = judge(plan.checks, facts, plan.rules)
+    results = tuple(_here(result, plan.command) for result in judge(plan.checks, facts, plan.rules))
     scenarios = scenarios_to_run(plan.checklist, plan.checks)
     ids = {entry.scenario.id for entry in scenarios}
     requested = frozenset(
@@ -77,6 +78,17 @@ def _judge(collected: Collected, plan: Plan) -> Report:
         facts=shared_facts(facts),
         fail_on=plan.rules.fail_on,
     )
+
+
+def _here(result: Result, asked: str) -> Result:
+    """The result with fixes that run where the run's own command ran."""
+    findings = []
+    for judged in result.findings:
+        remedy = judged.finding.remedy
+        commands, look = (tuple(in_same_place(one, asked) for one in group) for group in (remedy.commands, remedy.look))
+        here = replace(judged.finding, remedy=replace(remedy, commands=commands, look=look))
+        findings.append(replace(judged, finding=here))
+    return replace(result, findings=tuple(findings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ def _sentences(choice: Choice, *, is_recorded: bool) -> Iterator[str]:
 def _unknown(choice: Choice, *, is_recorded: bool) -> Iterator[str]:
     """What is not known about these pairs, and what would tell."""
     missing = (
-        "add the output of `nvidia-smi topo -m` to the recording (see docs/import.md)."
+        "add the output of `nvidia-smi topo -m` to the recording (kdoctor snapshot --help)."
         if is_recorded
         else "the driver did not report it."
     )

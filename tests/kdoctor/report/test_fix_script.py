@@ -65,6 +65,14 @@ def test_restart_and_placeholders_are_printed_and_not_run(tmp_path: Path) -> Non
     assert "docker run '<image>'" in done.stderr
 
 
+def test_check_by_kdoctor_does_not_end_the_script(tmp_path: Path) -> None:
+    """It fails where something else is left to fix."""
+    for command in ("kdoctor check --gpus 1", "'my env/kdoctor' check", "/opt/a/python -m kdoctor smoke baseline"):
+        done = run(fails(command, "touch after"), tmp_path, "--yes")
+        assert (done.returncode, command in done.stderr) == (0, True)
+        (tmp_path / "after").unlink()
+
+
 def test_commands_that_only_read_are_comments(tmp_path: Path) -> None:
     done = run(fails("touch one", look=("touch read",)), tmp_path, "--yes")
     assert done.returncode == 0

@@ -1,0 +1,57 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.cases import cases
+from kdoctor.commands.again import in_same_place, program
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the program, from which nothing else is found."""
+    file = tmp_path / "my env" / "kdoctor"
+    file.parent.mkdir()
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    return file.parent
+
+
+def test_program_is_called_by_its_name_only_where_a_shell_finds_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = [str(folder / "kdoctor")]
+    assert program(called) == (called[0],)
+    monkeypatch.setenv("PATH", str(folder))
+    assert program(called) == ("kdoctor",)
+
+
+def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = ["/opt/job/lib/python3.11/site-packages/kdoctor/__main__.py"]
+    assert program(called) == (sys.executable, "-m", "kdoctor")
+    monkeypatch.setenv("PATH", str(folder))
+    assert program(called) == ("kdoctor",)
+
+
+@cases(
+    (
+        "kdoctor check --checklist cpu-smoke",
+        "kdoctor check --python 'a b'",
+        "kdoctor check --checklist cpu-smoke --python 'a b'",
+    ),
+    ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python x"),
+    ("kdoctor check --python PATH", "kdoctor check --python x", "kdoctor check --python PATH"),
+    (
+        "kdoctor explain gpu.free",
+        "/opt/a/python -m kdoctor smoke --python x",
+        "/opt/a/python -m kdoctor explain gpu.free",
+    ),
+    ("kdoctor topology --replicas 2", "'my env/kdoctor' check", "'my env/kdoctor' topology --replicas 2"),
+    ("sudo reboot", "kdoctor check --python x", "sudo reboot"),
+    ("kdoctor check", "", "kdoctor check"),
+)
+def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: str, printed: str) -> None:
+    assert in_same_place(command, asked) == printed

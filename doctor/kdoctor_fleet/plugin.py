@@ -2,6 +2,4 @@
 
 from kdoctor.cli.lazy import LazyCommand
 
-FLEET = LazyCommand(
-    "kdoctor_fleet.commands.fleet:app", "Check many nodes, judge them by their reports, and compare two such runs."
-)
+FLEET = LazyCommand("kdoctor_fleet.commands.fleet:app", "Check many nodes, and judge them by their reports.")

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from kdoctor.cli.options import ADVANCED, EXAMINE, check_time_limit, option
+from kdoctor.cli.lazy import ADVANCED
+from kdoctor.cli.options import EXAMINE, check_time_limit, option
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel
@@ -24,17 +25,17 @@ DataOption = Annotated[
     ),
 ]
 StepsOption = Annotated[
-    int | None, option("Number of training steps for your model. \\[default: 8]", min=0, max=10_000, panel=EXAMINE)
+    int | None, option("Number of training steps for your model. \\[default: 8]", min=0, max=10_000, panel=ADVANCED)
 ]
 StepsPerEpochOption = Annotated[
-    int | None, option("`steps_per_epoch` to use for infinite datasets.", min=1, panel=EXAMINE)
+    int | None, option("`steps_per_epoch` to use for infinite datasets.", min=1, panel=ADVANCED)
 ]
 FitArgumentsOption = Annotated[
     str | None,
     option(
         "Other arguments of your `fit`: a function that returns them in a dictionary.",
         metavar="MODULE:FUNCTION",
-        panel=EXAMINE,
+        panel=ADVANCED,
     ),
 ]
 ModelTimeoutOption = Annotated[

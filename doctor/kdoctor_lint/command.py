@@ -51,7 +51,7 @@ def lint(
     output: OutputOption = None,
     explain: Annotated[str | None, option("Explain a rule, with an example.", metavar="RULE")] = None,
 ) -> None:
-    """Lint training scripts for common multi-GPU mistakes, without running them.
+    """Find multi-GPU mistakes in training scripts, without a run.
 
     Rules with severity info apply only with --all, --select or --fail-on info. The table tool.kdoctor.lint in
     pyproject.toml sets select, ignore, per-file-ignores, tensorflow and keras.

@@ -4,6 +4,7 @@ from kdoctor.cli.lazy import LazyCommand
 
 LINT = LazyCommand(
     "kdoctor_lint.command:lint",
-    "Lint training scripts for common multi-GPU mistakes, without running them.",
+    "Find multi-GPU mistakes in training scripts, without a run.",
     "Example: kdoctor lint --format github train.py notebooks/",
+    place="front",
 )

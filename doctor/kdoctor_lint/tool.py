@@ -6,7 +6,7 @@ from kdoctor_lint.report.json import Lint
 
 
 def lint(paths: list[str]) -> Lint:
-    """Lint training scripts for common multi-GPU mistakes, without running them.
+    """Find multi-GPU mistakes in training scripts, without a run.
 
     Args:
         paths: scripts, notebooks or folders.

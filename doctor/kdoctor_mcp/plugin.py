@@ -6,4 +6,5 @@ MCP = LazyCommand(
     "kdoctor_mcp.server:mcp",
     "Serve the commands that only read to editors and agents (Model Context Protocol).",
     'Example: {"mcpServers": {"kdoctor": {"command": "kdoctor", "args": ["mcp"]}}}',
+    place="hidden",
 )

@@ -1,12 +1,14 @@
 """The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
 
-from kdoctor.cli.lazy import LazyCommand, LazyGroup
+from kdoctor.cli.lazy import LazyCommand, LazyGroup, ask_for_all
 from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
@@ -31,27 +33,26 @@ class _Commands(LazyGroup):
     lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
         "check": LazyCommand(
             "kdoctor.cli.check:check",
-            "Check this machine, run smoke trainings, and report whether a job can start.",
+            "Check whether a job can start here, and what to fix first.",
             "Example: kdoctor check --no-smoke && python train.py",
             kind="kdoctor.cli.added:ExtensibleCommand",
+            place="front",
         ),
         "smoke": LazyCommand(
             "kdoctor.cli.smoke:smoke",
-            "Run only the smoke trainings, one distribution strategy at a time.",
+            "Run only the smoke trainings.",
             "Example: kdoctor smoke --tier standard --replicas 2",
         ),
         "snapshot": LazyCommand(
             "kdoctor.cli.snapshot:snapshot",
-            "Record the facts of this machine as JSON, including the checklist's trainings.",
+            "Record this machine's facts, or import output of other tools.",
             "Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json",
             kind="kdoctor.cli.added:ExtensibleCommand",
         ),
-        "matrix": LazyCommand(
-            "kdoctor.cli.matrix:app", "List the TensorFlow releases compatible with a driver, GPUs and Python version."
-        ),
+        "matrix": LazyCommand("kdoctor.cli.matrix:app", "Show which releases fit a driver, GPUs and Python."),
         "topology": LazyCommand(
             "kdoctor.cli.topology:topology",
-            "Show how the GPUs are connected, and which of them to use for N replicas.",
+            "Show how GPUs are connected, and which to use for N replicas.",
             "Example: kdoctor topology --replicas 4",
         ),
         "list": LazyCommand(
@@ -61,23 +62,26 @@ class _Commands(LazyGroup):
         ),
         "explain": LazyCommand(
             "kdoctor.cli.explain:explain",
-            "Explain a check, a lint rule, a known failure, or an error message.",
+            "Explain a check, lint rule, known failure or error message.",
             'Example: kdoctor explain "Could not find cuda drivers"',
+            place="front",
         ),
-        "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
+        "checklist": LazyCommand(
+            "kdoctor.cli:checklist_app", "Write, validate, record and compare checklists.", place="front"
+        ),
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
-            "Print the commands that restore the last recorded state. Nothing is executed.",
+            "Print the commands that restore the last recorded state.",
             "Example: kdoctor rollback --script > rollback.sh && bash rollback.sh",
             kind="kdoctor.cli.lazy:ChecklistCommand",
+            place="front",
         ),
-        "history": LazyCommand(
-            "kdoctor.cli.history:app", "Show the runs on this machine: verdicts, changes, flaky checks and trends."
-        ),
+        "history": LazyCommand("kdoctor.cli.history:app", "Show the runs on this machine, and what changed."),
         "schema": LazyCommand(
             "kdoctor.cli.schema:schema",
             "Print the JSON Schema of a document that kdoctor reads or writes.",
             "Example: kdoctor schema report > report.schema.json",
+            place="hidden",
         ),
     }
 
@@ -123,15 +127,21 @@ class _ChecklistCommands(LazyGroup):
             "kdoctor.cli.diff:git_diff",
             "External diff driver for git (see docs/checklist.md).",
             "Set up: git config diff.kdoctor.command 'kdoctor checklist git-diff'",
+            place="hidden",
         ),
     }
+
+
+def _has_driver() -> bool:
+    """Whether there is NVIDIA's driver on this machine, which takes no time to see."""
+    return any(Path(node).exists() for node in ("/dev/nvidiactl", "/dev/dxg"))
 
 
 app = typer.Typer(
     name="kdoctor",
     cls=_Commands,
-    help="Check whether this machine and Python environment are ready for a multi-GPU Keras job.",
-    epilog="Start with: kdoctor check --checklist cpu-smoke",
+    help="Check whether a multi-GPU Keras job can start on this machine.",
+    epilog=f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -156,6 +166,7 @@ def _checklist(ctx: typer.Context) -> None:
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
     open_closed_streams()
+    sys.argv[1:] = ask_for_all(sys.argv[1:])
     with report_errors(), flushed_stdout():
         app()
 
@@ -180,5 +191,5 @@ def _root(
 def _help_without_command(ctx: typer.Context) -> None:
     """``kdoctor`` is the same as ``kdoctor --help``."""
     if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help(), color=ctx.color)
+        typer.echo(ctx.get_help().rstrip(), color=ctx.color)
         raise typer.Exit

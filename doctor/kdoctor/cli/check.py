@@ -50,7 +50,7 @@ def check(
     log_format: options.LogFormatOption = "text",
     plugin: options.PluginOption = None,
 ) -> None:
-    """Check this machine, run smoke trainings, and report whether a job can start.
+    """Check whether a job can start here, and what to fix first.
 
     Exit codes: 0 passed; 1 a check failed; 2 usage error; 3 inconclusive; 4 internal error; 130 interrupted.
 

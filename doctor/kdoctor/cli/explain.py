@@ -76,7 +76,7 @@ def explain(
     ] = None,
     plugin: PluginOption = None,
 ) -> None:
-    """Explain a check, a lint rule, a known failure, or an error message.
+    """Explain a check, lint rule, known failure or error message.
 
     For an error message it names the known failures that print it, and the checks that detect them. For the logs of a
     job, use kdoctor diagnose. Exit codes: 0 explained; 1 no known failure has that message; 2 usage error.

@@ -1,11 +1,11 @@
 """A command group that imports a command when it runs (click's documented pattern for lazy subcommands)."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -35,6 +35,9 @@ class ChecklistCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+Place = Literal["front", "more", "hidden"]
+
+
 @dataclass(frozen=True)
 class LazyCommand:
     """A command and what the list of commands shows of it."""
@@ -45,6 +48,8 @@ class LazyCommand:
     epilog: str | None = None
     kind: str = "typer.core:TyperCommand"
     """``module:attribute`` of its class."""
+    place: Place = "more"
+    """Where the list of commands shows it."""
 
     def load(self, name: str) -> Any:
         """Import the command."""
@@ -53,7 +58,55 @@ class LazyCommand:
             app = typer.Typer(add_completion=False)
             app.command(name, epilog=self.epilog, cls=resolve_name(self.kind))(found)
             found = app
-        return get_command(found)
+        return _without_types(get_command(found))
+
+    def placeholder(self, name: str, *, is_long: bool) -> Any:
+        """What the list of commands shows of it, in a long list apart from those that most people need."""
+        panel = "More" if is_long and self.place == "more" else None
+        return TyperCommand(name, help=self.help, rich_help_panel=panel, hidden=self.place == "hidden")
+
+
+def _without_types(command: Any) -> Any:
+    """The command, and those below it, whose help shows no type of a flag."""
+    asked = command.get_params
+
+    def get_params(ctx: Any) -> Any:
+        return _plain(asked(ctx))
+
+    command.get_params = get_params
+    for member in getattr(command, "commands", {}).values():
+        _without_types(member)
+    return command
+
+
+ADVANCED = "Advanced"
+"""The panel of the options that few need. A long help shows it only with ``--help-all``."""
+_MANY = 16
+"""Options of a help that is not long."""
+_shows_all = [False]
+
+
+def ask_for_all(arguments: Sequence[str]) -> list[str]:
+    """The arguments, of which ``--help-all`` is a ``--help`` that shows every option."""
+    _shows_all[0] = "--help-all" in arguments
+    return ["--help" if argument == "--help-all" else argument for argument in arguments]
+
+
+def _plain(params: Iterable[Any]) -> list[Any]:
+    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need."""
+    found = list(params)
+    rare = [param for param in found if getattr(param, "rich_help_panel", None) == ADVANCED]
+    is_long = len(found) > _MANY
+    for param in found:
+        if getattr(param, "is_flag", False) or getattr(param, "count", False):
+            param.metavar = ""
+        if param.name in ("install_completion", "show_completion"):
+            param.hidden = True  # docs/getting-started.md has them
+        if param in rare:
+            param.hidden = is_long and not _shows_all[0]
+        if param.name == "help" and is_long and rare and not _shows_all[0]:
+            param.help = f"Show this message and exit. {len(rare)} more options: --help-all"
+    return found
 
 
 class LazyGroup(TyperGroup):
@@ -66,17 +119,24 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
         # Placeholders with the help text. resolve_command imports the command itself.
-        self.commands = {name: TyperCommand(name, help=command.help) for name, command in self.lazy_commands.items()}
+        self.commands = {
+            name: command.placeholder(name, is_long=self.extensible) for name, command in self.lazy_commands.items()
+        }
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names of its commands, those of plugins last."""
-        return [*self.commands, *self._added]
+        """The names of its commands, the ones that most people need first."""
+        known = {**self.lazy_commands, **self._added}
+        return sorted(known, key=lambda name: (known[name].place != "front", list(known).index(name)))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options; the help shows no types of flags."""
+        return _plain(super().get_params(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the list of commands shows of a command; None for an unknown one."""
         found = super().get_command(ctx, cmd_name)
         if found is None and cmd_name in self._added:
-            return TyperCommand(cmd_name, help=self._added[cmd_name].help)
+            return self._added[cmd_name].placeholder(cmd_name, is_long=True)
         return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -82,7 +82,7 @@ def matrix(
         str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.")
     ] = "terminal",
 ) -> None:
-    """List the TensorFlow releases compatible with a driver, GPUs and Python version.
+    """Show which releases fit a driver, GPUs and Python.
 
     TensorFlow is not imported and no GPU is used. With several GPU models, a release must support each of them.
     """

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kdoctor.cli.completion import beginning_with, complete_check, complete_checklist, complete_scenario
+from kdoctor.cli.lazy import ADVANCED
 from kdoctor.smoke.scenario import Strategy
 
-EXAMINE, EXPECT, OUTPUT, ADVANCED = "What to examine", "What to expect", "Output", "Advanced"
+EXAMINE, EXPECT, OUTPUT = "What to examine", "What to expect", "Output"
 """Panels of ``--help``."""
 
 DEFAULT_CHECKLIST = "multi-gpu-keras"
@@ -59,6 +60,7 @@ PythonOption = Annotated[
         "\\[default: the active environment, the project's, or kdoctor's]",
         "--python",
         panel=EXAMINE,
+        metavar="PATH",
     ),
 ]
 ChecklistOption = Annotated[
@@ -68,6 +70,7 @@ ChecklistOption = Annotated[
         "-c",
         help="Name of a shipped checklist, or path of yours.",
         rich_help_panel=EXPECT,
+        metavar="NAME|FILE",
         autocompletion=complete_checklist,
     ),
 ]
@@ -105,14 +108,14 @@ GpusOption = Annotated[
     ),
 ]
 SnapshotOption = Annotated[
-    Path | None, option("Use this snapshot instead of this machine.", "--snapshot", panel=EXAMINE)
+    Path | None, option("Use this snapshot instead of this machine.", "--snapshot", panel=EXAMINE, metavar="FILE")
 ]
 MatrixOption = Annotated[
     str | None,
     option(
         "Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
         "--matrix",
-        panel=EXPECT,
+        panel=ADVANCED,
         metavar="FILE",
     ),
 ]
@@ -129,11 +132,11 @@ TimeoutOption = Annotated[
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
 LockOption = Annotated[
     Path | None,
-    option("Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", "--lock", panel=EXPECT),
+    option("Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", "--lock", panel=ADVANCED),
 ]
 FailOnOption = Annotated[
     Literal["error", "warning", "info"],
-    typer.Option(help="Minimum severity that fails the run.", rich_help_panel=EXPECT),
+    typer.Option(help="Minimum severity that fails the run.", rich_help_panel=ADVANCED),
 ]
 AllowUnknownOption = Annotated[
     bool,
@@ -142,7 +145,7 @@ AllowUnknownOption = Annotated[
     ),
 ]
 NoHistoryOption = Annotated[
-    bool, typer.Option("--no-history", help="Do not record this run in the history.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--no-history", help="Do not record this run in the history.", rich_help_panel=ADVANCED)
 ]
 OutputOption = Annotated[
     list[str] | None,
@@ -170,6 +173,7 @@ SelectOption = Annotated[
         "Run only these checks: ids, families or globs (repeatable).",
         "--select",
         panel=EXAMINE,
+        metavar="CHECK",
         autocompletion=complete_check,
     ),
 ]
@@ -179,14 +183,15 @@ SkipOption = Annotated[
         "Skip these checks: ids, families or globs (repeatable).",
         "--skip",
         panel=EXAMINE,
+        metavar="CHECK",
         autocompletion=complete_check,
     ),
 ]
 SaveSnapshotOption = Annotated[
-    Path | None, option("Save the facts of this run as a snapshot.", "--save-snapshot", panel=OUTPUT)
+    Path | None, option("Save the facts of this run as a snapshot.", "--save-snapshot", panel=ADVANCED)
 ]
 NoLockOption = Annotated[
-    bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=EXPECT)
+    bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=ADVANCED)
 ]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.", rich_help_panel=OUTPUT)
@@ -233,7 +238,7 @@ ScriptOption = Annotated[
     Path | None,
     option(
         "The job's script. Files next to it can hide packages. With --model: those of the working folder.",
-        panel=EXAMINE,
+        panel=ADVANCED,
         exists=True,
         dir_okay=False,
         metavar="FILE",

@@ -70,7 +70,7 @@ def rollback(
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
-    """Print the commands that restore the last recorded state. Nothing is executed.
+    """Print the commands that restore the last recorded state.
 
     Exit codes: 0 on success; 1 if --verify fails; 2 on usage errors.
     """

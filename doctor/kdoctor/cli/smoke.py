@@ -48,7 +48,7 @@ def smoke(
     case_timeout: options.CaseTimeoutOption = None,
     plugin: options.PluginOption = None,
 ) -> None:
-    """Run only the smoke trainings, one distribution strategy at a time.
+    """Run only the smoke trainings.
 
     Exit codes are those of kdoctor check.
     """

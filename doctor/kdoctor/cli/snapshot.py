@@ -28,7 +28,7 @@ def snapshot(
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
-    """Record the facts of this machine as JSON, including the checklist's trainings.
+    """Record this machine's facts, or import output of other tools.
 
     User names, home folders and secrets are left out. To check it on any machine: kdoctor check --snapshot FILE.
     """

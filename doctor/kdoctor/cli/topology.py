@@ -37,7 +37,7 @@ def topology(
     ] = "terminal",
     plugin: PluginOption = None,
 ) -> None:
-    """Show how the GPUs are connected, and which of them to use for N replicas.
+    """Show how GPUs are connected, and which to use for N replicas.
 
     Without --replicas, GPUs are chosen for 2, 4, 8, ... and all replicas.
     """

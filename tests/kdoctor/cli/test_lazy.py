@@ -87,6 +87,16 @@ def test_bare_command_is_its_help(group: tuple[str, ...]) -> None:
 
 
 def test_help_of_check_groups_its_options() -> None:
-    shown = kdoctor("check", "--help").stdout
-    panels = re.findall(r"^╭─ (.+?) ─", shown, re.MULTILINE)
-    assert panels == ["Options", "What to examine", "What to expect", "Output", "Advanced"]
+    short, whole = (kdoctor("check", option).stdout for option in ("--help", "--help-all"))
+    panels = re.findall(r"^╭─ (.+?) ─", short, re.MULTILINE)
+    assert panels == ["Options", "What to examine", "What to expect", "Output"]
+    assert re.findall(r"^╭─ (.+?) ─", whole, re.MULTILINE) == [*panels, "Advanced"]
+    assert len(short.splitlines()) <= 80
+    assert "--help-all" in short
+    options = [set(re.findall(r"^│ (--[\w-]+)", shown, re.MULTILINE)) for shown in (short, whole)]
+    assert len(options[0]) <= 17
+    assert options[0] < options[1]
+
+
+def test_list_of_commands_is_one_screen() -> None:
+    assert len(kdoctor("--help").stdout.splitlines()) <= 30

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from kdoctor.errors import UsageError
 from kdoctor.plugins.installed import load, named
+from kdoctor.text.lists import counted
 
 
 class ChecklistCommand(TyperCommand):
@@ -105,7 +106,7 @@ def _plain(params: Iterable[Any]) -> list[Any]:
         if param in rare:
             param.hidden = is_long and not _shows_all[0]
         if param.name == "help" and is_long and rare and not _shows_all[0]:
-            param.help = f"Show this message and exit. {len(rare)} more options: --help-all"
+            param.help = f"Show this message and exit. {counted(len(rare), 'more option')}: --help-all"
     return found
 
 

@@ -1,5 +1,6 @@
 """``kdoctor check``."""
 
+import os
 import sys
 
 import typer
@@ -93,7 +94,10 @@ def check(
         folders = [script.absolute().parent] if script else [item.folder for item in trainings if item.folder]
         with examination(load_probes(plugin or ()), python, timeout, next(iter(folders), None)) as examined:
             # The probes are running while the checks are imported and the checklist is read.
-            plan = wanted.plan(load_catalog(plugin or ()))
+            catalog = load_catalog(plugin or ())
+            if not is_named(context, "checklist"):
+                wanted = wanted.for_backend(catalog, os.environ.get("KERAS_BACKEND"))
+            plan = wanted.plan(catalog)
             examined.run(plan.trainings(replicas, trainings))
         collected = examined.collected
     with delayed_interrupt():

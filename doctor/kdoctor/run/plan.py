@@ -107,6 +107,16 @@ class RunOptions:
             return replace(self, checklist=_ONE_GPU)
         return self
 
+    def for_backend(self, catalog: Catalog, backend: str | None) -> RunOptions:
+        """The options where the user names no checklist: the checklist of the job's backend, if one is shipped.
+
+        Args:
+            catalog: what may be used.
+            backend: the value of ``KERAS_BACKEND``.
+        """
+        name = f"multi-gpu-{backend}"
+        return replace(self, checklist=name) if backend and name in catalog.checklists else self
+
     @property
     def scope(self) -> str:
         """The options that narrow the run."""

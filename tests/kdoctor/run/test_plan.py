@@ -1,11 +1,12 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.cases import cases
-from helpers.catalogs import described, scenario
+from helpers.catalogs import described, scenario, small_catalog
 from helpers.judging import TODAY
 from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules
@@ -87,3 +88,12 @@ def test_imported_output_of_one_gpu_is_judged_as_a_machine_with_one(
     facts: dict[type[FactGroup], FactGroup] = {group: healthy(group) for group in others}
     facts[Gpus] = healthy(Gpus, count=count)
     assert RunOptions(checklist="multi-gpu-keras", **options).for_recording(facts).checklist == expected
+
+
+@cases(
+    ("jax", "multi-gpu-jax"), ("tensorflow", "multi-gpu-keras"), ("mine", "multi-gpu-keras"), (None, "multi-gpu-keras")
+)
+def test_backend_of_the_job_chooses_the_checklist_that_is_shipped_for_it(backend: str | None, expected: str) -> None:
+    options = RunOptions(checklist="multi-gpu-keras")
+    catalog = replace(small_catalog(), checklists=dict.fromkeys(("multi-gpu-jax", "multi-gpu-keras"), Path()))
+    assert options.for_backend(catalog, backend).checklist == expected

@@ -48,6 +48,11 @@ def imported(
     )
 
 
+def recorded(path: Path) -> Facts:
+    """The facts in a file or folder that is named where a snapshot is expected."""
+    return _read([path], verbose=False)
+
+
 def _read(files: list[Path], *, verbose: bool) -> Facts:
     found = import_files(files)
     for note in found.notes:

@@ -30,6 +30,21 @@ def test_snapshot_of_dumps(tmp_path: Path) -> None:
     assert str(tmp_path) not in done.stdout
 
 
+def test_output_is_judged_as_its_snapshot_is(tmp_path: Path) -> None:
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    (folder / "q.txt").write_text(query("3B", "AF"), encoding="utf-8")
+    (folder / "dmesg.log").write_text(LOG, encoding="utf-8")
+    kdoctor("snapshot", "--import", folder, "-o", tmp_path / "snapshot.json")
+    statuses = [
+        {check: result["status"] for check, result in judge(path).items()}
+        for path in (folder, tmp_path / "snapshot.json")
+    ]
+    assert statuses[0] == statuses[1]
+    unknown = kdoctor("check", "--snapshot", __file__)
+    assert (unknown.returncode, "not a known format" in unknown.stderr) == (2, True)
+
+
 def test_notes_go_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "q").write_text(query("3B", attached=4), encoding="utf-8")
     done = kdoctor("snapshot", "--import", tmp_path / "q", "-o", tmp_path / "snapshot.json")

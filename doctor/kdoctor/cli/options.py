@@ -108,7 +108,13 @@ GpusOption = Annotated[
     ),
 ]
 SnapshotOption = Annotated[
-    Path | None, option("Use this snapshot instead of this machine.", "--snapshot", panel=EXAMINE, metavar="FILE")
+    Path | None,
+    option(
+        "Judge this snapshot, or output of other tools such as nvidia-smi -q, instead of this machine.",
+        "--snapshot",
+        panel=EXAMINE,
+        metavar="FILE",
+    ),
 ]
 MatrixOption = Annotated[
     str | None,

@@ -12,6 +12,7 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.inputs import read_bounded
@@ -59,7 +60,7 @@ def record(
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
     chosen = (("--checklist", checklist), ("--snapshot", snapshot), ("--python", python))
-    again = quoted("kdoctor", "check", *(word for name, value in chosen if value for word in (name, str(value))))
+    again = quoted(*program(), "check", *(word for name, value in chosen if value for word in (name, str(value))))
     wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False, command=again)
     plan = wanted.plan(catalog)
     path = lock or lock_path(plan.checklist)

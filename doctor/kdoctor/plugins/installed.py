@@ -15,7 +15,7 @@ else:
 
 Group = Literal[
     "api", "checklists", "checks", "commands", "documents", "explanations", "facts", "failures",
-    "formats", "matrices", "options", "probes", "scenarios", "tools",
+    "formats", "matrices", "options", "probes", "recordings", "scenarios", "tools",
 ]  # fmt: skip
 """Names of the groups without their prefix. docs/writing-plugins.md says what each of them takes."""
 PREFIX = "kdoctor."

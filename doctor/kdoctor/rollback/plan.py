@@ -1,5 +1,6 @@
 """From drift to a rollback plan. Pure: facts and a lock in, commands out."""
 
+from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import DriftChange
 from kdoctor.lock.document import Lock
@@ -60,7 +61,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         steps=tuple(steps),
         by_hand=(*by_hand, *hardware(by_section)),
         unread=found.unread,
-        again=quoted("kdoctor", "check", "--checklist", checklist, *named),
+        again=quoted(*program(), "check", "--checklist", checklist, *named),
     )
 
 

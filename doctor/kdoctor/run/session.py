@@ -1,5 +1,6 @@
 """One examination: collects the facts of a machine and trains on it. It judges nothing."""
 
+import codecs
 import datetime as dt
 import os
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 from kdoctor.catalog.load import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
+from kdoctor.plugins.installed import load as load_plugin
+from kdoctor.plugins.installed import offers
 from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded
@@ -22,10 +25,12 @@ from kdoctor.run.progress import bar, progress
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 from kdoctor.smoke.session import SmokeEvent, SmokeSession, SmokeSettings
-from kdoctor.snapshot.document import load
+from kdoctor.snapshot.document import Snapshot, load
 
 Note = Callable[[str], None]
 """Takes a short text about the current step."""
+_START = 64
+"""Bytes at the beginning of a file that show whether it may be a snapshot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,9 +259,14 @@ def collect(
 
 
 def read_snapshot(path: Path, catalog: Catalog) -> Collected:
-    """The facts of a snapshot. Notes about it go to stderr."""
+    """The facts of a snapshot, or of a file that a plugin reads as one. Notes about it go to stderr.
+
+    Raises:
+        UsageError: it is neither.
+    """
     started_at, started = dt.datetime.now(dt.timezone.utc), time.monotonic()
-    recorded = load(path, catalog.fact_groups)
+    readers = [] if _may_be_snapshot(path) else offers("recordings")
+    recorded = Snapshot.now(load_plugin(readers[0])(path)) if readers else load(path, catalog.fact_groups)
     for note in recorded.notes:
         warn(f"kdoctor: {path}: {note}")
     return Collected(
@@ -267,3 +277,14 @@ def read_snapshot(path: Path, catalog: Catalog) -> Collected:
         from_snapshot=True,
         recorded_at=recorded.created_at,
     )
+
+
+def _may_be_snapshot(path: Path) -> bool:
+    """Whether it begins as JSON does, or is nothing that can be read twice."""
+    if path.is_dir():
+        return False
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        start = file.read(_START).removeprefix(codecs.BOM_UTF8).lstrip()
+    return not start or start.startswith(b"{")

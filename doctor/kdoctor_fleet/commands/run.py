@@ -15,6 +15,7 @@ import typer
 from kdoctor.cli import options
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import option
+from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
@@ -160,7 +161,7 @@ def _judge(
 ) -> NoReturn:
     again = replace(delivery.plan, command=_again(plan, min_healthy))
     expectation = Expectation(
-        names=plan.nodes, engine=engine.words, again=quoted("kdoctor", "fleet", "merge", str(folder))
+        names=plan.nodes, engine=engine.words, again=quoted(*program(), "fleet", "merge", str(folder))
     )
     found = replace(delivery, plan=again).judge(
         [str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun
@@ -315,7 +316,7 @@ def _command(plan: FleetRun, node: str, deadline_s: float) -> list[str]:
 
 def _again(plan: FleetRun, min_healthy: str | None, *more: str) -> str:
     """The command of this run, from its options."""
-    words = ["kdoctor", "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
+    words = [*program(), "fleet", "run", "--engine", plan.engine, "--nodes", fold(plan.nodes)]
     if plan.program != ("kdoctor",):
         words += ["--kdoctor", shlex.join(plan.program)]
     words += [f"--engine-option={option}" for option in plan.engine_options]

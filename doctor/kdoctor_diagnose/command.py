@@ -3,6 +3,7 @@
 import os
 import sys
 from dataclasses import replace
+from io import BytesIO
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from kdoctor.history.diagnoses import keep_diagnosis
 from kdoctor.output import parse_outputs, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
+from kdoctor_diagnose.against import compare
 from kdoctor_diagnose.confirm import confirm
 from kdoctor_diagnose.diagnose import TIMEOUT_S
 from kdoctor_diagnose.diagnose import diagnose as diagnose_logs
@@ -32,6 +34,14 @@ def diagnose(
         ),
     ] = None,
     *,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LOG",
+            help="Also say what is new since the logs of a run that worked (repeatable).",
+            show_default=False,
+        ),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also run the checks that confirm the cause on this machine.")
     ] = False,
@@ -74,6 +84,10 @@ def diagnose(
     catalog = load_catalog(plugin or ())
     found, notes = logs_of(logs, standard_input())
     diagnosis = diagnose_logs(found, catalog.checks, catalog.scenarios, notes=notes, timeout_s=timeout)
+    if against:
+        good, more = logs_of(against, BytesIO())
+        difference = compare(found, good)
+        diagnosis = diagnosis.model_copy(update={"against": difference, "notes": [*diagnosis.notes, *more]})
     if check and diagnosis.causes:
         probes = load_probes(plugin or ())
         diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)

@@ -84,6 +84,23 @@ class OwnError(Part):
     """What to look at."""
 
 
+class Against(Part):
+    """What is new since a run that worked."""
+
+    good: list[str]
+    """The logs of that run."""
+    kinds: int
+    """Number of kinds of lines that it has not."""
+    new: list[Place]
+    """The first of them, each where it is first."""
+    problem: Place | None
+    """The first of them that is a warning or an error."""
+    step_s: tuple[float | None, float | None]
+    """Median seconds of a step, then and now."""
+    loss: tuple[float | None, float | None]
+    """The last loss, then and now."""
+
+
 class RuledOut(Part):
     """A failure whose message is in the log, and that is not the cause."""
 
@@ -124,6 +141,8 @@ class Diagnosis(Document):
     """Where nothing is recognised: the lines that look like the failure."""
     own: OwnError | None = None
     """Where nothing is recognised: the error with which the program ended."""
+    against: Against | None = None
+    """With ``--against``."""
     versions: dict[str, str]
     logs: list[LogSummary]
     notes: list[str]

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from kdoctor.report.sections import Field
 from kdoctor.text.lists import counted, some
-from kdoctor_diagnose.model import Cause, Diagnosis, Follower, OwnError, Place
+from kdoctor_diagnose.model import Against, Cause, Diagnosis, Follower, OwnError, Place
 from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _FOLLOWERS = 4
+_NEW = 3
 _HEADINGS = {
     "consequence": "The logs show what followed a failure, and not the failure itself.",
     "not-recognised": "The job failed, and kdoctor does not know this failure.",
@@ -107,6 +108,8 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
     for item in diagnosis.ruled_out:
         yield Field(label="Ruled out", text=f"{item.id}: {item.why}")
+    if diagnosis.against:
+        yield from _new_since(diagnosis.against)
     if diagnosis.versions:
         text = ", ".join(f"{name} {version}" for name, version in diagnosis.versions.items())
         yield Field(label="Versions", text=text)
@@ -119,3 +122,17 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
     if diagnosis.conclusion == "consequence":
         yield Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")
+
+
+def _new_since(against: Against) -> Iterator[Field]:
+    """What a run has that another one had not."""
+    if against.problem:
+        text = f"{place(against.problem)}  {against.problem.text}"
+        yield Field(label="First new problem", text=text)
+    kinds = f"{counted(against.kinds, 'kind')} of lines that {some(against.good)} has not"
+    shown = "; ".join(f"{place(item)}  {item.text}" for item in against.new[:_NEW])
+    yield Field(label="New", text=f"{kinds}: {shown}" if shown else kinds)
+    for label, (then, now), unit in (("Step time", against.step_s, " s"), ("Last loss", against.loss, "")):
+        if then is not None and now is not None:
+            ratio = f" ({now / then:.2g} times)" if unit and then else ""
+            yield Field(label=label, text=f"{then:.3g}{unit} then, {now:.3g}{unit} now{ratio}")

@@ -1,0 +1,46 @@
+"""What is new in a log since the log of a run that worked."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.cases import cases
+from kdoctor_diagnose.against import compare, kind_of
+from kdoctor_diagnose.inputs import Log
+
+GOOD = """\
+I0000 00:00:1795715649.883476 17130 port.cc:153] oneDNN is on
+Reading /data/a/part-0001.tfrecord
+Epoch 1/2
+8/8 ━━━ 0s 20ms/step - loss: 0.9
+8/8 ━━━ 0s 22ms/step - loss: 0.5
+"""
+
+
+def log(text: str, size: int = 1 << 20) -> list[Log]:
+    content = text.encode()
+    return [Log("x", lambda: iter([content[start : start + size] for start in range(0, len(content), size)]))]
+
+
+def test_equal_runs_have_nothing_new() -> None:
+    again = GOOD.replace("1795715649", "1795799999").replace("/data/a/part-0001", "/mnt/b/c/part-0777")
+    found = compare(log(again), log(GOOD))
+    assert (found.kinds, found.new, found.problem) == (0, [], None)
+
+
+@given(st.integers(1, 200))
+def test_first_new_problem_step_time_and_loss_are_found_however_blocks_end(size: int) -> None:
+    new = GOOD.replace("Epoch", "W0000 00:00:1795715649.1 7 loader.cc:9] slow storage\nEpoch").replace("ms/", "0ms/")
+    found = compare(log(new.replace("loss: 0.5", "loss: nan"), size), log(GOOD))
+    assert found.problem is not None
+    assert (found.problem.line, found.problem.text, found.kinds) == (3, "slow storage", 1)
+    assert [round(value or 0, 3) for value in found.step_s] == [0.021, 0.21]
+    assert (found.loss[0], str(found.loss[1])) == (0.5, "nan")
+
+
+@cases(
+    ("Loaded 12 files from /data/x/y.bin in 3.5 s", "Loaded 7 files from /mnt/z/w.bin in 12 s", True),
+    ("pointer 0x7f00aa", "pointer 0x11", True),
+    ("GPU 0 is free", "GPU 0 is busy", False),
+)
+def test_lines_are_alike_that_differ_by_numbers_and_paths(one: str, other: str, *, alike: bool) -> None:
+    assert (kind_of(one) == kind_of(other)) is alike

@@ -25,26 +25,27 @@ def render_short(report: Report, canvas: Canvas) -> str:
         page.paragraph(INTERRUPTED, style="bold yellow")
     page.blank()
     _categories(page, report.categories)
-    below = _below(report, canvas, with_hint=True)
+    below = _below(report, canvas, in_one_line=False)
     blocks = [*cause_blocks(report), *gap_blocks(report)]
     causes, is_complete = _fitted(blocks, SCREEN - page.height - below.height, canvas)
     if not is_complete and report.plan:
-        below = _below(report, canvas, with_hint=False)
+        below = _below(report, canvas, in_one_line=True)
         causes, _ = _fitted(blocks, SCREEN - page.height - below.height, canvas)
     page.append(causes)
     page.append(below)
     return page.text()
 
 
-def _below(report: Report, canvas: Canvas, *, with_hint: bool) -> Page:
-    """The commands that run the checks again, and the verdict."""
+def _below(report: Report, canvas: Canvas, *, in_one_line: bool) -> Page:
+    """The commands that run the checks again and show all of them, in one line where there is little room."""
     page = Page(canvas)
     page.blank()
     for note in _notes(report):
         page.cut(note)
     if report.command and report.plan:
-        page.line(f"{Label.CHECK_AGAIN}: {page.paint(report.command, 'cyan')}")
-    if report.command and with_hint:
+        label = f"{Label.CHECK_AGAIN} (-v: every check)" if in_one_line else Label.CHECK_AGAIN
+        page.line(f"{label}: {page.paint(report.command, 'cyan')}")
+    if report.command and not in_one_line:
         page.line(f"{Label.EVERY_CHECK}: {page.paint(report.details or f'{report.command} -v', 'cyan')}")
     page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     return page

@@ -59,6 +59,7 @@ EXIT_CODES = {
     "kdoctor check --checklist single-gpu-keras": 1,
     "kdoctor check --checklist single-gpu-keras --no-smoke": 1,
     # The imported output does not show what is installed.
+    "kdoctor check --no-smoke --snapshot smi-q.txt": 3,
     "kdoctor check --no-smoke --snapshot imported.json": 3,
     # Without a directory /scratch, the check of the example is unknown.
     "PYTHONPATH=. kdoctor check --no-smoke --checklist site-node.yaml --plugin site_checks.scratch:PLUGIN": 3,

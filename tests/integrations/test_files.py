@@ -153,7 +153,7 @@ def test_options_in_service_and_pod_exist(tmp_path: Path) -> None:
     pod = read(FOLDER / "kubernetes-pod.yaml")["spec"]["initContainers"][0]["command"]
     options = [word.partition("=")[0] for word in pod[2:]]
     helped = subprocess.run(
-        [KDOCTOR, "check", "--help"], check=True, capture_output=True, text=True, env=environ()
+        [KDOCTOR, "check", "--help-all"], check=True, capture_output=True, text=True, env=environ()
     ).stdout
     assert all(option in helped for option in options)
 

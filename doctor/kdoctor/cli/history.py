@@ -36,7 +36,7 @@ class _ListByDefault(TyperGroup):
 app = typer.Typer(
     cls=_ListByDefault,
     help="Show the runs on this machine, and what changed.",
-    epilog="Example: kdoctor history --last 50",
+    epilog="Example: kdoctor history list --last 50",
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

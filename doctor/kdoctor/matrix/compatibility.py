@@ -42,6 +42,7 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
             release=release,
             reasons=(Reason("missing", "platform", text),),
             requirements=_requirements(release, machine, {}),
+            interpreter=machine.interpreter,
         )
     pins = pins_for(matrix, release, machine)
     reasons = [
@@ -60,6 +61,7 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
         release=release,
         reasons=tuple(dict.fromkeys(reasons)),
         requirements=_requirements(release, machine, pins),
+        interpreter=machine.interpreter,
         hidden_folders=() if machine.for_cpu or machine.system_libraries else hidden_folders(matrix, release),
     )
 

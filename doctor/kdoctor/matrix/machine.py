@@ -98,13 +98,14 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
     if platform is None and on_arm and matrix.elsewhere(_ARM):
         platform = _ARM
-    python, python_fact, folders = _python(asked.python, environ)
+    python, interpreter, python_fact, folders = _python(asked.python, environ)
     installed = _installed(folders)
     machine = Machine(
         driver=driver,
         gpus=gpus.gpus,
         unnamed_gpus=gpus.unnamed,
         python=python,
+        interpreter=interpreter,
         glibc=_glibc() if here else None,
         platform=platform,
         cuda=_dotted("--cuda", asked.cuda, "12.4"),
@@ -222,22 +223,23 @@ def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) ->
     return _Gpus(tuple(gpus), tuple(unnamed), Fact("GPUs", "; ".join(counts), origin))
 
 
-def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, tuple[str, ...]]:
-    """The Python version, its origin, and the folders of its distributions."""
+def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, Fact, tuple[str, ...]]:
+    """The Python version, how to call it, its origin, and the folders of its distributions."""
     if option is not None and "/" not in option and "\\" not in option:
         text = option.strip()
         parts = _numbers(text)
         if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
             hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
-        return text, Fact("Python", text, "--python"), ()
+        return text, "python", Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
+    called = target.python if option else "python"
     fact = Fact("Python", target.version, f"{target.python}, {target.chosen_by}")
     if target.python == sys.executable:
-        return target.version, fact, tuple(sys.path)
+        return target.version, called, fact, tuple(sys.path)
     prefix = Path(target.python).parent.parent
     minor = ".".join(target.version.split(".")[:2])
-    return target.version, fact, tuple(glob.glob(str(prefix / f"lib*/python{minor}/site-packages")))  # noqa: PTH207
+    return target.version, called, fact, tuple(glob.glob(str(prefix / f"lib*/python{minor}/site-packages")))  # noqa: PTH207
 
 
 def _installed(folders: tuple[str, ...]) -> dict[str, str]:

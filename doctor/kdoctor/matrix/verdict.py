@@ -24,6 +24,8 @@ class Machine:
     """Its GPUs; empty to judge the CPU."""
     python: str | None = None
     """Python, ``major.minor`` or longer."""
+    interpreter: str = "python"
+    """The program that installs: the interpreter that was named by its path."""
     glibc: str | None = None
     """Version of the C library; None also if it does not matter."""
     platform: str | None = None
@@ -69,6 +71,8 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     requirements: tuple[str, ...] = ()
     """What to install, with pins against known-bad combinations."""
+    interpreter: str = "python"
+    """The program that installs it."""
     hidden_folders: tuple[str, ...] = ()
     """Folders of ``site-packages/nvidia`` with libraries that it opens and does not search."""
 
@@ -95,7 +99,7 @@ class Verdict:
     @property
     def command(self) -> str:
         """The command that installs it."""
-        return shlex.join(["python", "-m", "pip", "install", *self.requirements])
+        return shlex.join([self.interpreter, "-m", "pip", "install", *self.requirements])
 
     @property
     def export(self) -> str | None:

@@ -280,11 +280,14 @@ def read_snapshot(path: Path, catalog: Catalog) -> Collected:
 
 
 def _may_be_snapshot(path: Path) -> bool:
-    """Whether it begins as JSON does, or is nothing that can be read twice."""
-    if path.is_dir():
-        return False
-    if not path.is_file():
+    """Whether it begins as JSON does, or cannot be read twice or at all, which the reader of snapshots reports."""
+    try:
+        if path.is_dir():
+            return False
+        if not path.is_file():
+            return True
+        with path.open("rb") as file:
+            start = file.read(_START).removeprefix(codecs.BOM_UTF8).lstrip()
+    except OSError:
         return True
-    with path.open("rb") as file:
-        start = file.read(_START).removeprefix(codecs.BOM_UTF8).lstrip()
     return not start or start.startswith(b"{")

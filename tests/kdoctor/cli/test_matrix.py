@@ -67,6 +67,11 @@ def test_table_shows_best_release_and_install_command() -> None:
     assert "A100, compute capability 8.0 (--gpu)" in done.stdout
 
 
+def test_command_installs_into_the_interpreter_that_was_named() -> None:
+    named = run("--platform", "linux-x86_64", "--gpu", "A100", "--driver", "580.95", "--python", sys.executable)
+    assert f"    {sys.executable} -m pip install " in named.stdout
+
+
 def test_json_contains_every_release_and_the_best() -> None:
     read = answer(*EXAMPLE)
     assert read["schema"] == "kdoctor/matrix-answer/v1"

@@ -171,7 +171,7 @@ def test_libraries_of_the_system_are_stated(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["3.11", "3.11.7", " 3.9 "])
 def test_version_of_python_needs_no_interpreter(tmp_path: Path, text: str) -> None:
     found = asked(tmp_path, python=text)
-    assert found.machine.python == text.strip()
+    assert (found.machine.python, found.machine.interpreter) == (text.strip(), "python")
     assert facts(found)["Python"] == (text.strip(), "--python")
     assert found.installed is None
     assert "Installed" not in facts(found)
@@ -192,6 +192,7 @@ def test_interpreter_of_kdoctor_has_its_own_packages(tmp_path: Path, monkeypatch
     monkeypatch.setattr(sys, "path", [str(place)])
     found = asked(tmp_path, python=sys.executable)
     assert found.machine.python == ".".join(map(str, sys.version_info[:3]))
+    assert found.machine.interpreter == sys.executable
     assert found.installed == "2.21.0"
     assert facts(found)["Installed"] == ("tensorflow 2.21.0, tf-nightly 2.23.0.dev1", "site-packages")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "empty")])

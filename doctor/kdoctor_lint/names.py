@@ -39,7 +39,7 @@ class Kind(Enum):
 
 
 _HARMLESS_ROOTS = sys.stdlib_module_names | {
-    "PIL", "absl", "albumentations", "builtins", "cv2", "google", "h5py", "hydra", "jax", "keras", "librosa",
+    "PIL", "absl", "albumentations", "builtins", "cv2", "google", "h5py", "hydra", "jax", "kdoctor", "keras", "librosa",
     "matplotlib", "mlflow", "np", "numpy", "omegaconf", "optuna", "pandas", "pkg_resources", "psutil", "pynvml",
     "requests", "scipy", "seaborn", "skimage", "sklearn", "sox", "tensorboard", "tensorflow", "tensorflow_addons",
     "tensorflow_datasets", "tensorflow_io", "tensorflow_text", "torch", "tqdm", "wandb", "yaml",

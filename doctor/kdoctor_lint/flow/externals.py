@@ -21,7 +21,7 @@ from kdoctor_lint.names import (
     kind_of,
 )
 
-_NO_ESCAPE = frozenset({"builtins", "logging", "math", "numpy"})
+_NO_ESCAPE = frozenset({"builtins", "kdoctor", "logging", "math", "numpy"})
 """Modules whose functions do nothing with a strategy that is passed to them."""
 _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 _DEVICE_SETTINGS = frozenset(

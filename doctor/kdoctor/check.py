@@ -84,7 +84,7 @@ class Check:
 def check(  # noqa: PLR0913 - the attributes of a check
     id: str,  # noqa: A002 - always passed by position
     *,
-    severity: Severity,
+    severity: Severity = Severity.ERROR,
     requires: Sequence[str] = (),
     needs_gpus: bool = False,
     scenario: str | None = None,

@@ -93,6 +93,10 @@ class Remedy:
         return cls(summary=summary, look=look, action=Action.INSPECT_HARDWARE)
 
 
+OF_THE_CHECK = Remedy(summary="", action=Action.CONFIGURE)
+"""What the docstring of the check says."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rollback:
     """How to undo the fix. Create one with ``to``, ``irreversible`` or ``nothing``."""
@@ -134,8 +138,8 @@ class Finding:
     observed: str
     """The problem, with numbers and units. The full report prints it as ``{subject}: {observed}``."""
     expected: str
-    remedy: Remedy
-    rollback: Rollback
+    remedy: Remedy = OF_THE_CHECK
+    rollback: Rollback = Rollback(kind="nothing", why="no commands were given")
     brief: str = ""
     """``observed`` in at most 60 characters, without values that differ from subject to subject. Findings of a check
     with the same brief are one problem of several subjects (``GPU 0-7: {brief}``). Empty: ``observed`` is short."""

@@ -36,8 +36,8 @@ def _defects_are_failures(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """A run reports a check that raises or yields nothing as unknown, which would look like a correct answer here."""
     plain = judge._evaluate
 
-    def evaluate(entry: judge.PlannedCheck, arguments: Mapping[str, object]) -> list[Outcome]:
-        outcomes = plain(entry, arguments)
+    def evaluate(entry: judge.PlannedCheck, arguments: Mapping[str, object], rules: judge.Rules) -> list[Outcome]:
+        outcomes = plain(entry, arguments, rules)
         has_gpus = all(item.devices for item in arguments.values() if isinstance(item, Gpus))
         # The tests of all checks together also judge machines that are nothing to a check.
         if request.path.parent.name == entry.check.family:

@@ -17,8 +17,8 @@ def plan(
 ) -> tuple[PlannedCheck, ...]:
     """The checks of a run in the order of the checklist, each after its prerequisites.
 
-    Prerequisites of selected checks are included unless they are skipped. What is left out stays in the plan, with
-    the reason.
+    Prerequisites of selected checks are included unless they are skipped. A check selected by its id runs although
+    the checklist does not list it. What is left out stays in the plan, with the reason.
 
     Args:
         checklist: the checks to run.
@@ -30,7 +30,7 @@ def plan(
     Raises:
         SelectionError: a pattern matches nothing, or nothing is left.
     """
-    entries = _with_prerequisites(checklist, catalog)
+    entries = _with_prerequisites(checklist, catalog, select)
     for option, patterns in (("--select", select), ("--skip", skip)):
         for pattern in patterns:
             _must_match(option, pattern, entries, checklist, catalog)
@@ -69,10 +69,13 @@ def scenarios_to_run(checklist: Checklist, planned: Sequence[PlannedCheck]) -> t
     return tuple(entry for entry in checklist.scenarios if entry.scenario.id in awaited)
 
 
-def _with_prerequisites(checklist: Checklist, catalog: Catalog) -> tuple[ChecklistEntry, ...]:
+def _with_prerequisites(checklist: Checklist, catalog: Catalog, select: Sequence[str]) -> tuple[ChecklistEntry, ...]:
     listed = {entry.check.id: entry for entry in checklist.entries}
+    named = (catalog.checks[name] for name in select if name in catalog.checks)
+    # The checklist says which scenarios run, so a check that judges trainings needs it.
+    unlisted = [check.id for check in named if not check.judges_trainings]
     ordered: dict[str, ChecklistEntry] = {}
-    for check_id in listed:
+    for check_id in (*listed, *unlisted):
         for check in catalog.closure([check_id]):
             default = ChecklistEntry(check=check, severity=check.severity)
             ordered.setdefault(check.id, listed.get(check.id, default))

@@ -13,7 +13,18 @@ from kdoctor.facts import Environment, Facts, Gpus, NotCollected, SmokeRun, Smok
 from kdoctor.facts.consistent import consistent
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
+from kdoctor.model import (
+    OF_THE_CHECK,
+    Assumptions,
+    Evidence,
+    Finding,
+    NotApplicable,
+    Outcome,
+    Remedy,
+    Severity,
+    Status,
+    Unjudged,
+)
 from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
@@ -47,6 +58,8 @@ class Rules:
     """Accept every unknown."""
     matrix: VersionMatrix | None = None
     """The known releases. Without it, checks that ask for it are unknown."""
+    raises: bool = False
+    """Whether the error of a check ends the run, as in a test, instead of making it unknown."""
 
 
 def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Result, ...]:
@@ -165,7 +178,7 @@ def _judge_one(
         gaps = (missing,) if check.explained_by else ()
         unknown = replace(base, status=Status.UNKNOWN, reason=arguments.unavailable, unjudged=gaps)
         return _accept(unknown, entry, rules)
-    outcomes = [_with_age(outcome, check, rules) for outcome in _evaluate(entry, arguments)]
+    outcomes = [_with_age(outcome, check, rules) for outcome in _evaluate(entry, arguments, rules)]
     result = _from_outcomes(base, outcomes, rules, hidden)
     return _accept(_refuse_empty_pass(result, facts), entry, rules)
 
@@ -241,15 +254,19 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
     return runs.runs.get(check.scenario or "", Unavailable(unavailable=f"scenario {check.scenario} was not run"))
 
 
-def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outcome]:
+def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
         yielded: Iterable[object] = entry.check.function(**arguments, **entry.parameters)
         for outcome in yielded:
             if not isinstance(outcome, Outcome):
                 raise TypeError(f"it yielded {outcome!r}, which is not an outcome")  # noqa: TRY301 - of the check
+            if isinstance(outcome, Finding) and outcome.remedy == OF_THE_CHECK:
+                outcome = replace(outcome, remedy=Remedy.configure(entry.check.remedy))  # noqa: PLW2901
             outcomes.append(outcome)  # outcomes from before a crash are kept
-    except Exception as error:  # noqa: BLE001 - a defect in a plugin does not end the run
+    except Exception as error:
+        if rules.raises:
+            raise
         reason = f"the check raised {type(error).__name__}: {error}"
         outcomes.append(Unjudged(subject=entry.check.id, reason=reason))
     return outcomes

@@ -40,5 +40,5 @@ class Probe:
     provides: tuple[type[FactGroup], ...]
     """The groups that ``collect`` returns."""
     collect: Callable[[Context], Facts]
-    deadline_s: float
+    deadline_s: float = 10
     """Seconds after which its groups are unavailable."""

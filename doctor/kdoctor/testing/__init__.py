@@ -90,10 +90,15 @@ def compute_check(
         missing: groups that could not be read, with the reason.
         matrix: the version matrix; the shipped one by default.
         parameters: the check's parameters, as a checklist would set them.
+
+    Raises:
+        Exception: what the check raises. In a run, it would be unknown for that reason.
     """
     table = fact_table(*facts, scenario=check.scenario)
     table |= {group: Unavailable(unavailable=reason) for group, reason in (missing or {}).items()}
     plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
-    rules = Rules(assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or shipped_matrix())
+    rules = Rules(
+        assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or shipped_matrix(), raises=True
+    )
     (result,) = judge(plan, table, rules)
     return result

@@ -69,6 +69,13 @@ def test_select_takes_several_patterns_and_families() -> None:
     assert planned["host.memory"] == "not selected (--select gpu --select smoke.*)"
 
 
+def test_check_selected_by_its_id_needs_no_checklist() -> None:
+    planned = plan(checklist(), CATALOG, select=["host.unlisted"])
+    assert [entry.check.id for entry in planned if not entry.deselected] == ["host.unlisted"]
+    assert planned[-1].severity is CATALOG.checks["host.unlisted"].severity
+    assert "host.unlisted" not in deselected(plan(checklist(), CATALOG, select=["host"]))
+
+
 def test_skip_excludes_even_a_prerequisite() -> None:
     planned = deselected(plan(checklist(), CATALOG, skip=["host.memory"]))
     assert "--skip host.memory" in (planned["host.memory"] or "")
@@ -85,7 +92,8 @@ def test_no_smoke_excludes_trainings() -> None:
     ("select", "gpu.fre", "'gpu.free'"),
     ("skip", "smok", "'smoke'"),
     ("select", "", "no check"),
-    ("select", "host.unlisted", "checklist job"),
+    ("select", "host.unl*", "checklist job"),
+    ("select", "smoke.all-trainings", "checklist job"),
     ("skip", "versions", "versions.python-supported"),
 )
 def test_pattern_without_a_match_is_refused(option: str, pattern: str, named: str) -> None:

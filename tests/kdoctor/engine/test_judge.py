@@ -155,11 +155,11 @@ def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iter
         yield bad() if first else GOOD
         yield from defect()
 
-    judged = compute_check(it, host())
+    judged = run(it)["host.it"]
     assert (judged.status, [item.subject for item in judged.unjudged]) == (Status.UNKNOWN, ["host.it"])
     assert judged.reason
     assert named in judged.reason
-    assert compute_check(it, host(), first=True).status is Status.FAIL
+    assert run(it, parameters={"first": True})["host.it"].status is Status.FAIL
 
 
 def test_check_without_generator_is_unknown() -> None:
@@ -167,7 +167,7 @@ def test_check_without_generator_is_unknown() -> None:
     def forgets(host: Host) -> Iterator[Outcome]:
         return None  # type: ignore[return-value] # the defect under test
 
-    assert compute_check(forgets, host()).status is Status.UNKNOWN
+    assert run(forgets)["host.it"].status is Status.UNKNOWN
 
 
 # --- smoke runs --------------------------------------------------------------------------------------------------

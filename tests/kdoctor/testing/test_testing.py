@@ -1,17 +1,17 @@
+from collections.abc import Iterator
+
 import pytest
 
-from kdoctor.check import Check
+from kdoctor.check import Check, check
 from kdoctor.facts import FactGroup, Gpus, Host, PciDevices, SmokeRun
-from kdoctor.model import Status
+from kdoctor.model import Finding, Outcome, Status
 from kdoctor.testing import compute_check, healthy, with_gpu
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.host.shared_memory import shared_memory
 from kdoctor_checks.smoke.baseline import baseline
 
-CHECKS = [
-    check for check in checks() if check.scenario in {None, "smoke.baseline"} and check.id != "versions.keras-features"
-]
+CHECKS = [one for one in checks() if one.scenario in {None, "smoke.baseline"} and one.id != "versions.keras-features"]
 """The node has a run of smoke.baseline only, and Keras 3 with its known defects."""
 
 
@@ -42,3 +42,26 @@ def test_smoke_run_is_that_of_the_checks_scenario() -> None:
     run = healthy(SmokeRun)
     assert run.scenario == "smoke.baseline"
     assert compute_check(baseline, run, healthy(PciDevices)).status is Status.PASS
+
+
+@check("site.scratch")
+def scratch(host: Host, *, works: bool = True) -> Iterator[Outcome]:
+    """The scratch directory has space.
+
+    Why: a full disk ends the job.
+    Remedy: delete old checkpoints.
+    Source: https://keras.io/api/callbacks/model_checkpoint/
+    """
+    if not works:
+        raise OSError("no such disk")
+    yield Finding(subject=host.os, observed="full", expected="space")
+
+
+def test_finding_without_a_remedy_has_that_of_its_check() -> None:
+    (found,) = compute_check(scratch, healthy(Host)).findings
+    assert found.finding.remedy.summary == scratch.remedy == "Delete old checkpoints."
+
+
+def test_error_of_a_check_is_raised_in_its_test() -> None:
+    with pytest.raises(OSError, match="no such disk"):
+        compute_check(scratch, healthy(Host), works=False)

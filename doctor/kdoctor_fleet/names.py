@@ -4,18 +4,11 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor_fleet.facts import Nodes
-
-try:
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-except ImportError as error:
-    raise UsageError(
-        "kdoctor fleet requires ClusterShell, which is not installed",
-        hint="Install it: python -m pip install 'keras-doctor[fleet]'",
-    ) from error
 
 MOST_NODES = 1_000_000
 """A set of nodes with more is a mistake, and would take all memory."""
@@ -24,6 +17,17 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a file that names nodes: a million names of 60 characters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
+
+
+def _node_sets() -> ModuleType:
+    """ClusterShell's module of node sets, imported where it is used: the help of the commands does without it."""
+    try:
+        from ClusterShell import NodeSet  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        hint = "Install it: python -m pip install 'keras-doctor[fleet]'"
+        raise UsageError("kdoctor fleet requires ClusterShell, which is not installed", hint=hint) from error
+    module: ModuleType = NodeSet
+    return module
 
 
 def is_valid(name: str) -> bool:
@@ -38,7 +42,8 @@ def fold(names: Iterable[str]) -> Nodes:
 
 @lru_cache(maxsize=4096)  # many checks name the same nodes
 def _fold(names: tuple[str, ...]) -> Nodes:
-    return Nodes.of(names, lambda every: str(NodeSet.fromlist(list(every), resolver=RESOLVER_NOGROUP)))
+    sets = _node_sets()
+    return Nodes.of(names, lambda every: str(sets.NodeSet.fromlist(list(every), resolver=sets.RESOLVER_NOGROUP)))
 
 
 def expand(text: str, shown: str) -> tuple[str, ...]:
@@ -56,12 +61,13 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
     example = "Example: --expect node[001-064]"
     if "@" in text:
         raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
+    sets = _node_sets()
     try:
-        nodes = NodeSet(text, resolver=RESOLVER_NOGROUP)
+        nodes = sets.NodeSet(text, resolver=sets.RESOLVER_NOGROUP)
         if len(nodes) > MOST_NODES:
             raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
         names = tuple(nodes)
-    except (NodeSetException, ValueError, AssertionError, OverflowError) as error:
+    except (sets.NodeSetException, ValueError, AssertionError, OverflowError) as error:
         raise UsageError(f"{shown}: not a set of nodes: {error}", hint=example) from error
     wrong = next((name for name in names if not is_valid(name)), None)
     if wrong is not None:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,15 @@ def test_broken_file_of_names_is_refused_with_its_line(text: str, place: str, tm
     file.write_text(text)
     with pytest.raises(UsageError, match=place):
         read_names(file)
+
+
+def test_help_needs_no_extra_and_a_command_says_which_one() -> None:
+    program = "import sys; sys.modules['ClusterShell'] = None; from kdoctor.cli import main; main()"
+    helped, run = (
+        subprocess.run(
+            [sys.executable, "-c", program, "fleet", "run", *words], check=False, capture_output=True, text=True
+        )
+        for words in (["--help"], ["--engine", "ssh", "--nodes", "node[1-2]"])
+    )
+    assert helped.returncode == 0
+    assert (run.returncode, "'keras-doctor[fleet]'" in run.stderr) == (2, True)

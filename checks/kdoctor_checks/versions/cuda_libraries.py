@@ -4,9 +4,11 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.commands.search_path import search_without
 from kdoctor.facts import Environment, Libraries, Library, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
+from kdoctor.matrix.compatibility import hidden_folders
 from kdoctor.matrix.model import Release, VersionMatrix
+from kdoctor.matrix.verdict import search_wheels
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._builds import after_a_gpu, release_of, versions_there
+from kdoctor_checks._builds import after_a_gpu, release_of
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, version_of, with_libraries
 
 
@@ -47,6 +49,7 @@ def cuda_libraries_load(
     if missing:
         others = sorted({path for item in missing for path in item.other_versions})
         share = "none" if len(missing) == len(wanted) else f"{len(wanted) - len(missing)}"
+        hidden = hidden_folders(matrix, release) if release else ()
         verb = "are" if len(wanted) - len(missing) > 1 else "is"
         yield Finding(
             subject="CUDA libraries",
@@ -55,7 +58,9 @@ def cuda_libraries_load(
             brief=f"{share} of the {len(wanted)} that TensorFlow needs {verb} installed",
             expected="all libraries that TensorFlow needs for GPUs",
             remedy=_install_all(
-                release, _also_needed(tensorflow, packages, matrix), install(target, packages, reinstall)
+                release,
+                install(target, packages, reinstall),
+                search_wheels(hidden, target.executable) if hidden else None,
             ),
             rollback=rollback,
             after=after_a_gpu(pci),
@@ -96,18 +101,13 @@ def _folder(item: Library) -> str:
     return (item.path or "").rpartition("/")[0]
 
 
-def _install_all(release: Release | None, also_needed: str | None, command: str) -> Remedy:
+def _install_all(release: Release | None, command: str, hidden: str | None) -> Remedy:
     if release and release.and_cuda is None:
         summary = (
             f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
         )
         return Remedy.reinstall(summary, look=("kdoctor matrix",))
-    summary = "Install TensorFlow with its NVIDIA libraries."
-    summary += " This release does not find all of them (see versions.libraries-searched)." if also_needed else ""
-    return Remedy.reinstall(summary, command)
-
-
-def _also_needed(tensorflow: TensorFlowBuild, packages: Packages, matrix: VersionMatrix) -> str | None:
-    """What this release needs besides its libraries to find them, if the matrix knows of something."""
-    version = {key: text for key, text in versions_there(tensorflow, packages).items() if key == "tensorflow"}
-    return next((row.fix for row in matrix.known_bad_for(version) if row.effect == "no-gpu"), None)
+    if not hidden:
+        return Remedy.reinstall("Install TensorFlow with its NVIDIA libraries.", command)
+    summary = "Install TensorFlow with its NVIDIA libraries. Each shell that starts a job needs the variable, too: this"
+    return Remedy.reinstall(f"{summary} release does not search all their folders.", command, hidden)

@@ -60,11 +60,16 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
         problem = describe_problem(first.problems[0])
         if is_judged:  # the cause names what is missing
             return Category(family=family, mark=Mark.UNKNOWN, text=values or f"not known: {problem}")
-        return Category(family=family, mark=Mark.SKIP, text=f"not checked: {problem}")
+        return Category(family=family, mark=Mark.SKIP, text=_because_of(first))
     other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
     reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
     text = "; ".join([*([values] if values else []), f"not known: {reason}"])
     return Category(family=family, mark=Mark.UNKNOWN, text=text)
+
+
+def _because_of(cause: Cause) -> str:
+    """The cause is described elsewhere on the screen, and once is enough."""
+    return f"not checked because of {cause.problems[0].check}"
 
 
 def is_gap(result: Result) -> bool:
@@ -107,7 +112,6 @@ def _skipped(family: str, results: Sequence[Result], causes: Sequence[Cause]) ->
     for result in results:
         if result.blocked_by:
             cause = next(cause for cause in causes if result.id in cause.blocked)
-            text = f"not checked: {describe_problem(cause.problems[0])}"
-            return Category(family=family, mark=Mark.SKIP, text=text)
+            return Category(family=family, mark=Mark.SKIP, text=_because_of(cause))
     reasons = [result.reason or "no reason was given" for result in results]
     return Category(family=family, mark=Mark.SKIP, text=max(reasons, key=reasons.count), left_out=True)

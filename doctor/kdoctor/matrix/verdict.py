@@ -1,13 +1,13 @@
 """What is known about a machine, and the verdict on a release."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
 
-_REST = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 """What the variable had before."""
 
 Outcome = Literal["runs", "does-not-run", "unknown"]
@@ -104,19 +104,22 @@ class Verdict:
     @property
     def export(self) -> str | None:
         """The command that makes the loader find the libraries in folders that the release does not search."""
-        if not self.hidden_folders:
-            return None
-        place = 'sysconfig.get_path("purelib")'
-        if len(self.hidden_folders) == 1:
-            program = f'import sysconfig; print({place} + "/nvidia/{self.hidden_folders[0]}/lib")'
-        else:
-            program = f'import glob, sysconfig; print(":".join(glob.glob({place} + "/nvidia/*/lib")))'
-        return f"export LD_LIBRARY_PATH=\"$(python -c '{program}'){_REST}\""
+        return search_wheels(self.hidden_folders, self.interpreter) if self.hidden_folders else None
 
     @property
     def commands(self) -> tuple[str, ...]:
         """What to run: the installation, then what each shell that starts a job needs."""
         return (self.command, self.export) if self.export else (self.command,)
+
+
+def search_wheels(folders: Sequence[str], python: str) -> str:
+    """The command that makes the loader search these folders of that interpreter's NVIDIA wheels first."""
+    place = 'sysconfig.get_path("purelib")'
+    if len(folders) == 1:
+        program = f'import sysconfig; print({place} + "/nvidia/{folders[0]}/lib")'
+    else:
+        program = f'import glob, sysconfig; print(":".join(glob.glob({place} + "/nvidia/*/lib")))'
+    return f"export LD_LIBRARY_PATH=\"$({shlex.quote(python)} -c '{program}')${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\""
 
 
 def add_row(tensorflow: str) -> str:

@@ -9,6 +9,7 @@ from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, 
 from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import FactGroup, LibraryCopy, Packages
 from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
+from kdoctor.matrix.verdict import search_wheels
 from kdoctor.model import Severity
 from kdoctor_checks.versions._libraries import pinned, shown, with_libraries
 
@@ -46,11 +47,10 @@ test_cuda_libraries = table(
     fails(
         without_wheels(),
         *("libcudart.so.12", "libcublasLt.so.12", "libcusolver.so.11", "libcudnn.so.9"),
-        "versions.libraries-searched",
         "  none of the 7 ",
         of=["CUDA libraries"],
         unsaid="libnccl",  # not needed for a GPU
-        commands=(f"{INSTALL} 'tensorflow[and-cuda]==2.21.0'",),
+        commands=(f"{INSTALL} 'tensorflow[and-cuda]==2.21.0'", search_wheels(("cusolver",), PYTHON)),
         rollback=(f"{INSTALL} tensorflow==2.21.0",),
     ),
     *(
@@ -62,6 +62,9 @@ test_cuda_libraries = table(
         )
     ),
     fails(libraries(missing("cudart", other_versions=("/cu13/libcudart.so.13",))), "/cu13/libcudart.so.13"),
+    fails(
+        tensorflow(version="2.20.0"), without_wheels(), commands=(f"{INSTALL} 'tensorflow[and-cuda]==2.20.0'",)
+    ),  # it searches all folders
     fails(OLD_RELEASE, without_wheels(), "CUDA 11.8", "cuDNN 8.6", commands=(), look=("kdoctor matrix",)),
     fails(
         libraries(library("cusolver", load_error=SYMBOL)),

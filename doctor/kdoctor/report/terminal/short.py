@@ -63,16 +63,16 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _categories(page: Page, categories: Sequence[Category]) -> None:
-    """``[✓] Versions    Python 3.11.7, TensorFlow 2.21.0``. Families that were not asked for share a line."""
-    left_out: dict[str, list[str]] = {}
+    """``[✓] Versions    Python 3.11.7, TensorFlow 2.21.0``. Families skipped for one reason share a line."""
+    skipped: dict[str, list[str]] = {}
     for category in categories:
-        if category.left_out:
-            left_out.setdefault(category.text, []).append(family_title(category.family))
+        if category.mark is Mark.SKIP:
+            skipped.setdefault(category.text, []).append(family_title(category.family))
     for category in categories:
-        if not category.left_out or len(left_out[category.text]) == 1:
+        if len(skipped.get(category.text, ())) < 2:  # noqa: PLR2004 - alone
             lead, title = f"[{page.sign(category.mark)}] ", family_title(category.family)
             page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
-    for reason, titles in left_out.items():
+    for reason, titles in skipped.items():
         if len(titles) > 1:
             page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
 

@@ -11,7 +11,6 @@ from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, parse_version
 
-_SHOWN = 4
 """Features that are named of those that raise an error."""
 _TRAINED = ("uneven-final-batch/starved-tail",)
 """Features that a training of the shipped checklists judges on the machine itself (smoke.starved-replica)."""
@@ -41,7 +40,7 @@ def keras_features(keras: KerasChoice, matrix: VersionMatrix, assumptions: Assum
         return
     package = keras.package.replace("-", "_")
     known = [matrix.keras_feature(name, package, keras.version) for name in features_of(matrix.keras_features, package)]
-    loud = describe(matrix, [item for item in known if item.result != "wrong"], _SHOWN)
+    loud = describe(matrix, [item for item in known if item.result != "wrong"])
     known = [item for item in known if item.feature in _avoidable(matrix)]
     wrong = [item for item in known if item.result == "wrong"]
     unmeasured = [item for item in known if item.result is None]

@@ -1,6 +1,6 @@
 """The full report: every check with its evidence, and every cause with its details."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kdoctor.engine.report import Mark, Report
 from kdoctor.report.causes import cause_blocks, note_blocks
@@ -16,7 +16,7 @@ _EVIDENCE_LONGEST = 240
 
 
 def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
-    """The full report as text; from verbosity 2 on with reasons and sources."""
+    """The full report as text, problems first; from verbosity 2 on with reasons and sources."""
     page = Page(canvas)
     head = overview(report)
     width = max(len(field.label) for field in head) + 2
@@ -24,6 +24,7 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
         page.paragraph(field.text, lead=f"{field.label:{width}}", lead_style="dim")
     if report.interrupted:
         page.paragraph(INTERRUPTED, style="bold yellow")
+    _titled_blocks(page, "Problems", cause_blocks(report), verbosity)
     rest = []
     for section in sections(report):
         if section.name == "checks":
@@ -35,10 +36,7 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
         _section(page, section, verbosity)
     if drifted := drift_section(report.drift):
         _section(page, drifted, verbosity)
-    for title, blocks in (("Notes", note_blocks(report)), ("Problems", cause_blocks(report))):
-        if blocks:
-            _title(page, title)
-            _blocks(page, blocks, verbosity)
+    _titled_blocks(page, "Notes", note_blocks(report), verbosity)
     page.blank()
     page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     return page.text()
@@ -47,6 +45,12 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
 def _title(page: Page, title: str) -> None:
     page.blank()
     page.line(title, "bold")
+
+
+def _titled_blocks(page: Page, title: str, blocks: Sequence[Block], verbosity: int) -> None:
+    if blocks:
+        _title(page, title)
+        _blocks(page, blocks, verbosity)
 
 
 def _checks(page: Page, blocks: Iterable[Block], *, in_full: bool = False) -> None:
@@ -60,16 +64,19 @@ def _checks(page: Page, blocks: Iterable[Block], *, in_full: bool = False) -> No
         first, more = (block.findings[0], len(block.findings) - 1) if block.findings else (block.title, 0)
         heading = f"{first} (and {more} more)" if more else first
         lead = f"{MARK_NAMES[block.mark]:{_MARK_WIDTH}}"
-        page.paragraph(heading, indent=2, lead=lead, lead_style=STYLES[block.mark])
+        if block.findings:  # they are in full above
+            page.cut(heading, lead=f"  {lead}", lead_style=STYLES[block.mark])
+        else:
+            page.paragraph(heading, indent=2, lead=lead, lead_style=STYLES[block.mark])
         if block.blocks:
             page.paragraph(", ".join(member.id for member in block.blocks), indent=indent, style="dim")
         elif in_full and not block.text:
-            page.paragraph(f"{block.id}{_see_below(block)}", indent=indent, style="dim")
+            page.paragraph(f"{block.id}{_see_above(block)}", indent=indent, style="dim")
             for field in block.fields:
                 page.paragraph(f"{field.label}: {field.text}", indent=indent, lead="- ")
         else:
             page.paragraph(
-                f"{block.id}{_see_below(block) or ': ' + _first_evidence(block)}", indent=indent, style="dim"
+                f"{block.id}{_see_above(block) or ': ' + _first_evidence(block)}", indent=indent, style="dim"
             )
 
 
@@ -92,8 +99,8 @@ def _first_evidence(block: Block) -> str:
     return f"{text}; and {more} more" if more > 0 else text
 
 
-def _see_below(block: Block) -> str:
-    return f": {counted(len(block.findings), 'finding')}, see below" if block.findings else ""
+def _see_above(block: Block) -> str:
+    return f": {counted(len(block.findings), 'finding')}, see above" if block.findings else ""
 
 
 def _section(page: Page, section: Section, verbosity: int) -> None:

@@ -138,7 +138,7 @@ def test_failed_check_leads_with_its_finding(name: str, word: str) -> None:
     failed = next(item for item in report.results if item.status is Status.FAIL)
     first = failed.findings[0].finding
     text = flat(terminal(report))
-    assert f"{word} {first.subject}: {first.observed}" in text
+    assert f"{word} {first.subject}: {first.observed}"[:40] in text  # the problem above has the rest
     assert text.count(failed.title) == 1  # the label at the end of the problem
 
 

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CASE = "own-model"
+_QUIET_S = 10.0
+"""Seconds after which a line says what is done."""
 
 
 class PreflightError(RuntimeError):
@@ -71,6 +74,17 @@ class Preflight:
         for item in counting:
             lines += _failures(item)
         return "\n".join([*lines, *_unknowns(counting)])
+
+    def require(self) -> Self:
+        """Print the verdict in one line, or raise if the job should not start. Nothing is examined again.
+
+        Raises:
+            PreflightError: it is not ``ok``.
+        """
+        if not self.ok:
+            raise PreflightError(self)
+        sys.stdout.write(f"kdoctor: {verdict_line(self.report)}; {self.report.target.partition(', ')[2]}\n")
+        return self
 
     def __str__(self) -> str:
         return render(self.report, "terminal").rstrip("\n")
@@ -165,7 +179,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         fit_arguments=fit_arguments,
     )
     try:
-        with _without_notes(tf.get_logger()):
+        with _without_notes(tf.get_logger()), told(found):
             job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
     except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
@@ -185,6 +199,26 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+@contextlib.contextmanager
+def told(found: Mapping[str, Any], quiet_s: float = _QUIET_S) -> Iterator[None]:
+    """Say on stderr what is done after ``quiet_s`` seconds, and whenever the time has doubled."""
+    started, done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        elapsed = quiet_s
+        while not done.wait(elapsed):
+            elapsed = time.monotonic() - started
+            sys.stderr.write(f"kdoctor: examining the job for {elapsed:.0f} s so far ({found['phase']})\n")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextlib.contextmanager
@@ -219,7 +253,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     Raises:
         PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
     """
-    done = preflight(
+    return preflight(
         model,
         data,
         strategy,
@@ -230,11 +264,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
         budget_s=budget_s,
         fail_on=fail_on,
         allow_unknown=allow_unknown,
-    )
-    if not done.ok:
-        raise PreflightError(done)
-    sys.stdout.write(f"kdoctor: {verdict_line(done.report)}; {done.report.target.partition(', ')[2]}\n")
-    return done
+    ).require()
 
 
 def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:

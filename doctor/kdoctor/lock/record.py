@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import plain_text
@@ -52,7 +52,7 @@ def make_lock(
         kdoctor=__version__,
         identifiers=found.identifiers,
         accepted=tuple(needed),
-        facts={**found.facts, "checks": {result.id: result.status.value for result in report.results}},
+        facts={**found.facts, "checks": dict(_evaluated(report))},
         measured=_kept(found, previous.measured if previous else {}),
     )
 
@@ -64,6 +64,10 @@ def own_lock(checklist: Checklist, report: Report, facts: Facts) -> Lock:
     which a rollback must not restore.
     """
     return make_lock(checklist, report, without_job(recorded_facts(facts, identifiers=True)))
+
+
+def _evaluated(report: Report) -> Iterator[tuple[str, str]]:
+    return ((result.id, result.status.value) for result in report.results if result.status is not Status.SKIP)
 
 
 def _is_bad(result: Result | None) -> bool:

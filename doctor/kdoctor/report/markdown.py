@@ -49,10 +49,10 @@ def _every_check(report: Report) -> Iterator[str]:
     checks = [block for section in shown if section.name == "checks" for block in section.blocks]
     yield from markdown_fields(overview(report))
     yield ""
-    leaves = [leaf for block in checks for leaf in block.leaves()]
+    rows = [row for block in checks for row in ((block,) if block.mark is Mark.SKIP else block.leaves())]
     yield from _table(
         ("Status", Label.CHECK, "Healthy condition", Label.OBSERVED),
-        [(_word(leaf), _code(leaf.id), escape(leaf.title), escape(_observed(leaf))) for leaf in leaves],
+        [(_word(row), _code(row.id) if row.id else "", escape(row.title), escape(_observed(row))) for row in rows],
     )
     scenarios = [block for block in checks if block.mark is None]
     if scenarios:

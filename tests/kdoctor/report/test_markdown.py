@@ -5,9 +5,19 @@ from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, complete, cpu_report, failure, finding, gpu_report, with_text
+from helpers.reports import (
+    LONG_COMMAND,
+    MARKUP_COMMAND,
+    complete,
+    cpu_report,
+    failure,
+    finding,
+    gpu_report,
+    result,
+    with_text,
+)
 from kdoctor.engine.report import Report
-from kdoctor.model import Remedy
+from kdoctor.model import Remedy, Status
 from kdoctor.report.formats import render
 from kdoctor.text.markdown import escape
 
@@ -52,6 +62,13 @@ def test_table_has_a_row_for_each_check_in_order_of_family() -> None:
         ("SKIP", "topology.pcie-width"),
         ("UNKNOWN", "host.shared-memory"),
     ]
+
+
+def test_checks_skipped_for_one_reason_share_a_row() -> None:
+    skipped = [result(f"gpu.x{number}", Status.SKIP, reason="no GPUs expected") for number in range(9)]
+    report = complete(gpu_report(), results=(*gpu_report().results, *skipped))
+    assert [row[2] for row in rows(report, CHECKS)].count("9 checks: no GPUs expected") == 1
+    assert "gpu.x3" not in shown(report)
 
 
 def test_drift_is_a_table() -> None:

@@ -86,16 +86,24 @@ def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> tuple[Page, b
     for in_full in range(len(blocks), 0, -1):
         if page.height <= room:
             return page, in_full >= len(blocks) - 1
-        page = _drawn(blocks, in_full, len(blocks), canvas)
-    for shown in range(len(blocks) - 1, 0, -1):
+        page = _drawn(blocks, in_full, len(blocks), canvas, with_fixes=True)
+    for shown in range(len(blocks), 0, -1):
         if page.height <= room:
             break
         page = _drawn(blocks, 1, shown, canvas)
     return page, False
 
 
-def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *, with_reasons: bool = False) -> Page:
-    """The first causes in full, the next ones in one line each, and how many are left out."""
+def _drawn(  # noqa: PLR0913 - the ways to save lines
+    blocks: Sequence[Block],
+    in_full: int,
+    shown: int,
+    canvas: Canvas,
+    *,
+    with_reasons: bool = False,
+    with_fixes: bool = False,
+) -> Page:
+    """The first causes in full, the next ones in one line or with one for the fix, and how many are left out."""
     page = Page(canvas)
     for block in blocks[:in_full]:
         page.blank()
@@ -108,9 +116,20 @@ def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *,
         lead = f"{page.sign(_mark(block))} "
         name = f" ({block.id})" if block.id else ""
         page.cut(f"{first}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
+        if with_fixes:
+            _fix_in_one_line(page, block)
     if blocks[shown:]:
         page.line(f"  and {len(blocks) - shown} more (-v)")
     return page
+
+
+def _fix_in_one_line(page: Page, block: Block) -> None:
+    """The command if the fix is one, and otherwise what to do."""
+    fix = next((field for field in block.fields if field.label == Label.FIX), None)
+    if fix and len(fix.commands) == 1:
+        page.line(f"  {Label.FIX}: {page.paint(fix.commands[0], 'cyan')}")
+    elif fix:
+        page.cut(fix.text.rstrip(":"), lead=f"  {Label.FIX}: ")
 
 
 def _cause(page: Page, block: Block, *, with_reasons: bool) -> None:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
+from kdoctor.commands.packages import install_extra
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor_fleet.facts import Nodes
@@ -24,7 +25,7 @@ def _node_sets() -> ModuleType:
     try:
         from ClusterShell import NodeSet  # noqa: PLC0415 - an extra
     except ImportError as error:
-        hint = "Install it: python -m pip install 'keras-doctor[fleet]'"
+        hint = f"Install it: {install_extra('fleet')}"
         raise UsageError("kdoctor fleet requires ClusterShell, which is not installed", hint=hint) from error
     module: ModuleType = NodeSet
     return module

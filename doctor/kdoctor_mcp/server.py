@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import kdoctor
 from kdoctor.cli.captured import document_of, text_of
+from kdoctor.commands.packages import install_extra
 from kdoctor.errors import UsageError
 from kdoctor.matrix.json import MatrixAnswer
 from kdoctor.plugins.installed import load, offers
@@ -52,7 +53,7 @@ def server() -> "MCPServer":
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import ToolAnnotations
     except ImportError as error:
-        hint = "Install it: python -m pip install 'keras-doctor[mcp]'"
+        hint = f"Install it: {install_extra('mcp')}"
         raise UsageError(f"kdoctor mcp needs the extra mcp: {error}", hint=hint) from error
     made = MCPServer("kdoctor", instructions=(kdoctor.__doc__ or "").strip(), version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

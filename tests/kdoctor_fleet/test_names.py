@@ -63,4 +63,4 @@ def test_help_needs_no_extra_and_a_command_says_which_one() -> None:
         for words in (["--help"], ["--engine", "ssh", "--nodes", "node[1-2]"])
     )
     assert helped.returncode == 0
-    assert (run.returncode, "'keras-doctor[fleet]'" in run.stderr) == (2, True)
+    assert (run.returncode, "-m pip install 'ClusterShell>=1.9'" in run.stderr) == (2, True)

@@ -1,7 +1,9 @@
 """Commands of pip, uv and conda, and the rule which of them changes an environment."""
 
+import importlib.metadata
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -237,3 +239,11 @@ def _conda_spec(requirement: str) -> str:
         exact = specifier.removeprefix("==") if specifier.startswith("==") and "," not in specifier else None
         return f"{name}={exact or '*'}=cuda*"
     return f"{name}{specifier}"
+
+
+def install_extra(name: str) -> str:
+    """The command that installs what an extra of kdoctor needs next to it. It names no index that may lack kdoctor."""
+    requirements = map(Requirement, importlib.metadata.requires("keras-doctor") or ())
+    marked = ((one, one.marker) for one in requirements if one.marker and "extra" in str(one.marker))
+    needed = [f"{one.name}{one.specifier}" for one, marker in marked if marker.evaluate({"extra": name})]
+    return quoted(sys.executable, "-m", "pip", "install", *needed)

@@ -10,6 +10,7 @@ from typing import Any
 
 from yaml import YAMLError
 
+from kdoctor.commands.packages import install_extra
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.launch.engine import Ended, Engine, InterruptedRunError, ProgramEngine
@@ -20,7 +21,7 @@ class Kubectl(Pods, ProgramEngine):
     """The user's kubectl, with its configuration."""
 
     program = "kubectl"
-    package = "python -m pip install 'keras-doctor[kubernetes]', or https://kubernetes.io/docs/tasks/tools/"
+    package = f"{install_extra('kubernetes')}, or https://kubernetes.io/docs/tasks/tools/"
 
     def __init__(self, options: Sequence[str]) -> None:
         self.selector, others = selector_of(options)

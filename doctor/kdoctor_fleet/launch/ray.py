@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kdoctor.commands.packages import install_extra
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.readers import Take
 from kdoctor_fleet.exclusion import Engine as Words
@@ -31,7 +32,7 @@ class Ray:
             from ray import exceptions  # noqa: PLC0415
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
         except ImportError as error:
-            hint = "Install it: python -m pip install 'keras-doctor[ray]'"
+            hint = f"Install it: {install_extra('ray')}"
             raise UsageError("--engine ray requires Ray, which is not installed", hint=hint) from error
         wrong = next((option for option in options if not option.startswith(_ADDRESS)), None)
         if wrong is not None:

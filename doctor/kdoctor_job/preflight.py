@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CASE = "own-model"
 _QUIET_S = 10.0
-"""Seconds after which a line says what is done."""
+"""Seconds until the first line of progress."""
 
 
 class PreflightError(RuntimeError):
@@ -179,7 +179,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         fit_arguments=fit_arguments,
     )
     try:
-        with _without_notes(tf.get_logger()), told(found):
+        with _without_notes(tf.get_logger()), progress_lines(found):
             job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
     except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
@@ -202,17 +202,17 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
 
 
 @contextlib.contextmanager
-def told(found: Mapping[str, Any], quiet_s: float = _QUIET_S) -> Iterator[None]:
-    """Say on stderr what is done after ``quiet_s`` seconds, and whenever the time has doubled."""
+def progress_lines(found: Mapping[str, Any], quiet_s: float = _QUIET_S) -> Iterator[None]:
+    """Write the current phase to stderr after ``quiet_s`` seconds, and whenever the time has doubled."""
     started, done = time.monotonic(), threading.Event()
 
-    def tell() -> None:
+    def write() -> None:
         elapsed = quiet_s
         while not done.wait(elapsed):
             elapsed = time.monotonic() - started
             sys.stderr.write(f"kdoctor: examining the job for {elapsed:.0f} s so far ({found['phase']})\n")
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=write, daemon=True)
     thread.start()
     try:
         yield

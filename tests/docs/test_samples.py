@@ -1,6 +1,6 @@
-"""Every Python sample of the documentation runs, after what a reader of it has: a small job over two replicas.
+"""The Python samples of the documentation run, with a small job over two replicas.
 
-The tests of each lint rule read its samples.
+Samples of lint rules are tested with their rules.
 """
 
 import json
@@ -15,10 +15,10 @@ from docs.generator.pages import pages_by_location
 from helpers.command import environ
 
 NOT_INSTALLED = ("from parsl import",)
-"""Samples that begin so are for a program that the tests do not install."""
+"""Starts of samples for programs that the tests do not install."""
 
 PRELUDE = """
-import json, pathlib, sys, types
+import json, sys, types
 import keras, numpy as np, tensorflow as tf
 import kdoctor
 from kdoctor.model import Finding, Remedy, Rollback

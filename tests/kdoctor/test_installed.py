@@ -58,7 +58,7 @@ def test_each_command_prints_its_name(apart: Path, command: tuple[str, ...]) -> 
 def test_no_fix_is_printed_for_kdoctors_environment(apart: Path, tmp_path: Path) -> None:
     done = check(apart, tmp_path)
     assert done.returncode == 1
-    assert re.search(r"\S*k\S*doctor check --python PATH", done.stdout)
+    assert "keras-doctor check --python PATH" in done.stdout
     assert not installs(done.stdout)
     assert installs(check(apart, tmp_path, "--python", str(apart)).stdout) == {f"{apart}/bin/python"}
 

@@ -2,20 +2,20 @@ import time
 
 import pytest
 
-from kdoctor_job.preflight import told
+from kdoctor_job.preflight import progress_lines
 
 
-def test_long_examination_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_examination_names_its_phase(capsys: pytest.CaptureFixture[str]) -> None:
     found = {"phase": "build"}
-    with told(found, quiet_s=0.01):
+    with progress_lines(found, quiet_s=0.01):
         deadline = time.monotonic() + 10
-        while not (said := capsys.readouterr().err) and time.monotonic() < deadline:
+        while not (written := capsys.readouterr().err) and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert said.startswith("kdoctor: ")
-    assert "(build)" in said
+    assert written.startswith("kdoctor: ")
+    assert "(build)" in written
 
 
-def test_short_examination_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with told({"phase": "build"}):
+def test_short_examination_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_lines({"phase": "build"}):
         pass
     assert capsys.readouterr().err == ""

@@ -11,7 +11,6 @@ from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, parse_version
 
-"""Features that are named of those that raise an error."""
 _TRAINED = ("uneven-final-batch/starved-tail",)
 """Features that a training of the shipped checklists judges on the machine itself (smoke.starved-replica)."""
 

@@ -1,6 +1,7 @@
 """Commands of pip, uv and conda, and the rule which of them changes an environment."""
 
 import importlib.metadata
+import importlib.util
 import json
 import re
 import sys
@@ -242,8 +243,9 @@ def _conda_spec(requirement: str) -> str:
 
 
 def install_extra(name: str) -> str:
-    """The command that installs what an extra of kdoctor needs next to it. It names no index that may lack kdoctor."""
+    """The command that installs what an extra of kdoctor needs next to it. kdoctor itself need not be on an index."""
     requirements = map(Requirement, importlib.metadata.requires("keras-doctor") or ())
     marked = ((one, one.marker) for one in requirements if one.marker and "extra" in str(one.marker))
     needed = [f"{one.name}{one.specifier}" for one, marker in marked if marker.evaluate({"extra": name})]
-    return quoted(sys.executable, "-m", "pip", "install", *needed)
+    installer: Installer = "pip" if importlib.util.find_spec("pip") else "uv"
+    return pip_command(installer, sys.executable, "install", *needed)

@@ -8,8 +8,6 @@ from typing import Literal
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
 
-"""What the variable had before."""
-
 Outcome = Literal["runs", "does-not-run", "unknown"]
 Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
 

@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,8 @@ def test_failure_after_recorded_pass_has_drift_decision_and_rollback(job: Path) 
     kdoctor("checklist", "record", job, "--snapshot", good)
     same = json.loads(kdoctor("check", "-c", job, "--snapshot", good, "-f", "json").stdout)
     assert (same["verdict"], same["drift"]["changes"]) == ("pass", [])
-    done = kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json")
+    on_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json", PATH=on_path)
     report = json.loads(done.stdout)
     assert done.returncode == 1
     first = report["drift"]["changes"][0]
@@ -170,9 +172,10 @@ def test_failure_after_recorded_pass_has_drift_decision_and_rollback(job: Path) 
     assert decision["action"] == "roll back at once"
     assert (decision["decides"], decision["within"]) == ("ada", "an hour")
     commands = [command for step in decision["steps"] for command in step["commands"]]
-    assert commands[0] == "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
-    assert commands[1].endswith(f"kdoctor check --checklist {job} --python /opt/job/bin/python")
-    assert len(commands) == 2
+    assert commands == [
+        "/opt/job/bin/python -m pip install --no-deps keras==3.15.1",
+        f"kdoctor check --checklist {job} --python /opt/job/bin/python",
+    ]
     printed = kdoctor("rollback", "-c", job, "--snapshot", failed).stdout
     assert "/opt/job/bin/python -m pip install --no-deps keras==3.15.1" in printed
     assert "packages.keras: 2.9.0 -> 3.15.1" in printed

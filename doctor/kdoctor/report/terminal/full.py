@@ -1,6 +1,6 @@
 """The full report: every check with its evidence, and every cause with its details."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kdoctor.engine.report import Mark, Report
 from kdoctor.report.causes import cause_blocks, note_blocks
@@ -24,7 +24,10 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
         page.paragraph(field.text, lead=f"{field.label:{width}}", lead_style="dim")
     if report.interrupted:
         page.paragraph(INTERRUPTED, style="bold yellow")
-    _titled_blocks(page, "Problems", cause_blocks(report), verbosity)
+    for title, blocks in (("Problems", cause_blocks(report)), ("Notes", note_blocks(report))):
+        if blocks:
+            _title(page, title)
+            _blocks(page, blocks, verbosity)
     rest = []
     for section in sections(report):
         if section.name == "checks":
@@ -36,7 +39,6 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
         _section(page, section, verbosity)
     if drifted := drift_section(report.drift):
         _section(page, drifted, verbosity)
-    _titled_blocks(page, "Notes", note_blocks(report), verbosity)
     page.blank()
     page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     return page.text()
@@ -45,12 +47,6 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
 def _title(page: Page, title: str) -> None:
     page.blank()
     page.line(title, "bold")
-
-
-def _titled_blocks(page: Page, title: str, blocks: Sequence[Block], verbosity: int) -> None:
-    if blocks:
-        _title(page, title)
-        _blocks(page, blocks, verbosity)
 
 
 def _checks(page: Page, blocks: Iterable[Block], *, in_full: bool = False) -> None:

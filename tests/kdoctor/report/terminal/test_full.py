@@ -149,6 +149,12 @@ def test_worst_problem_is_first() -> None:
     assert any(line.startswith("  mild:") for line in lines)
 
 
+def test_note_is_above_the_check_that_refers_to_it() -> None:
+    note = failure("host.shared-memory", finding("mild", remedy=OTHER), severity=Severity.INFO)
+    text = terminal(complete(gpu_report(), results=(note, *gpu_report().results)))
+    assert 0 < text.index("\nNotes\n") < text.index("host.shared-memory: 1 finding, see above")
+
+
 def test_findings_with_the_same_fix_share_it() -> None:
     text = terminal(gpu_report())
     assert text.count("sudo systemctl reboot") == 1

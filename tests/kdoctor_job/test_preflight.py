@@ -87,7 +87,10 @@ def test_preflight_changes_no_state() -> None:
     assert [name for name in both["with"] if both["with"][name] != both["without"][name]] == []
 
 
-GOOD = ("tf.data", "function", "PyDataset", "arrays", "function of a generator", "function of a model")
+GOOD = (
+    *("tf.data", "function", "PyDataset", "arrays"),
+    *("function of a generator", "dataset of a generator", "function of a model"),
+)
 BAD = {
     "empty": ("job.data-readable", "empty"),
     "empty arrays": ("job.data-readable", "empty"),
@@ -109,7 +112,10 @@ BAD = {
 """Form of the job to the check that fails and a decisive part of its finding."""
 
 
-QUICK_FORMS = {*BAD, "function of a model", "PyDataset", "generator", "generator in a dataset", "not compiled"}
+QUICK_FORMS = {
+    *(*BAD, "function of a model", "PyDataset", "dataset of a generator"),
+    *("generator", "generator in a dataset", "not compiled"),
+}
 
 
 @pytest.fixture(scope="module")

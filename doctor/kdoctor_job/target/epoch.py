@@ -42,7 +42,9 @@ def count_examples(model: Any) -> Callable[[], int]:
 
     def counting(data: Any) -> Any:
         first = tf.nest.flatten(keras_of(model).utils.unpack_x_y_sample_weight(data)[0])[0]
-        count.assign_add(tf.cast(tf.shape(first)[0], tf.int64))
+        # A static shape does not wait for the batch, so a step that finds the data at its end would count one.
+        with tf.control_dependencies([first]):
+            count.assign_add(tf.cast(tf.shape(first)[0], tf.int64))
         return step(data)
 
     model.train_step = counting

@@ -132,6 +132,7 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
     generator, short = iter(batches), (inputs[:8], targets[:8])
     build = tf.data.Dataset
     signature = (tf.TensorSpec((None, 8)), tf.TensorSpec((None,), tf.int64))
+    static = (tf.TensorSpec((16, 8)), tf.TensorSpec((16,), tf.int64))
     words = build.from_generator(lambda: iter([[1.0], [1.0, 2.0]]), tf.float32)
     data: dict[str, Any] = {
         "tf.data": job_models.dataset("dense"),
@@ -142,6 +143,7 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "function of a generator": lambda: iter(batches),
         "generator": generator,
         "generator in a dataset": build.from_generator(lambda: generator, output_signature=signature),
+        "dataset of a generator": build.from_generator(lambda: iter(batches), output_signature=static).prefetch(1),
         "empty": job_models.dataset("dense").take(0),
         "empty arrays": (inputs[:0], targets[:0]),
         "unbatched": build.from_tensor_slices((inputs, targets)),

@@ -141,7 +141,7 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     assert found.pop("job.memory-headroom") == "skip"
     assert found.pop("job.input-bound") in ("pass", "fail")
     assert set(found.values()) == {"pass"}
-    assert len(found) == 22
+    assert len(found) == 23
     again = report_of(folder, "--snapshot", "job.json")
     assert {name: status for name, status in statuses(again).items() if name in found} == found
 

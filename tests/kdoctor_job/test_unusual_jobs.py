@@ -34,12 +34,14 @@ FOUND = {
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
     "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
+    "positions": ("job.options", "embedding on 2 replicas: weights differ from one device's by"),
+    "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
 }
 """Jobs with one problem, the check that fails and the start of its finding."""
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
-    *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed"),
+    *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
 )
 ALSO = {"sampling", "sums gradients"}
 """Jobs that draw random numbers where the comparison with one device cannot turn them off."""
@@ -47,7 +49,7 @@ TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
     *("optimizer without its argument", "attribute set later", "compiled step with side effect", "loss over the model"),
-    *("clipping", "clipping fixed", "weighted data"),
+    *("clipping", "clipping fixed", "weighted data", "positions", "masks"),
 }
 
 pytestmark = pytest.mark.tensorflow

@@ -235,7 +235,7 @@ class Comparison:
         self._say(scale_hidden=why)
         if not why:
             return
-        setup = Setup(own=False, still=True)
+        setup = Setup(own=False, without=self._without, still=True)
         mirrored = trials.on_replicas(setup)
         alone = trials.on_one_device(setup)
         self._say(losses=mirrored.losses, reference_losses=alone.losses)

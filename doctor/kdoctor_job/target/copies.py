@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
-from kdoctor_job.target.options import BUILT_LATE, TOGETHER, remove
+from kdoctor_job.target.options import BUILT_LATE, MASKS, TOGETHER, mask_loss, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
 
@@ -116,6 +116,7 @@ class Copier:
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
+        mask_loss(made, masked=MASKS not in setup.without)
         keras = keras_of(self._model)
         kept = raw_compile(made if self._builder is not None else self._model)
         if kept is None:
@@ -123,8 +124,8 @@ class Copier:
                 raise cloning.CopyError(
                     "its class overrides compile(): pass a function that builds and compiles the model"
                 )
-            kept_options = [name for name in setup.without if name != BUILT_LATE]
-            if kept_options:
+            kept_options = [name for name in setup.without if name not in (BUILT_LATE, MASKS)]
+            if kept_options and setup.own:
                 raise cloning.CopyError(
                     f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed"
                 )

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, List, NamedTuple
 
-from kdoctor_job.target.model import CLIPPING, steps_per_execution
+import tensorflow as tf
+
+from kdoctor_job.target.model import CLIPPING, layers_of, steps_per_execution
 
 TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
 """A custom ``train_step`` whose first step builds the optimizer. Without this option, it is built before."""
 CLIPS = "clipping"
+MASKS = "masks"
+"""Layers that mask tokens. Without this option, the loss is the mean over all tokens."""
+_SPARSE = "sparse gradients"
+"""Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
 _SCALES = "loss scaling"
 _OF_OPTIMIZER = {
     "gradient_accumulation_steps": ("gradient_accumulation_steps",),
@@ -42,7 +48,13 @@ def options_of(model: Any) -> List[Option]:
     together = steps_per_execution(model)
     if together and together > 1:
         found.append(Option(TOGETHER, f"{TOGETHER}={together}"))
+    masking = [layer.name for layer in layers_of(model) if _masks(layer)]
+    if masking:
+        found.append(Option(MASKS, ", ".join(masking)))
     optimizer = getattr(model, "optimizer", None)
+    embedding = [layer.name for layer in layers_of(model) if type(layer).__name__ == "Embedding"]
+    if embedding and hasattr(optimizer, "apply"):
+        found.append(Option(_SPARSE, ", ".join(embedding)))
     if hasattr(optimizer, "inner_optimizer"):
         found.append(Option(_SCALES, type(optimizer).__name__))
     for name, attributes in _OF_OPTIMIZER.items():
@@ -67,11 +79,41 @@ def remove(arguments: Dict[str, Any], without: Collection[str]) -> None:
     optimizer = arguments["optimizer"]
     if _SCALES in without and hasattr(optimizer, "inner_optimizer"):
         optimizer = arguments["optimizer"] = optimizer.inner_optimizer
+    if _SPARSE in without:
+        _make_gradients_dense(optimizer)
     for name in without:
         for attribute in _OF_OPTIMIZER.get(name, ()):
             for one in optimizers_of(optimizer):
                 if _is_on(one, attribute):
                     setattr(one, attribute, False if attribute == "use_ema" else None)
+
+
+def _make_gradients_dense(optimizer: Any) -> None:
+    apply = optimizer.apply
+
+    def with_dense(gradients: Any, *others: Any) -> Any:
+        return apply([one if one is None else tf.convert_to_tensor(one) for one in gradients], *others)
+
+    object.__setattr__(optimizer, "apply", with_dense)
+
+
+def mask_loss(model: Any, *, masked: bool) -> None:
+    """Let the loss leave out masked tokens, as Keras does, or not."""
+    vars(model).pop("compute_loss", None)
+    if masked:
+        return
+    compute_loss = model.compute_loss
+
+    def of_all_tokens(x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **named: Any) -> Any:
+        for output in tf.nest.flatten(y_pred):
+            vars(output).pop("_keras_mask", None)
+        return compute_loss(x, y, y_pred, *others, **named)
+
+    object.__setattr__(model, "compute_loss", of_all_tokens)
+
+
+def _masks(layer: Any) -> bool:
+    return bool(getattr(layer, "mask_zero", False)) or type(layer).__name__ == "Masking"
 
 
 def _is_on(optimizer: Any, attribute: str) -> bool:

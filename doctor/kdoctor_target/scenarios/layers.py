@@ -10,7 +10,18 @@ import tensorflow as tf
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History, Job, compare, fit, sgd
 from kdoctor_target.training.regression import Batches, make_batches
-from kdoctor_target.training.seeded import attending, dense, embedded, embedding, normalized, recurrent, sequences
+from kdoctor_target.training.seeded import (
+    TOKENS,
+    WIDTH,
+    attending,
+    dense,
+    embedded,
+    embedding,
+    normalized,
+    recurrent,
+    sequences,
+    start,
+)
 
 
 def layers(
@@ -65,7 +76,32 @@ def string_inputs(case: Case) -> None:
     compare(case, Job(model=model, data=words))
 
 
+def positions(rows: Callable[[Any], Any]) -> Callable[[Case], None]:
+    """A case for an Embedding of the positions, of which each batch needs all rows once, with RMSprop."""
+
+    def model() -> Any:
+        class Positions(tf.keras.layers.Layer):  # type: ignore[misc]  # Keras has no types here
+            def __init__(self) -> None:
+                super().__init__()
+                self.table = tf.keras.layers.Embedding(TOKENS, WIDTH, embeddings_initializer=start(tf.keras, 4))
+                self.table.build((None,))
+
+            def call(self, inputs: Any) -> Any:
+                return inputs + rows(self.table)
+
+        inputs = tf.keras.Input((TOKENS,), dtype="int32")
+        middle = Positions()(embedding(tf.keras, WIDTH, masked=False)(inputs))
+        return tf.keras.Model(inputs, dense(tf.keras, 1, 2)(tf.keras.layers.Flatten()(middle)))
+
+    def run(case: Case) -> None:
+        compare(case, Job(optimizer=lambda: tf.keras.optimizers.RMSprop(0.01), model=model, data=sequences))
+
+    return run
+
+
 CASES = {
+    "position-embedding": positions(lambda table: table(tf.range(TOKENS))),
+    "position-slice": positions(lambda table: table.embeddings[:TOKENS]),
     "normalization": layers(normalized),
     "embedding": layers(embedded, sequences, momentum),
     "recurrent": layers(recurrent, sequences),

@@ -228,6 +228,30 @@ class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": losses[0]}
 
 
+class Positions(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Multiplies by one row of a table for each position."""
+
+    def __init__(self, *, sliced: bool = False) -> None:
+        super().__init__()
+        self.sliced = sliced
+        self.table = layers.Embedding(8, 1, embeddings_initializer="ones")
+        self.table.build(None)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"sliced": self.sliced}
+
+    def call(self, inputs: Any) -> Any:
+        rows = self.table.embeddings[:8] if self.sliced else self.table(tf.range(8))
+        return inputs * rows[:, 0]
+
+
+class ZeroesExamples(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Sets examples to zero, so that Masking masks them."""
+
+    def call(self, inputs: Any) -> Any:
+        return tf.where(tf.reduce_sum(inputs, 1, keepdims=True) > 1.5, inputs, 0.0)
+
+
 def largest_output(targets: Any, outputs: Any) -> Any:
     """A metric that is not a mean over examples, so the replicas report another one."""
     return tf.reduce_max(outputs)
@@ -354,5 +378,10 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "averages fixed": lambda: _compiled(_model(), _sgd(use_ema=True)),
         "weighted data": lambda: _compiled(_model(), weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()]),
         "function: two optimizers": _two_optimizers,
+        "positions": lambda: _compiled(_model(keras.Model, Positions()), keras.optimizers.RMSprop(0.01)),
+        "positions fixed": lambda: _compiled(
+            _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
+        ),
+        "masks": lambda: _compiled(_model(keras.Model, ZeroesExamples(), layers.Masking())),
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),
     }

@@ -110,6 +110,7 @@ def scaled(size: int) -> dict[str, Any]:
 
 LOSSES = "versions.known-bad, smoke.baseline"
 AVERAGED = {"options": {"use_ema": "use_ema=True"}}
+MASKED = {"options": {"masks": "embedding"}}
 DIFFERS = {"effect": 0.4, "deviation": 0.5}
 SEVERAL_STEPS = {"steps_per_execution": 2, "keras": "keras 3.99"}
 CLIPS = {"clipping": ("clipnorm=1",)}
@@ -355,7 +356,8 @@ test_options = table(
     passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.1 * 0.1))),
     passes(
         run(),
-        "options: none of jit_compile, gradient_accumulation_steps, loss scaling, use_ema, weight_decay, run_eagerly.",
+        "options: none of jit_compile, gradient_accumulation_steps, loss scaling, use_ema, weight_decay, run_eagerly, "
+        "sparse gradients.",
     ),
     passes(
         run(model=AVERAGED, replicas=None),
@@ -372,6 +374,16 @@ test_options = table(
     unknown(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.06))),
     skips(run(model={"compiled": False})),
     skips(run(model=AVERAGED, replicas=1)),
+)
+test_masked_loss = table(
+    "job.masked-loss",
+    Severity.WARNING,
+    passes(run(), "masks: no layer masks tokens."),
+    passes(run(model=MASKED), "masks: embedding on 4 replicas: weights match one device's (measured here)."),
+    fails(run(model=MASKED, training=option("masks", "embedding", **WRONG)), "0.3, without it by 1e-06"),
+    unknown(run(model={"options": None}), "masks: the options of the model were not read."),
+    unknown(run(model=MASKED, training={"own": None})),
+    skips(run(model=MASKED, replicas=1)),
 )
 test_metrics = table(
     "job.metrics",

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 
+from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
@@ -7,7 +8,7 @@ from kdoctor_job.checks.job._options import Judged, judge_measured
 from kdoctor_job.checks.job._user_model import job_check, job_of
 from kdoctor_job.facts import JobModel
 
-_ELSEWHERE = ("clipping", "steps_per_execution")
+_ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
 _BUILT_LATE = "optimizer built late"
 _REMEDIES = {
@@ -17,6 +18,7 @@ _REMEDIES = {
     "use_ema": "Leave out ema_overwrite_frequency, so that fit writes the averages to the weights at its end.",
     "weight_decay": "Remove weight_decay, and use kernel_regularizer=keras.regularizers.L2(...) instead.",
     "run_eagerly": "Compile with run_eagerly=False.",
+    "sparse gradients": defect("smoke.position-embedding").fix,
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
 
@@ -25,9 +27,9 @@ _REMEDIES = {
 def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Outcome]:
     """The job's options of compile and of its optimizer work on several replicas.
 
-    Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages and weight decay separately
-    for several replicas. Some releases raise an error, and others train incorrectly. kdoctor trains the job with its
-    options. If that fails or differs from one device, it trains without each option to find the cause.
+    Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages, weight decay and sparse
+    gradients separately for several replicas. Some releases raise an error, and others train incorrectly. kdoctor
+    trains the job with its options. If that fails or differs from one device, it trains without each to find the cause.
     Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
     Source: https://keras.io/api/models/model_training_apis/
     """
@@ -40,7 +42,8 @@ def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Ou
     elif model.options is None:
         yield unknown("options", "the options were not read")
     elif not used:
-        yield evidence("options", f"none of {', '.join(name for name in _REMEDIES if name != _BUILT_LATE)}")
+        known = [name for name in _REMEDIES if name != _BUILT_LATE]
+        yield evidence("options", f"none of {', '.join(known)}")
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     else:

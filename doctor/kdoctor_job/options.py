@@ -6,12 +6,12 @@ from kdoctor.cli.lazy import ADVANCED
 from kdoctor.cli.options import EXAMINE, check_time_limit, option
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining
-from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel
+from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel, in_module
 
 ModelOption = Annotated[
     str | None,
     option(
-        "Also examine your model: a function in the target environment that returns it. Requires --data.",
+        "Also examine your model: a function that returns it, such as train:build or train.py:build. Requires --data.",
         metavar="MODULE:FUNCTION",
         panel=EXAMINE,
     ),
@@ -81,9 +81,9 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     if model is None or data is None:
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     return UserModel(
-        model=model,
-        data=data,
-        fit_arguments=fit_arguments,
+        model=in_module(model),
+        data=in_module(data),
+        fit_arguments=fit_arguments and in_module(fit_arguments),
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
         deadline_s=OWN_DEADLINE_S if model_timeout is None else model_timeout,

@@ -32,6 +32,12 @@ SCENARIO = define(
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
+def in_module(name: str) -> str:
+    """``jobs.train:build`` for ``./jobs/train.py:build``; other names as they are."""
+    path, separator, function = name.partition(".py:")
+    return f"{path.removeprefix('./').replace('/', '.')}:{function}" if separator else name
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserModel:
     """The user's model and data, each given as ``package.module:function``."""

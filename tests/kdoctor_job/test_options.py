@@ -14,3 +14,13 @@ def test_options_of_a_model_require_it(values: tuple[int | None, int | None, flo
         own_job(fit_arguments="job:arguments")
     with pytest.raises(UsageError, match=r"--fit-arguments job.py: expected"):
         own_job(model="job:build", data="job:read", fit_arguments="job.py")
+
+
+def test_files_and_modules_name_the_same_functions() -> None:
+    of_files, of_modules = (
+        own_job(model=f"{name}:build", data="read.py:data") for name in ("./jobs/train.py", "jobs.train")
+    )
+    assert of_files is not None
+    assert of_modules is not None
+    assert of_files.scenario.settings == of_modules.scenario.settings
+    assert dict(of_files.scenario.settings)["data"] == "read:data"

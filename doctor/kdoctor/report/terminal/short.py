@@ -25,27 +25,22 @@ def render_short(report: Report, canvas: Canvas) -> str:
         page.paragraph(INTERRUPTED, style="bold yellow")
     page.blank()
     _categories(page, report.categories)
-    below = _below(report, canvas, in_one_line=False)
-    blocks = [*cause_blocks(report), *gap_blocks(report)]
-    causes, is_complete = _fitted(blocks, SCREEN - page.height - below.height, canvas)
-    if not is_complete and report.plan:
-        below = _below(report, canvas, in_one_line=True)
-        causes, _ = _fitted(blocks, SCREEN - page.height - below.height, canvas)
-    page.append(causes)
+    below = _below(report, canvas)
+    page.append(_fitted([*cause_blocks(report), *gap_blocks(report)], SCREEN - page.height - below.height, canvas))
     page.append(below)
     return page.text()
 
 
-def _below(report: Report, canvas: Canvas, *, in_one_line: bool) -> Page:
-    """The commands that run the checks again and show all of them, in one line where there is little room."""
+def _below(report: Report, canvas: Canvas) -> Page:
+    """The command that runs the checks again or shows all of them, and the verdict."""
     page = Page(canvas)
     page.blank()
     for note in _notes(report):
         page.cut(note)
     if report.command and report.plan:
-        label = f"{Label.CHECK_AGAIN} (-v: every check)" if in_one_line else Label.CHECK_AGAIN
+        label = Label.CHECK_AGAIN if report.details else f"{Label.CHECK_AGAIN} (-v: every check)"
         page.line(f"{label}: {page.paint(report.command, 'cyan')}")
-    if report.command and not in_one_line:
+    if report.command and (report.details or not report.plan):
         page.line(f"{Label.EVERY_CHECK}: {page.paint(report.details or f'{report.command} -v', 'cyan')}")
     page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     return page
@@ -77,21 +72,18 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
             page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
 
 
-def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> tuple[Page, bool]:
-    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary.
-
-    Whether all of them are in full is the second value.
-    """
+def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
+    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
     page = _drawn(blocks, len(blocks), len(blocks), canvas, with_reasons=True)
     for in_full in range(len(blocks), 0, -1):
         if page.height <= room:
-            return page, in_full >= len(blocks) - 1
+            return page
         page = _drawn(blocks, in_full, len(blocks), canvas, with_fixes=True)
     for shown in range(len(blocks), 0, -1):
         if page.height <= room:
             break
         page = _drawn(blocks, 1, shown, canvas)
-    return page, False
+    return page
 
 
 def _drawn(  # noqa: PLR0913 - the ways to save lines

@@ -4,7 +4,7 @@ from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import Judged, judge_measured
+from kdoctor_job.checks.job._options import Judged, judge_measured, option_of
 from kdoctor_job.checks.job._user_model import job_check, job_of
 from kdoctor_job.facts import JobModel
 
@@ -48,8 +48,10 @@ def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Ou
         yield NotApplicable(reason="the job has only one replica")
     else:
         for name, value in used.items():
-            remedy, brief = _REMEDIES.get(name, f"Remove {name}."), "fails or trains incorrectly on several replicas"
-            judged = Judged(name, "trains as on one device", remedy, brief)
+            measured = option_of(run, name)
+            how = "fails" if measured and measured.problem else "trains incorrectly"
+            remedy = _REMEDIES.get(name, f"Remove {name}.")
+            judged = Judged(name, "trains as on one device", remedy, f"{how} on several replicas")
             yield judge_measured(run, name, value, judged) or unknown(
                 name, "the job with this option was not compared with one device"
             )

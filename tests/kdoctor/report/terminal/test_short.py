@@ -133,7 +133,7 @@ def test_checks_that_could_not_be_judged_are_one_block() -> None:
 
 def test_check_again_is_the_command_of_the_run() -> None:
     text = terminal(cpu_report())
-    assert re.search("^Check again: kdoctor check --checklist cpu-smoke$", text, re.MULTILINE)
+    assert re.search(r"^Check again \(-v: every check\): kdoctor check --checklist cpu-smoke$", text, re.MULTILINE)
     assert re.search("^Every check: kdoctor check --checklist cpu-smoke -v$", terminal(passing_report()), re.MULTILINE)
     assert "Every check" not in terminal(cpu_report(command=""))
 

@@ -74,41 +74,40 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
 
 def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
     """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
-    page = _drawn(blocks, len(blocks), len(blocks), canvas, with_reasons=True)
-    for in_full in range(len(blocks), 0, -1):
+    most = len(blocks)
+    page = _drawn(blocks, canvas, in_full=most, shown=most, with_reasons=True)
+    for in_full in range(most, 0, -1):
         if page.height <= room:
             return page
-        page = _drawn(blocks, in_full, len(blocks), canvas, with_fixes=True)
-    for shown in range(len(blocks), 0, -1):
+        page = _drawn(blocks, canvas, in_full=in_full, fixed=most, shown=most)
+    for fixed in range(most, 0, -1):
+        if page.height <= room:
+            return page
+        page = _drawn(blocks, canvas, in_full=1, fixed=fixed, shown=most)
+    for shown in range(most, 0, -1):
         if page.height <= room:
             break
-        page = _drawn(blocks, 1, shown, canvas)
+        page = _drawn(blocks, canvas, in_full=1, shown=shown)
     return page
 
 
 def _drawn(  # noqa: PLR0913 - the ways to save lines
-    blocks: Sequence[Block],
-    in_full: int,
-    shown: int,
-    canvas: Canvas,
-    *,
-    with_reasons: bool = False,
-    with_fixes: bool = False,
+    blocks: Sequence[Block], canvas: Canvas, *, in_full: int, shown: int, fixed: int = 0, with_reasons: bool = False
 ) -> Page:
-    """The first causes in full, the next ones in one line or with one for the fix, and how many are left out."""
+    """The first causes in full, the next ones with one line for the fix, others in one line, and how many are left."""
     page = Page(canvas)
     for block in blocks[:in_full]:
         page.blank()
         _cause(page, block, with_reasons=with_reasons)
     if blocks[in_full:]:
         page.blank()
-    for block in blocks[in_full:shown]:
+    for number, block in enumerate(blocks[in_full:shown], in_full):
         first, *others = block.findings
         more = f" (and {len(others)} more)" if others else ""
         lead = f"{page.sign(_mark(block))} "
         name = f" ({block.id})" if block.id else ""
         page.cut(f"{first}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
-        if with_fixes:
+        if number < fixed:
             _fix_in_one_line(page, block)
     if blocks[shown:]:
         page.line(f"  and {len(blocks) - shown} more (-v)")

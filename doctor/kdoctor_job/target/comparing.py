@@ -10,8 +10,8 @@ import tensorflow as tf
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup, optimizers_in
-from kdoctor_job.target.measures import Difference, differ, numbers
-from kdoctor_job.target.model import layers_of, normalisations, random_layers
+from kdoctor_job.target.measures import Difference, differ, named_as, numbers
+from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.options import CLIPS, Option, hides_scale, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
@@ -61,7 +61,7 @@ def compare_evaluations(trials: Trials, final: int) -> Optional[Facts]:
     except Exception:
         return None
     try:
-        facts["logs"] = evaluate(trials.mirrored, trials.batches, final)
+        facts["logs"] = named_as(evaluate(trials.mirrored, trials.batches, final), facts["reference"])
     except Exception as error:
         return dict(facts, problem=describe(error))
     if differ(facts["logs"], facts["reference"]):
@@ -75,6 +75,8 @@ FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
 the cause if the difference without it is at most this share."""
 _NAMES_SHOWN = 6
+_FEWEST_STEPS = 2
+"""Where rounding decides the weights, this number of steps is compared."""
 
 
 class Comparison:
@@ -112,21 +114,17 @@ class Comparison:
         # A train_step may use other optimizers than the one that compile() makes by default.
         self._optimizers = [one for one in made if int(one.iterations.numpy()) > 0] or made
 
-    def compare_own(self, trained: Trained) -> None:
-        """With the job's own optimizer and options, and its random layers at inference.
-
-        Args:
-            trained: the job's first steps, which are compared if nothing in them differs from one device by design.
-        """
+    def compare_own(self) -> None:
+        """With the job's own optimizer and options, and without random numbers."""
         model = self._trials.mirrored
         setup = Setup(without=self._without, still=True)
-        designed = random_layers(model) or self._trials.copier.drawing or list(normalisations(model))
         names = [getattr(one, "path", one.name) for one in model.weights]
         optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
         facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
         try:
-            mirrored = self._trials.on_replicas(setup) if designed else trained
+            mirrored = self._trials.on_replicas(setup)
             alone = self._trials.on_one_device(setup)
+            mirrored = mirrored._replace(logs=named_as(mirrored.logs, alone.logs))
             reordered: List[Trained] = []
             found = _difference(names, alone, mirrored, reordered)
             clips = any(option.name == CLIPS for option in self._options)
@@ -142,7 +140,13 @@ class Comparison:
             self._say(own=dict(facts, not_compared=_reason(error)))
             return
         if found and (found.rounded or not found.deviation <= measures.TOLERANCE) and self._still_more():
-            self.compare_own(trained)
+            self.compare_own()
+            return
+        if found and found.rounded_share > measures.MOSTLY and len(self._trials.batches) > _FEWEST_STEPS:
+            # Rounding grows with each step.
+            self._trials.batches = self._trials.batches[:_FEWEST_STEPS]
+            self._say(steps=_FEWEST_STEPS)
+            self.compare_own()
             return
         facts.update(_logs(mirrored, alone, reordered))
         if found is None:
@@ -194,7 +198,7 @@ class Comparison:
                 mirrored = self._trials.on_replicas(setup)
                 again: List[Trained] = []
                 rest = _difference(names, alone_without, mirrored, again)
-                if rest and not rest.deviation <= FRACTION * found.deviation:
+                if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
                     again.append(self._trials.on_one_device(setup, order=1))
                     rest = _difference(names, alone_without, mirrored, again)
             except (CopyError, SpentError):
@@ -284,7 +288,8 @@ def _difference(names: List[str], alone: Trained, other: Trained, reordered: Lis
 
 def _logs(mirrored: Trained, alone: Trained, reordered: List[Trained]) -> Facts:
     reordered_logs = reordered[0].logs if reordered else {}
-    return {"logs": mirrored.logs, "reference_logs": alone.logs, "reordered_logs": reordered_logs}
+    logs = named_as(mirrored.logs, alone.logs)
+    return {"logs": logs, "reference_logs": alone.logs, "reordered_logs": reordered_logs}
 
 
 def _facts(found: Difference) -> Facts:

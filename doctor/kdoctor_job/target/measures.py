@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 SMALLEST_CHANGE = 0.1
 """Smaller changes of a variable, as shares of the largest change of any, count as this much: a bias in front of a
@@ -14,6 +17,8 @@ BEYOND_ROUNDING = 10.0
 """A difference of at most this many times that of another order of the examples is explained by rounding."""
 TOLERANCE = 0.01
 """Larger differences with the job's own optimizer are not rounding, unless another order of the examples makes them."""
+UNCLEAR = 0.1
+"""A variable that rounding changes by more than this share of its way shows nothing."""
 MOSTLY = 0.5
 """If rounding or random numbers decide a larger share of the weights, they show nothing."""
 QUIET = 1e-3
@@ -30,7 +35,7 @@ class Difference(NamedTuple):
     rounded: List[str]
     """Variables whose difference rounding explains."""
     rounded_share: float
-    """Their share of the weights."""
+    """The share of the weights in those that differ by more than ``UNCLEAR``."""
 
 
 def largest(reference: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
@@ -76,7 +81,7 @@ def compare(
         deviation=max_or_nan(kept) if kept.size else 0.0,
         noise=max_or_nan(noise),
         rounded=[name for name, is_rounded in zip(names, rounded) if is_rounded],
-        rounded_share=float(sizes[rounded].sum() / sizes.sum()),
+        rounded_share=float(sizes[rounded & (apart > UNCLEAR)].sum() / sizes.sum()),
     )
 
 
@@ -127,6 +132,19 @@ def numbers(logs: Optional[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
             number = float(np.mean(array))
             found[str(name)] = number if math.isfinite(number) else None
     return found
+
+
+def named_as(logs: Mapping[str, T], others: Mapping[str, Any]) -> Dict[str, T]:
+    """The numbers with the others' names, if the names differ only by what Keras appends to those it makes up."""
+
+    def key(name: str) -> Tuple[str, int]:
+        base, number = re.fullmatch(r"(.*?)(?:_(\d+))?", name, re.DOTALL).groups()  # type: ignore[union-attr]
+        return base, int(number or 0)
+
+    mine, theirs = sorted(logs, key=key), sorted(others, key=key)
+    if [key(name)[0] for name in mine] != [key(name)[0] for name in theirs]:
+        return dict(logs)
+    return {other: logs[name] for name, other in zip(mine, theirs)}
 
 
 def differ(logs: Mapping[str, Optional[float]], others: Mapping[str, Optional[float]]) -> bool:

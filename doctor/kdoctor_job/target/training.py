@@ -96,7 +96,7 @@ class JobTrainer:
             return
         comparison = Comparison(self._trials, options_of(self._model), without, self.facts, self._say)
         try:
-            comparison.compare_own(trained)
+            comparison.compare_own()
             comparison.evaluate()
             comparison.compare_sgd()
         except Exception as error:

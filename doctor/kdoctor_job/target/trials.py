@@ -19,6 +19,7 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.parts import keras_of
+from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
@@ -78,7 +79,8 @@ class Trials:
             with self.strategy.scope():
                 made = self._ready(made, setup)
             more = self._arguments(setup)
-            done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
+            with random_numbers_fixed(fixed=setup.still):
+                done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
         self.mirrored = made
         return done
 
@@ -87,8 +89,8 @@ class Trials:
 
         Args:
             setup: what the copy has of the job.
-            order: the examples of each batch are reordered, and generators of Keras seeded, in another way for each
-                number but 0.
+            order: for each number but 0, the examples of each batch have another order and another last bit, and
+                generators of Keras another seed.
 
         Raises:
             CopyError: the model cannot be copied.
@@ -99,8 +101,9 @@ class Trials:
             train_alone()
             self.alone = self._ready(self.alone, setup._replace(one_device=True))
             _reseed(self.alone, order)
-            batches = [_reordered(batch, order) for batch in self.batches]
-            return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
+            batches = [_reordered(batch, order, _last_bit(self.alone)) for batch in self.batches]
+            with random_numbers_fixed(fixed=setup.still):
+                return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
         with self._timed():
             return in_a_thread(work)
@@ -185,11 +188,27 @@ def _reseed(model: Any, order: int) -> None:
             generator.state.assign(state)
 
 
-def _reordered(batch: Any, order: int) -> Any:
+def _last_bit(model: Any) -> float:
+    """The smallest relative change of an input that the least precise layer sees; 0 for what the input itself has."""
+    bits = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+    return max([bits.get(getattr(layer, "compute_dtype", ""), 0.0) for layer in layers_of(model)], default=0.0)
+
+
+def _reordered(batch: Any, order: int, last_bit: float) -> Any:
     if not order:
         return batch
-    indices = np.random.RandomState(order).permutation(len(tf.nest.flatten(batch)[0]))
-    return tf.nest.map_structure(lambda leaf: leaf[indices], batch)
+    numbers = np.random.RandomState(order)
+    indices = numbers.permutation(len(tf.nest.flatten(batch)[0]))
+
+    def changed(leaf: Any) -> Any:
+        if not np.issubdtype(leaf.dtype, np.floating):
+            return leaf[indices]
+        up = numbers.choice([-1.0, 1.0], leaf.shape) * max(last_bit, np.finfo(leaf.dtype).eps)
+        return (leaf[indices] * (1 + up)).astype(leaf.dtype)
+
+    inputs, *others = batch if isinstance(batch, tuple) else (batch,)
+    made = (tf.nest.map_structure(changed, inputs), *tf.nest.map_structure(lambda leaf: leaf[indices], others))
+    return made if isinstance(batch, tuple) else made[0]
 
 
 def in_a_thread(work: Callable[[], T]) -> T:

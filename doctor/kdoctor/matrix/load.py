@@ -280,13 +280,7 @@ class _Builder:
                 yield node.at(("oldest_driver",)).problem(message)
 
     def _about_models(self) -> Iterator[Problem]:
-        seen: dict[str, str] = {}
         for row, node in self._rows["gpus"].values():
-            for model in row.names:
-                other = seen.setdefault(model.lower(), row.capability)
-                if other != row.capability:
-                    message = f"model {model!r} has two compute capabilities, {other} and {row.capability}"
-                    yield node.problem(message)
             if not row.names:
                 yield node.problem("'models' or 'arm_models' is required")
 

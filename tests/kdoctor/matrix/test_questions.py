@@ -22,6 +22,9 @@ MATRIX = load_matrix(environ={})
 QUESTIONS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / "matrix/questions.yaml").read_text(encoding="utf-8")
 )
+GPUS: dict[str, list[str]] = yaml.safe_load(
+    (Path(__file__).parents[2] / "matrix/gpus.yaml").read_text(encoding="utf-8")
+)
 ELSEWHERE = {
     "index": "the wheels on the package index",
     "makers": "product names of other makers of GPUs",
@@ -92,6 +95,16 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
 def rows(text: str) -> int:
     """Rows of a terminal with 80 columns."""
     return sum(max(1, -(-len(line) // 80)) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("capability", GPUS)
+def test_every_gpu_of_the_published_tables_is_known(capability: str) -> None:
+    for name in GPUS[capability]:
+        if " or " not in capability:
+            assert find_gpu(MATRIX, name).capability == capability, name
+        else:
+            said = refusal(name)
+            assert all(one in said for one in capability.split(" or ")), said
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["ask"])

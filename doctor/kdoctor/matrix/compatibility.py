@@ -15,8 +15,8 @@ from packaging.requirements import Requirement
 
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels, weakest
-from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
-from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement
+from kdoctor.matrix.known_bad import broken_extra, known_bad_rule, overlap, pins_for
+from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement
 from kdoctor.matrix.platforms import arm_reason, drivers_apart, platform_rule, system_rule
 from kdoctor.matrix.values import numbers, older_driver, python_minors, specifier
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
@@ -35,7 +35,7 @@ def best(verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     """The verdict on one release."""
-    elsewhere = matrix.elsewhere(machine.platform)
+    matrix, elsewhere = matrix.at(machine.platform), matrix.elsewhere(machine.platform)
     if machine.platform not in (None, matrix.platform) and elsewhere is None:
         text = f"the matrix covers {matrix.platform}, not {machine.platform}"
         return Verdict(
@@ -44,6 +44,8 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
             requirements=_requirements(release, machine, {}),
             interpreter=machine.interpreter,
         )
+    broken = broken_extra(matrix, release, machine)
+    listed, release = release, release.model_copy(update={"and_cuda": None}) if broken else release
     pins = pins_for(matrix, release, machine)
     reasons = [
         *platform_rule(release, elsewhere, machine),
@@ -54,11 +56,11 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     if not machine.for_cpu:
         reasons += [
             *_driver_rule(matrix, release, machine),
-            *_libraries_rule(matrix, release, machine),
+            *_libraries_rule(matrix, release, machine, broken),
             *_gpu_rules(matrix, release, machine, pins),
         ]
     return Verdict(
-        release=release,
+        release=listed,
         reasons=tuple(dict.fromkeys(reasons)),
         requirements=_requirements(release, machine, pins),
         interpreter=machine.interpreter,
@@ -94,7 +96,7 @@ def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
 
 
 def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
-    least = matrix.oldest_driver(release.cuda, windows=_has_windows_driver(matrix, machine))
+    least = matrix.oldest_driver(release.cuda)
     if least is None:
         yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
@@ -104,12 +106,9 @@ def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> I
         yield Reason("against", "driver", text)
 
 
-def _has_windows_driver(matrix: VersionMatrix, machine: Machine) -> bool:
-    elsewhere = matrix.elsewhere(machine.platform)
-    return elsewhere is not None and elsewhere.windows_driver
-
-
-def _libraries_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
+def _libraries_rule(
+    matrix: VersionMatrix, release: Release, machine: Machine, broken: KnownBad | None
+) -> Iterator[Reason]:
     if machine.system_libraries:
         yield from system_rule(matrix, release, machine)
         return
@@ -119,8 +118,9 @@ def _libraries_rule(matrix: VersionMatrix, release: Release, machine: Machine) -
         text = f"it does not search {folders}: without LD_LIBRARY_PATH as above it registers no GPU"
         yield Reason("caution", "libraries", text, failure="tf2161_runpath")
     if release.and_cuda is None:
-        text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
-        yield Reason("caution", "libraries", text)
+        why = f"its [and-cuda] cannot be installed ({broken.symptom})" if broken else "no [and-cuda] extra"
+        text = f"{why}: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
+        yield Reason("caution", "libraries", text, failure=broken.id if broken else None)
 
 
 def _gpu_rules(
@@ -188,7 +188,7 @@ def _kernels_rule(
         yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
     elif machine.driver is None:
         yield Reason("missing", "driver", f"the driver; {why}, which needs {least} or newer", failure=failure)
-    elif older_driver(machine.driver, least.partition(".")[0] if _has_windows_driver(matrix, machine) else least):
+    elif older_driver(machine.driver, least):
         text = f"{why}; compiling it needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text, failure=failure, brief=why, needed=least)
     else:

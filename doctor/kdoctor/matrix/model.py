@@ -143,6 +143,8 @@ class CudaRelease(StrictPart):
     """``12.5.1``."""
     driver: Dotted | None = None
     """Its driver, which compiles its PTX; None if not known."""
+    windows_driver: Dotted | None = None
+    """The same for Windows and WSL2; None for any driver of the branch."""
     source: Sources
 
 
@@ -259,6 +261,8 @@ class KnownBad(StrictPart):
     bad versions. All must match."""
     job: Text | None = None
     """What else it takes, in the job or in the environment; None if nothing."""
+    extra_only: bool = False
+    """Whether only the extra with the NVIDIA wheels fails; the release itself runs with the system's libraries."""
     effect: Effect
     symptom: Text
     """What users see."""
@@ -334,10 +338,35 @@ class VersionMatrix:
         rows = (row for row in self.platforms if (row.platform, row.framework) == (platform, self.framework))
         return next(rows, None)
 
-    def oldest_driver(self, cuda: str, *, windows: bool = False) -> str | None:
+    def at(self, platform: str | None) -> VersionMatrix:
+        """The matrix with the drivers of that platform: where the driver is the one for Windows, its versions."""
+        elsewhere = self.elsewhere(platform)
+        return self._for_windows if elsewhere is not None and elsewhere.windows_driver else self
+
+    @cached_property
+    def _for_windows(self) -> VersionMatrix:
+        known = {row.driver: row.windows_driver for row in reversed(self.cuda_releases) if row.windows_driver}
+        known |= {row.oldest_driver: row.oldest_windows_driver for row in self.cuda_majors if row.oldest_windows_driver}
+
+        def windows(driver: str | None) -> str | None:
+            return driver and (known.get(driver) or driver.partition(".")[0])
+
+        return replace(
+            self,
+            cuda_majors=tuple(
+                row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.cuda_majors
+            ),
+            cuda_releases=tuple(
+                row.model_copy(update={"driver": row.windows_driver or windows(row.driver)})
+                for row in self.cuda_releases
+            ),
+            gpus=tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.gpus),
+            cudnn=tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.cudnn),
+        )
+
+    def oldest_driver(self, cuda: str) -> str | None:
         """The oldest driver that runs programs of that CUDA release; None if not known."""
-        found = next((row for row in self.cuda_majors if row.major == numbers(cuda)[0]), None)
-        return None if found is None else found.oldest_windows_driver if windows else found.oldest_driver
+        return next((row.oldest_driver for row in self.cuda_majors if row.major == numbers(cuda)[0]), None)
 
     def ptx_cuda(self, kernels: Kernels, cuda: str) -> str | None:
         """The CUDA release that compiles the PTX of kernels that were built with that CUDA; None if not known."""

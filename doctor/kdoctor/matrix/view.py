@@ -171,10 +171,9 @@ def named(view: View, release: Release) -> str:
 
 def shown_driver(view: View, release: Release) -> str | None:
     """The oldest driver that runs a release on the GPUs of the machine; None if not known."""
-    elsewhere = view.matrix.elsewhere(view.machine.platform) if view.machine is not None else None
-    if elsewhere is not None and elsewhere.windows_driver:
-        return view.matrix.oldest_driver(release.cuda, windows=True)
-    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
+    if view.machine is None:
+        return needed_driver(view.matrix, release, ())
+    return needed_driver(view.matrix.at(view.machine.platform), release, view.machine.gpus or ())
 
 
 def reasons(verdict: Verdict) -> list[str]:

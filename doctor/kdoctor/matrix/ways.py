@@ -40,6 +40,7 @@ def way_out(matrix: VersionMatrix, machine: Machine | None, verdicts: Sequence[V
     """How to run the newest release that fails because of the driver alone, if it is newer than all that run."""
     if machine is None or machine.driver is None or not machine.gpus:
         return None
+    matrix = matrix.at(machine.platform)
     for verdict in verdicts:
         if verdict.release.prerelease:
             continue

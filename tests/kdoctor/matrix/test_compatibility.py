@@ -1,5 +1,7 @@
 """Compatibility of TensorFlow releases with machines, for cases with a measured or documented answer."""
 
+from dataclasses import replace
+
 import pytest
 
 from helpers.cases import cases
@@ -209,12 +211,20 @@ def test_every_gpu_must_run_the_release() -> None:
     assert "nvidia-cudnn-cu12==9.10.2.21" in judged(machine("580.95.05", "V100", "B200"))["2.21.0"].requirements
 
 
-def test_extras_that_pip_cannot_resolve_are_excluded() -> None:
+@cases(("2.15.0", "tf2150_tensorrt_pins", "3.10"), ("2.14.1", "tf214_tensorrt_pin", "3.11"))
+def test_release_whose_extra_pip_cannot_resolve_takes_the_libraries_of_the_system(
+    version: str, failure: str, python: str
+) -> None:
     """Tried with pip on 2026-11-20."""
-    found = judged(machine("535.161.08", "A100", python="3.11"))
-    assert failures(found["2.15.0"]) == {"tf2150_tensorrt_pins"}
-    assert failures(found["2.14.1"]) == {"tf214_tensorrt_pin"}
-    assert judged(machine("535.161.08", "A100", python="3.10"))["2.14.1"].outcome == "runs"
+    given = machine("535.161.08", "A100", python=python)
+    found = judged(given)[version]
+    assert (found.outcome, found.requirements) == ("runs", (f"tensorflow=={version}",))
+    assert [reason.failure for reason in found.cautions if reason.rule == "libraries"] == [failure]
+    with_libraries = judged(replace(given, cuda=found.release.cuda, cudnn=found.release.cudnn))[version]
+    assert "libraries" not in {reason.rule for reason in with_libraries.reasons}
+    assert with_libraries.outcome == "runs"
+    usual = judged(machine("535.161.08", "A100", python="3.10"))["2.14.1"]
+    assert usual.requirements == ("tensorflow[and-cuda]==2.14.1",)
 
 
 def test_ranges_with_an_incorrect_keras_get_a_pin() -> None:

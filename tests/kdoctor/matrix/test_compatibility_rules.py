@@ -262,7 +262,7 @@ WINDOWS = (Platform(platform="windows", wheels=">=2", gpu=">=2", windows_driver=
     ("527.41", A100, []),
     ("527.40", A100, [("against", "driver")]),
     ("525.60.13", A100, [("against", "driver")]),
-    ("555.10", H100, []),  # drivers of Windows have other numbers within a branch
+    ("555.10", H100, []),  # only the branch is known
     ("554.99", H100, [("against", "driver")]),
 )
 def test_drivers_of_windows(driver: str, gpu: NamedGpu, found: list[tuple[str, str]]) -> None:

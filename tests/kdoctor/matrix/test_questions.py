@@ -83,6 +83,7 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
         "best": found.release.version if found else None,
         "command": wanted if found and wanted and wanted in "\n".join(found.commands) else None,
         "package": way.package if way else None,
+        "needed": way.driver if way else None,
         "on_cpu": question.get("on_cpu")
         if view.on_cpu and (question.get("on_cpu") or "") in view.on_cpu
         else view.on_cpu,

@@ -1,6 +1,7 @@
 """``kdoctor explain``."""
 
 import os
+import re
 from typing import Annotated
 
 import typer
@@ -96,11 +97,26 @@ def explain(
     text = explain_name(name, catalog, known, matrix)
     if text:
         show(text)
+    elif name and _is_name(name) and not find_matches(name, known) and (names := _mentioning(name, catalog, known)):
+        show(
+            "\n".join(
+                [f"Nothing is called {name!r}. These mention it:", *(f"    kdoctor explain {one}" for one in names), ""]
+            )
+        )
+        raise typer.Exit(1)
     elif _is_name(name) and not find_matches(name, known):
         meant = did_you_mean(name, _names(catalog, known, matrix))
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
         explain_text(name, catalog, known)
+
+
+def _mentioning(word: str, catalog: Catalog, known: KnownFailures) -> list[str]:
+    """The checks and known failures whose text has that word."""
+    texts = {check.id: f"{check.title} {check.why} {check.remedy}" for check in catalog.checks.values()}
+    for failure in known.by_id.values():
+        texts[failure.id] = " ".join((failure.symptom, failure.cause, *(fix.do for fix in failure.fix)))
+    return [name for name, text in texts.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
 
 
 def _is_name(text: str) -> bool:

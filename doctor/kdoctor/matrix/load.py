@@ -205,6 +205,7 @@ class _Builder:
             jax=tuple(sorted(rows["jax"], key=lambda row: (row.key, row.cuda))),
             cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
             cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
+            earlier=rows["earlier"],
             ptx_versions=rows["ptx_versions"],
             cudnn=rows["cudnn"],
             gpus=tuple(sorted(rows["gpus"], key=lambda row: row.number)),

@@ -12,12 +12,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, Field
 
+from kdoctor.matrix.cuda import (
+    CudaMajor,
+    CudaRelease,
+    CudnnSupport,
+    Earlier,
+    ForwardCompatibility,
+    PtxVersion,
+    windows_drivers,
+)
 from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.values import (
@@ -69,6 +78,8 @@ class Release(StrictPart):
     """The extra that installs the NVIDIA wheels: ``cuda12`` for JAX."""
     python: SpecifierText
     """The Python versions that it has wheels for."""
+    free_threaded: SpecifierText | None = None
+    """The Python versions whose free-threaded builds (3.14t) it has wheels for; None for none."""
     requires: Requirements
     """What it requires of Keras, NumPy, protobuf and others, from its METADATA."""
     and_cuda: Annotated[Requirements | None, AfterValidator(lambda lines: lines or None)] = None
@@ -126,50 +137,6 @@ class Release(StrictPart):
         return None
 
 
-class CudaMajor(StrictPart):
-    """The oldest driver that runs programs of any release of this major (minor-version compatibility)."""
-
-    major: Positive
-    oldest_driver: Dotted
-    oldest_windows_driver: Dotted | None = None
-    """The same for Windows and WSL2."""
-    source: Sources
-
-
-class CudaRelease(StrictPart):
-    """A CUDA toolkit and the driver that came with it."""
-
-    release: Dotted
-    """``12.5.1``."""
-    driver: Dotted | None = None
-    """Its driver, which compiles its PTX; None if not known."""
-    windows_driver: Dotted | None = None
-    """The same for Windows and WSL2; None for any driver of the branch."""
-    source: Sources
-
-
-class PtxVersion(StrictPart):
-    """A version of the PTX language."""
-
-    isa: Dotted
-    """``8.5``, as a PTX file states it in ``.version``."""
-    cuda: Dotted
-    """The CUDA release that introduced it: its drivers and all newer ones compile it."""
-    source: Sources
-
-
-class CudnnSupport(StrictPart):
-    """What some releases of cuDNN support."""
-
-    versions: SpecifierText
-    cuda: Positive
-    """Major release of CUDA that they are built for."""
-    capabilities: SpecifierText
-    """The compute capabilities that they have code for."""
-    oldest_driver: Dotted | None = None
-    source: Sources
-
-
 class GpuKind(StrictPart):
     """GPUs of one compute capability."""
 
@@ -224,16 +191,6 @@ class Platform(StrictPart):
     """Whether its driver is the one for Windows, whose versions differ after the branch."""
     advice: Texts = ()
     """How to use a GPU there; each ends in a command if there is one."""
-    source: Sources
-
-
-class ForwardCompatibility(StrictPart):
-    """A cuda-compat package, which brings a newer user-space driver for data-center GPUs."""
-
-    cuda: Dotted
-    """``12.5`` of ``cuda-compat-12-5``."""
-    branches: Annotated[tuple[Positive, ...], Field(strict=False)]
-    """The branches of the installed driver on which it works."""
     source: Sources
 
 
@@ -298,6 +255,8 @@ class VersionMatrix:
     cuda_releases: tuple[CudaRelease, ...]
     """Oldest first."""
     ptx_versions: tuple[PtxVersion, ...]
+    earlier: tuple[Earlier, ...] = ()
+    """Oldest first."""
     cudnn: tuple[CudnnSupport, ...]
     gpus: tuple[GpuKind, ...]
     """By rising capability."""
@@ -345,24 +304,15 @@ class VersionMatrix:
 
     @cached_property
     def _for_windows(self) -> VersionMatrix:
-        known = {row.driver: row.windows_driver for row in reversed(self.cuda_releases) if row.windows_driver}
-        known |= {row.oldest_driver: row.oldest_windows_driver for row in self.cuda_majors if row.oldest_windows_driver}
-
-        def windows(driver: str | None) -> str | None:
-            return driver and (known.get(driver) or driver.partition(".")[0])
-
-        return replace(
-            self,
-            cuda_majors=tuple(
-                row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.cuda_majors
-            ),
-            cuda_releases=tuple(
-                row.model_copy(update={"driver": row.windows_driver or windows(row.driver)})
-                for row in self.cuda_releases
-            ),
-            gpus=tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.gpus),
-            cudnn=tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in self.cudnn),
+        windows = windows_drivers(self.cuda_majors, self.cuda_releases)
+        rows: dict[str, Any] = {
+            section: tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in given)
+            for section, given in (("cuda_majors", self.cuda_majors), ("gpus", self.gpus), ("cudnn", self.cudnn))
+        }
+        releases = tuple(
+            row.model_copy(update={"driver": row.windows_driver or windows(row.driver)}) for row in self.cuda_releases
         )
+        return replace(self, cuda_releases=releases, **rows)
 
     def oldest_driver(self, cuda: str) -> str | None:
         """The oldest driver that runs programs of that CUDA release; None if not known."""

@@ -12,9 +12,9 @@ def main_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     release = needs.release
     with_ptx = f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
     yield "Driver", f"{needs.oldest_driver or 'not known'} or newer; {with_ptx}"
-    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer"
+    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer, a processor with AVX"
     cudnn = f"cuDNN {release.cudnn}" if release.cudnn else "cuDNN not stated"
-    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release)}"
+    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release).partition(' (')[0]}"
     capabilities = ", ".join(kind.capability for kind in needs.by_machine_code)
     yield "GPUs", f"with machine code: {capabilities or 'none'}"
     yield "", f"with PTX, compiled by the driver: {_examples(needs.by_ptx)}"

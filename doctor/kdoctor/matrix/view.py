@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from packaging.version import InvalidVersion, Version
 
 from kdoctor.matrix.compatibility import best, compatible, judge, needed_driver
+from kdoctor.matrix.cuda import Earlier
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.truth import KerasOnReplicas, for_release
-from kdoctor.matrix.values import python_minors
+from kdoctor.matrix.values import numbers, older_driver, python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+
+_FIRST_CODE = 35
+"""The oldest architecture that the wheels ever had code for."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ class View:
     def on_cpu(self) -> str | None:
         """The command that installs the newest release for the CPU, where no release uses a GPU of the platform."""
         elsewhere = self.matrix.elsewhere(self.machine.platform) if self.machine else None
-        near = self.nearest
-        if elsewhere is None or self.machine is None or near is None or near.outcome == "unknown":
+        stable = [verdict for verdict in self.verdicts if not verdict.release.prerelease]
+        if elsewhere is None or self.machine is None or any(verdict.outcome != "does-not-run" for verdict in stable):
             return None
         if all(reason.rule != "platform" for verdict in self.verdicts for reason in verdict.against):
             return None
@@ -90,6 +94,27 @@ class View:
         if self.machine is None or not self.machine.system_libraries or self.best is not None or self.needs is not None:
             return None
         return best(compatible(self.matrix, replace(self.machine, cuda=None, cudnn=None)))
+
+    @property
+    def on_jax(self) -> Verdict | None:
+        """The JAX to install for Keras 3, where no TensorFlow uses the GPU of the platform."""
+        if self.machine is None or self.matrix.framework == "JAX" or self.on_cpu is None:
+            return None
+        return best(compatible(self.matrix.of("jax"), self.machine))
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """The last TensorFlow that ran with a driver that is too old for the whole matrix."""
+        if self.machine is None or self.needs or self.matrix.framework == "JAX" or not self.verdicts:
+            return None
+        driver, gpus = self.machine.driver, self.machine.gpus or ()
+        kinds = [kind for gpu in gpus if (kind := self.matrix.capability(gpu.capability))]
+        oldest = min((row.oldest_driver for row in self.matrix.cuda_majors), key=numbers)
+        if driver is None or not older_driver(driver, oldest) or any(kind.number < _FIRST_CODE for kind in kinds):
+            return None
+        if any(kind.oldest_driver and older_driver(driver, kind.oldest_driver) for kind in kinds):
+            return None
+        return next((row for row in reversed(self.matrix.earlier) if not older_driver(driver, row.driver)), None)
 
     @property
     def instead(self) -> Verdict | None:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.matrix.compatibility import needed_driver
-from kdoctor.matrix.model import ForwardCompatibility, VersionMatrix
+from kdoctor.matrix.cuda import ForwardCompatibility
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers, older_driver
 from kdoctor.matrix.verdict import Machine, Verdict
 
@@ -22,7 +23,7 @@ class WayOut:
     @property
     def why(self) -> str | None:
         """Which code the installed driver cannot compile; None if the driver fails for another reason."""
-        return next((reason.brief for reason in self.verdict.against if reason.needed == self.driver), None)
+        return next((item.brief for item in self.verdict.against if item.brief and item.needed == self.driver), None)
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -72,6 +72,18 @@ def test_command_installs_into_the_interpreter_that_was_named() -> None:
     assert f"    {sys.executable} -m pip install " in named.stdout
 
 
+@cases(
+    ("jax", (), "Newest compatible release: JAX"),
+    ("torch", (), "no releases of torch"),
+    ("tensorflow", (), "Newest compatible release: TensorFlow"),
+    ("jax", ("--framework", "tensorflow"), "Newest compatible release: TensorFlow"),
+)
+def test_backend_of_keras_decides_the_framework(backend: str, options: tuple[str, ...], shown: str) -> None:
+    done = run("--gpu", "A100", "--driver", "580.95.05", "--python", "3.12", *options, KERAS_BACKEND=backend)
+    assert shown in done.stdout
+    assert ("(KERAS_BACKEND)" in done.stdout) == (backend != "tensorflow" and not options)
+
+
 def test_json_contains_every_release_and_the_best() -> None:
     read = answer(*EXAMPLE)
     assert read["schema"] == "kdoctor/matrix-answer/v1"

@@ -8,9 +8,10 @@ import pytest
 from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import best, compatible, coverage, hidden_folders, judge, needed_driver
+from kdoctor.matrix.cuda import CudnnSupport
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import CudnnSupport, GpuKind, Platform, Release
+from kdoctor.matrix.model import GpuKind, Platform, Release
 from kdoctor.matrix.verdict import Machine, Verdict
 
 MACHINE = Machine(driver="560.28.03", gpus=(A100,), python="3.11", glibc="2.31")

@@ -7,18 +7,10 @@ import pytest
 
 from helpers.cases import cases
 from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
+from kdoctor.matrix.cuda import CudaMajor, CudaRelease, PtxVersion
 from kdoctor.matrix.keras import KerasBehaviour
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import (
-    CudaMajor,
-    CudaRelease,
-    GpuKind,
-    Libraries,
-    Platform,
-    PtxVersion,
-    Release,
-    cudnn_requirement,
-)
+from kdoctor.matrix.model import GpuKind, Libraries, Platform, Release, cudnn_requirement
 
 OWN = Kernels(cubins=(80,), ptx=("80",))
 """Code with the PTX of the build's CUDA."""

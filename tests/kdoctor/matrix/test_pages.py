@@ -174,7 +174,7 @@ def test_way_out_of_an_old_driver_has_the_package_and_its_commands() -> None:
     assert lines[place - 1] == ""
     text = " ".join(" ".join(lines[place:]).split())
     assert "the build has only PTX of CUDA 12.5.1 for H100 (9.0)" in text
-    assert "forward-compatibility package cuda-compat-12-5" in text
+    assert "NVIDIA's package cuda-compat-12-5" in text
     assert "    sudo apt-get install cuda-compat-12-5" in lines
     assert lines.index(f"    {INSTALL}") > place
     alone = terminal(view(small_matrix(NEW), given))
@@ -311,11 +311,8 @@ def test_short_requirements_name_what_decides() -> None:
     needs = requirements(small_matrix(release("2.19.0", tf_keras="2.19.0")), "2.19")
     assert list(main_rows(needs)) == [
         ("Driver", "525.60.13 or newer; 555.42.02 or newer for GPUs that use PTX"),
-        ("Python", "3.10-3.12, glibc 2.27 or newer"),
-        (
-            "Built with",
-            "CUDA 12.5.1, cuDNN 9.3, NCCL 2.25.1, built into TensorFlow, which ignores an installed NCCL (measured)",
-        ),
+        ("Python", "3.10-3.12, glibc 2.27 or newer, a processor with AVX"),
+        ("Built with", "CUDA 12.5.1, cuDNN 9.3, NCCL 2.25.1, built into TensorFlow, which ignores an installed NCCL"),
         ("GPUs", "with machine code: 8.0"),
         ("", "with PTX, compiled by the driver: 9.0 (H100)"),
         ("Keras", "keras>=3.10.0; Keras 2 as tf-keras==2.19.0"),

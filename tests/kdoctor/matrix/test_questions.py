@@ -74,7 +74,8 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
     described = found_for(matrix, asked, root)
     verdicts = compatible(matrix, described.machine)
     view = View(matrix=matrix, machine=described.machine, facts=described.facts, verdicts=verdicts)
-    assert rows(render(view, "terminal")) <= SCREEN
+    screen = render(view, "terminal")
+    assert rows(screen) <= SCREEN
     found, near, with_wheels = view.best, view.nearest, view.with_wheels
     way = way_out(matrix, described.machine, verdicts)
     failing = {verdict.release.version for verdict in verdicts if verdict.outcome == "does-not-run"}
@@ -89,6 +90,7 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
         else view.on_cpu,
         "with_wheels": with_wheels.release.version if with_wheels else None,
         "undecided": near.release.version if near and near.outcome == "unknown" else None,
+        "says": [text for text in question.get("says", ()) if text in " ".join(screen.split())],
         "not_running": question.get("not_running") if question.get("not_running") in failing else None,
     }
 

@@ -32,7 +32,15 @@ from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, 
 from kdoctor.defects import load_defects
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
-    FactGroup, FrameworkLibrary, KernelLog, KernelLogEvent, LibraryCopy, Packages, ResourceLimit, Weights, XlaFile,
+    FactGroup,
+    FrameworkLibrary,
+    KernelLog,
+    KernelLogEvent,
+    LibraryCopy,
+    Packages,
+    ResourceLimit,
+    Weights,
+    XlaFile,
 )  # fmt: skip
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check

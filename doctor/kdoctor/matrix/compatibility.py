@@ -188,7 +188,7 @@ def _code_rule(matrix: VersionMatrix, release: Release, machine: Machine, gpu: N
     by_ptx = [kernels for kernels, code in codes if code == "PTX"]
     if lacking:
         text = f"{_owner(release, lacking)} no code for {gpu.shown}, only {coverage(lacking)}"
-        yield Reason("against", "gpu", text)
+        yield Reason("against", "gpu", text, brief=f"no code for {gpu.shown}")
     elif by_ptx:
         yield from _ptx_rule(matrix, release, by_ptx, machine, gpu)
 

@@ -145,19 +145,19 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
         if view.best is not None:
             yield f"Newest release in the matrix that runs here: {named(view, view.best.release)}"
     elif view.best is not None:
-        on = " on the CPU (no GPU found or given)" if view.machine is not None and view.machine.for_cpu else ""
+        on = " on the CPU" if view.machine is not None and view.machine.for_cpu else ""
         kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
         yield f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"
         yield from _install(view.best, canvas)
     elif view.on_cpu is not None:
         yield f"No {view.matrix.framework} in the matrix uses a GPU here. For the CPU:"
         yield from command_lines(view.on_cpu, canvas.width)
-        if view.on_jax is not None:
-            release = named(replace(view, matrix=view.matrix.of("jax")), view.on_jax.release)
-            yield f"Keras 3 also runs on {release}, which uses it:"
-            yield from command_lines(f"{view.on_jax.command} keras", canvas.width)
     elif view.nearest is not None:
         yield from _nearest(view, view.nearest, canvas)
+    if view.on_jax is not None:
+        release = named(replace(view, matrix=view.matrix.of("jax")), view.on_jax.release)
+        yield f"Keras 3 also runs on {release}, which uses the GPU:"
+        yield from command_lines(f"{view.on_jax.command} keras", canvas.width)
     yield from _ways(view, canvas)
     for line in view.advice:
         text, found, command = line.partition(": python ")

@@ -77,16 +77,23 @@ class View:
 
     @property
     def on_cpu(self) -> str | None:
-        """The command that installs the newest release for the CPU, where no release uses a GPU of the platform."""
-        elsewhere = self.matrix.elsewhere(self.machine.platform) if self.machine else None
+        """The command that installs the newest release for the CPU, where no release uses a GPU of the machine."""
+        rules = [{reason.rule for reason in verdict.against} for verdict in self.verdicts]
         stable = [verdict for verdict in self.verdicts if not verdict.release.prerelease]
-        if elsewhere is None or self.machine is None or any(verdict.outcome != "does-not-run" for verdict in stable):
+        if self.machine is None or any(verdict.outcome != "does-not-run" for verdict in stable):
             return None
-        if all(reason.rule != "platform" for verdict in self.verdicts for reason in verdict.against):
+        if not any("platform" in found for found in rules) and not all("gpu" in found for found in rules):
             return None
         alone = replace(self.machine, gpus=(), unnamed_gpus=())
         found = best([judge(self.matrix, verdict.release, alone) for verdict in self.verdicts])
         return found.command if found else None
+
+    @property
+    def on_jax(self) -> Verdict | None:
+        """The JAX to install for Keras 3, where no TensorFlow uses the GPUs."""
+        if self.machine is None or self.needs or self.matrix.framework == "JAX" or self.best is not None:
+            return None
+        return best(compatible(self.matrix.of("jax"), self.machine))
 
     @property
     def with_wheels(self) -> Verdict | None:
@@ -94,13 +101,6 @@ class View:
         if self.machine is None or not self.machine.system_libraries or self.best is not None or self.needs is not None:
             return None
         return best(compatible(self.matrix, replace(self.machine, cuda=None, cudnn=None)))
-
-    @property
-    def on_jax(self) -> Verdict | None:
-        """The JAX to install for Keras 3, where no TensorFlow uses the GPU of the platform."""
-        if self.machine is None or self.matrix.framework == "JAX" or self.on_cpu is None:
-            return None
-        return best(compatible(self.matrix.of("jax"), self.machine))
 
     @property
     def earlier(self) -> Earlier | None:
@@ -154,7 +154,7 @@ def groups(verdicts: Sequence[Verdict]) -> list[Group]:
     for verdict in verdicts:
         if verdict.outcome != "runs":
             first = min(verdict.against or verdict.missing, key=lambda reason: _DECISIVE.index(reason.rule))
-            if first.rule == "python" and first.brief:
+            if first.rule in ("python", "gpu") and first.brief:
                 first = replace(first, text=first.brief)
             found.setdefault((verdict.outcome, first), []).append(verdict.release)
     return [Group(outcome, reason, tuple(releases)) for (outcome, reason), releases in found.items()]

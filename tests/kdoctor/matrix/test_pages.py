@@ -129,7 +129,7 @@ def test_cpu_and_prerelease_are_stated() -> None:
     early = small_matrix(release("2.20.0rc0"))
     assert terminal(view(early))[4].endswith(": TensorFlow 2.20.0rc0, a pre-release, because no final release runs")
     on_cpu = terminal(view(machine=Machine(gpus=(), python="3.11")))
-    assert on_cpu[4] == "Newest compatible release on the CPU (no GPU found or given): TensorFlow 2.19.0"
+    assert on_cpu[4] == "Newest compatible release on the CPU: TensorFlow 2.19.0"
     assert rows(on_cpu)[1][-2:] == ["on", "CPU"]
 
 

@@ -16,7 +16,8 @@ def shared_libraries(
     Why: TensorFlow, JAX and torch each bring NCCL, cuDNN and cuBLAS. A process has one library of each name: that of
     the framework that is imported first, also for the others. A framework that gets another version fails later, for
     example with "corrupted comm object", "invalid argument" or "Outdated cuBLAS installation found". The cuDNN and NCCL
-    wheels for CUDA 12 and 13 install the same file, so the one that was installed last counts for all frameworks.
+    wheels for CUDA 12 and 13 install the same file, so the one that was installed last counts for all frameworks. Both
+    cuSPARSE wheels have a libcusparse.so.12.
     Remedy: install all frameworks for one CUDA release, or each in an environment.
     Sources:
         https://man7.org/linux/man-pages/man3/dlopen.3.html
@@ -46,29 +47,34 @@ def _judge(
     paths = list(dict.fromkeys(item.path for item in items))
     if len(paths) == 1 and len(pins) <= 1:
         return None
-    users = list(dict.fromkeys(item.framework for item in items))
+    users = ", ".join(dict.fromkeys(item.framework for item in items))
     if len(paths) > 1:
         copies = "; ".join(f"{item.framework} loads {_shown(item)}" for item in items)
         observed = f"{copies}. The framework that is imported first decides for all"
-        brief = f"{', '.join(users)} find {counted(len(paths), 'copy', 'copies')}; the first import wins"
-    else:
-        observed = (
-            f"{', '.join(pins)} install the same {paths[0]}, which {', '.join(users)} load; it is that of {pins[0]}"
+        brief = f"{users} find {counted(len(paths), 'copy', 'copies')}; the first import wins"
+        summary = (
+            "Install the frameworks for one CUDA release (jax[cuda12] next to TensorFlow), or each in an environment."
         )
+        remedy = Remedy.reinstall(summary, look=("kdoctor matrix --framework jax",))
+    else:
+        whose = f"; it is that of {items[0].installed_by}" if items[0].installed_by else ""
+        observed = f"{', '.join(pins)} install the same {paths[0]}, loaded by {users}{whose}"
         brief = f"{' and '.join(names)} overwrite it"
-    major = f"-cu{(tensorflow.cuda_version or '').partition('.')[0]}=="
-    kept = next((pin for pin in pins if major in pin), None)
-    commands = [uninstall(target, packages, *names), install(target, packages, kept)] if kept and pins[1:] else []
+        major = f"-cu{(tensorflow.cuda_version or '').partition('.')[0]}=="
+        kept = next((pin for pin in pins if major in pin), pins[-1])
+        remedy = Remedy.reinstall(
+            "Uninstall them all, then install the one for TensorFlow's CUDA. Install the other frameworks for that "
+            "CUDA, or in another environment.",
+            uninstall(target, packages, *names),
+            install(target, packages, kept),
+        )
     return Finding(
         subject=items[0].soname,
         observed=observed,
         brief=brief,
+        explained_by=() if all(item.packages for item in items) else ("versions.libraries-shadowed",),
         expected="one copy, of one wheel",
-        remedy=Remedy.reinstall(
-            "Install the frameworks for one CUDA release (jax[cuda12] next to TensorFlow), or each in an environment.",
-            *commands,
-            look=() if commands else ("kdoctor matrix --framework jax",),
-        ),
+        remedy=remedy,
         rollback=restore(target, packages, *(names or [tensorflow.distribution or "tensorflow"])),
     )
 

@@ -104,7 +104,9 @@ class FrameworkLibrary:
     path: str
     """The file, with all links followed."""
     packages: tuple[str, ...] = ()
-    """The pip distributions that list the file, ``nvidia-nccl-cu12==2.27.7``; the one whose file it is first."""
+    """The pip distributions that list the file: ``nvidia-nccl-cu12==2.27.7``."""
+    installed_by: str | None = None
+    """The only one of them that lists it with its size; None if there is none, or several."""
 
 
 @dataclass(frozen=True, kw_only=True)

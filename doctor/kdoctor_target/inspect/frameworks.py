@@ -49,8 +49,15 @@ def describe_frameworks(libraries: Sequence[Record], environ: Mapping[str, str],
 
 
 def _record(framework: str, soname: str, path: str, owners: Owners) -> Record:
-    packages = [f"{owner.package}=={owner.version}" for owner in owners.all_of(path)]
-    return {"framework": framework, "soname": soname, "path": tidy(path), "packages": packages}
+    packages = {f"{owner.package}=={owner.version}": same for owner, same in owners.all_of(path).items()}
+    its = [package for package, same in packages.items() if same]
+    return {
+        "framework": framework,
+        "soname": soname,
+        "path": tidy(path),
+        "packages": list(packages),
+        "installed_by": its[0] if len(its) == 1 else None,
+    }
 
 
 def _frameworks() -> Iterator[_Framework]:

@@ -24,18 +24,19 @@ class Owners:
         self._folders = [os.path.realpath(folder) for folder in folders if folder]
 
     def of(self, path: Optional[str]) -> Optional[Owner]:
-        """The distribution whose file it is, or None."""
-        return next(iter(self.all_of(path)), None)
+        """The distribution that lists this file in its RECORD, with its size if there are several; or None."""
+        owners = self.all_of(path)
+        return max(owners, key=lambda owner: owners[owner], default=None)
 
-    def all_of(self, path: Optional[str]) -> List[Owner]:
-        """The distributions that list this file in their RECORD; first those that list it with its size."""
+    def all_of(self, path: Optional[str]) -> Dict[Owner, bool]:
+        """The distributions that list this file in their RECORD, and whether they list it with its size."""
         for folder in self._folders:
             if path is not None and path.startswith(folder + os.sep):
                 owners = _owned_files(folder).get(path[len(folder) + 1 :], {})
                 if owners:
                     size = str(os.path.getsize(path)) if os.path.exists(path) else ""
-                    return sorted(owners, key=lambda owner: owners[owner] != size)
-        return []
+                    return {owner: owners[owner] == size for owner in owners}
+        return {}
 
 
 @lru_cache(maxsize=None)

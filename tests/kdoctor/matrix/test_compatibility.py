@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.cases import cases
-from kdoctor.matrix.compatibility import best, compatible, needed_driver
+from kdoctor.matrix.compatibility import best, compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.kernels import weakest
 from kdoctor.matrix.known_bad import overlap
@@ -66,26 +66,6 @@ def test_gpu_needs_code_of_both_kinds(version: str, gpu: str, code: str | None) 
     release = MATRIX.release(version)
     assert release is not None
     assert weakest(release.kernels, gpu) == code
-
-
-@cases(  # the versions of PTX in the wheels, and the first driver of the CUDA release that introduced each
-    ("2.14.1", "A100", "455.23.05"),
-    ("2.15.1", "A100", "525.60.13"),
-    ("2.15.1", "H100", "530.30.02"),
-    ("2.16.2", "H100", "525.60.13"),
-    ("2.17.1", "H100", "545.23.06"),
-    ("2.18.1", "H200", "545.23.06"),
-    ("2.19.1", "H100", "555.42.02"),
-    ("2.20.0", "H200", "555.42.02"),
-    ("2.21.0", "H100", "555.42.02"),
-    ("2.21.0", "A100", "525.60.13"),
-    ("2.21.0", "B200", "570.26"),
-    ("2.21.0", "B300", "575.51.03"),
-)
-def test_release_needs_the_driver_that_compiles_its_ptx(version: str, gpu: str, driver: str) -> None:
-    release = MATRIX.release(version)
-    assert release is not None
-    assert needed_driver(MATRIX, release, (find_gpu(MATRIX, gpu),)) == driver
 
 
 def test_h100_on_535_runs_2_16_only() -> None:

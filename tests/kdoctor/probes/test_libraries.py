@@ -318,5 +318,6 @@ def test_file_of_two_wheels_has_both_as_owners(job: JobEnvironment) -> None:
     (folder / "RECORD").write_text(f"nvidia/nccl/lib/libnccl.so.2,sha256=abc,{nccl.stat().st_size}\n")
     facts = read(job)
     found = next(item for item in facts.frameworks if item.soname == "libnccl.so.2")
-    assert found.packages == ("nvidia-nccl-cu13==2.28.3", "nvidia-nccl-cu12==12.9.1")
+    assert sorted(found.packages) == ["nvidia-nccl-cu12==12.9.1", "nvidia-nccl-cu13==2.28.3"]
+    assert found.installed_by == "nvidia-nccl-cu13==2.28.3"
     assert library(facts, "nccl").package == "nvidia-nccl-cu13"

@@ -128,8 +128,8 @@ test_cuda_libraries_match = table(
 NCCL = f"{SITE}/nvidia/nccl/lib/libnccl.so.2"
 
 
-def loaded(framework: str, *packages: str, path: str = NCCL) -> FrameworkLibrary:
-    return FrameworkLibrary(framework=framework, soname="libnccl.so.2", path=path, packages=packages)
+def loaded(framework: str, *packages: str, path: str = NCCL, by: str | None = None) -> FrameworkLibrary:
+    return FrameworkLibrary(framework=framework, soname="libnccl.so.2", path=path, packages=packages, installed_by=by)
 
 
 def frameworks(*found: FrameworkLibrary) -> FactGroup:
@@ -143,7 +143,7 @@ test_shared_libraries = table(
     "versions.shared-libraries",
     Severity.WARNING,
     fails(
-        frameworks(loaded("TensorFlow", *OVERWRITTEN), loaded("JAX", *OVERWRITTEN)),
+        frameworks(loaded("TensorFlow", *OVERWRITTEN, by=OVERWRITTEN[0]), loaded("JAX", *OVERWRITTEN)),
         TWO_NCCLS,
         f"{', '.join(OVERWRITTEN)} install the same {NCCL}",
         "it is that of nvidia-nccl-cu13==2.28.3",
@@ -160,6 +160,7 @@ test_shared_libraries = table(
         "imported first decides",
         look=("kdoctor matrix --framework jax",),
     ),
+    fails(frameworks(loaded("JAX", *OVERWRITTEN)), TWO_NCCLS, "loaded by JAX.", unsaid="it is that of"),
     fails(frameworks(loaded("TensorFlow"), loaded("JAX", path="/x/libnccl.so.2")), "2 copies"),
     passes(frameworks(loaded("TensorFlow", "nvidia-nccl-cu12==2.27.7"), loaded("JAX", "nvidia-nccl-cu12==2.27.7"))),
     passes(libraries(), "TensorFlow: one file for each of 9 libraries"),

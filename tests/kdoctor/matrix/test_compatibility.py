@@ -37,12 +37,6 @@ def rules(verdict: Verdict) -> set[str]:
     return {reason.rule for reason in verdict.against}
 
 
-def test_newest_release_for_an_a100_has_its_command() -> None:
-    chosen = best(compatible(MATRIX, machine("535.161.08", "A100", python="3.11")))
-    assert chosen is not None
-    assert chosen.command == ("python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43")
-
-
 @cases(("525.60.13", "runs"), ("525.60.11", "does-not-run"), ("520.61.05", "does-not-run"), ("610.43.02", "runs"))
 def test_cuda_12_needs_driver_525_60_13(driver: str, outcome: str) -> None:
     found = judged(machine(driver, "A100"))
@@ -88,16 +82,6 @@ def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcom
     assert judged(machine(driver, "H100"))["2.16.2"].outcome == "runs"
 
 
-@cases(("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2"))
-def test_bare_branch_means_its_newest_release(branch: str, expected: str) -> None:
-    assert newest(machine(branch, "H100")) == expected
-
-
-def test_h100_on_470_does_not_run_anything() -> None:
-    found = judged(machine("470.256.02", "H100", python="3.10"))
-    assert {verdict.outcome for verdict in found.values()} == {"does-not-run"}
-
-
 def test_unmeasured_libraries_on_a_newer_gpu_are_unknown() -> None:
     """2.13 takes cuDNN from the system, and the matrix has no row for the cuDNN 8.7 of 2.14."""
     found = judged(machine("535.161.08", "H100", python="3.10"))
@@ -113,10 +97,6 @@ def test_blackwell_needs_2_21(gpu: str) -> None:
     assert "blackwell_invalid_ptx" in failures(found["2.20.0"])
     runs = {version for version, verdict in found.items() if verdict.outcome == "runs" and "dev" not in version}
     assert runs == {"2.21.0", "2.22.0rc0"}
-
-
-def test_driver_before_570_does_not_support_blackwell() -> None:
-    assert newest(machine("565.57.01", "B200")) is None
 
 
 def test_xla_on_a_5090_is_a_caution() -> None:
@@ -154,11 +134,6 @@ def test_command_exports_the_folders_that_a_release_does_not_search(version: str
     assert len(verdict.commands) == (2 if folders else 1)
 
 
-@pytest.mark.parametrize(("python", "expected"), [("3.13", "2.21.0"), ("3.9", "2.20.0"), ("3.8", "2.13.1")])
-def test_python_decides_the_newest(python: str, expected: str) -> None:
-    assert newest(machine("535.161.08", "A100", python=python)) == expected
-
-
 def test_python_3_13_needs_2_20() -> None:
     found = judged(machine("535.161.08", "A100", python="3.13.1"))
     assert {version for version, item in found.items() if item.outcome == "runs" and "dev" not in version} == {
@@ -175,12 +150,6 @@ def test_k80_never_runs_2_15_or_newer() -> None:
     for version, verdict in found.items():
         if verdict.release.key >= found["2.15.1"].release.key or version.startswith("2.15"):
             assert "gpu" in rules(verdict), version
-
-
-def test_driver_after_the_last_branch_does_not_support_the_gpu() -> None:
-    assert newest(machine("535.161.08", "K80", python="3.10")) is None
-    assert newest(machine("580.95.05", "V100")) == "2.21.0"
-    assert newest(machine("590.48.01", "V100")) is None
 
 
 def test_every_gpu_must_run_the_release() -> None:

@@ -214,7 +214,8 @@ def _install(verdict: Verdict, canvas: Canvas) -> Iterator[str]:
 
 def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
     yield f"Requirements of TensorFlow {needs.release.version}{', a pre-release' if needs.release.prerelease else ''}"
-    for label, body in all_rows(needs) if view.detailed else main_rows(needs):
+    python = view.machine.python if view.machine else None
+    for label, body in all_rows(needs, python) if view.detailed else main_rows(needs):
         yield from _labelled(label, body, canvas)
     if view.on_cpu is not None:
         yield "Install, for the CPU"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.keras import FeatureResult, KerasFeature, KerasRelease, MeasuredFeature
@@ -305,6 +306,12 @@ def test_requirements_name_every_part() -> None:
     }
     unlabelled = [text for label, text in all_rows(needs) if not label]
     assert unlabelled == ["555.42.02 or newer for GPUs that use PTX", "with PTX, compiled by the driver: 9.0 (H100)"]
+
+
+@cases((None, "numpy<2; python_version < '3.12', numpy>=2"), ("3.11.7", "numpy<2, numpy>=2"), ("3.12", "numpy>=2"))
+def test_packages_are_those_of_the_python(python: str | None, shown: str) -> None:
+    wanted = release("2.19.0", requires=("numpy<2; python_version < '3.12'", "numpy>=2"))
+    assert dict(all_rows(requirements(small_matrix(wanted), "2.19"), python))["Packages"] == shown
 
 
 def test_short_requirements_name_what_decides() -> None:

@@ -251,6 +251,8 @@ class VersionMatrix:
     """The releases of JAX, with each of their CUDA plugins."""
     framework: Framework = "TensorFlow"
     """What ``releases`` are of."""
+    of_windows: bool = False
+    """Whether its drivers are those of Windows, as in WSL2."""
     cuda_majors: tuple[CudaMajor, ...]
     cuda_releases: tuple[CudaRelease, ...]
     """Oldest first."""
@@ -312,7 +314,7 @@ class VersionMatrix:
         releases = tuple(
             row.model_copy(update={"driver": row.windows_driver or windows(row.driver)}) for row in self.cuda_releases
         )
-        return replace(self, cuda_releases=releases, **rows)
+        return replace(self, cuda_releases=releases, of_windows=True, **rows)
 
     def oldest_driver(self, cuda: str) -> str | None:
         """The oldest driver that runs programs of that CUDA release; None if not known."""

@@ -12,13 +12,14 @@ _MATRIX = """\
 
 `kdoctor matrix` lists the TensorFlow releases that are compatible with a driver, GPUs and a Python version, explains
 why the others are not, and prints the install command for the newest. `kdoctor matrix --tensorflow 2.19` lists what a
-release needs; `--framework jax` judges JAX. `--platform`, `--cuda` and `--cudnn` describe another platform and
-libraries of the system, and `--all` lists every release with all reasons. The command does not import TensorFlow and
-needs no GPU. Exit codes: 0 on success, whatever the answer; 2 on usage errors.
+release needs; `--framework jax` judges JAX, and so does `KERAS_BACKEND=jax`. `--platform`, `--glibc` (a version or
+`musl`), `--cuda` and `--cudnn` describe another platform and libraries of the system, and `--all` lists every release
+with all reasons. The command does not import TensorFlow and needs no GPU. Exit codes: 0 on success, whatever the
+answer; 2 on usage errors.
 
 `--gpu` accepts what `nvidia-smi` prints, also for virtual GPUs and MIG instances (`GRID A100D-40C`), what people type
-(`rtx3090ti`, `8xA100`), and compute capabilities (`8.6`, `sm_90a`). Repeat it for several models. A name that fits
-several capabilities is refused with all of them, and so are GPUs of other makers.
+(`rtx3090ti`, `8xA100`), compute capabilities (`8.6`, `sm_90a`), and `none` for the CPU. Repeat it for several models.
+A name that fits several capabilities is refused with all of them, and so are GPUs of other makers.
 
 `--cuda` and `--cudnn` judge the libraries of the system in place of the NVIDIA wheels. TensorFlow loads the major
 release of CUDA that it was built with, and no cuDNN that is older than its build's. If no release fits them, the answer
@@ -51,12 +52,13 @@ A matrix that was last reviewed more than 90 days ago says so in every answer.
 (`checklists/kdoctor_checklists/matrices/version-matrix.yaml`). With `extends: shipped`, rows are added to the shipped
 matrix, and a row with the same key replaces the shipped row completely. With `extends: nothing`, the default, the file
 replaces the shipped matrix and needs every section. Keys: `tensorflow` by `version`, `cuda_majors` by `major`,
-`cuda_releases` by `release`, `ptx_versions` by `isa`, `cudnn` by `cuda`, `versions` and `capabilities`, `gpus` by
-`capability`, `platforms` by `platform` and `framework`, `forward_compatibility` by `cuda`, `libraries` by `cuda`,
-`cudnn` and `nccl`, `jax` by `version` and `extra`, `keras` by `versions`, `features` by `feature`, `keras_releases` by
-`package` and `release`, `keras_features` by `feature`, `package` and `releases`, `known_bad` by `id` and `when`. The
-models of a row of `gpus` are added to those of the shipped row. Of two files, the newer `updated` counts. Quote
-versions, because they are strings. [What distributed Keras does](keras-truth.md) shows the rows about features of jobs.
+`cuda_releases` by `release`, `earlier` by `tensorflow`, `ptx_versions` by `isa`, `cudnn` by `cuda`, `versions` and
+`capabilities`, `gpus` by `capability`, `platforms` by `platform` and `framework`, `forward_compatibility` by `cuda`,
+`libraries` by `cuda`, `cudnn` and `nccl`, `jax` by `version` and `extra`, `keras` by `versions`, `features` by
+`feature`, `keras_releases` by `package` and `release`, `keras_features` by `feature`, `package` and `releases`,
+`known_bad` by `id` and `when`. The models of a row of `gpus` are added to those of the shipped row. Of two files, the
+newer `updated` counts. Quote versions, because they are strings. [What distributed Keras does](keras-truth.md) shows
+the rows about features of jobs.
 
     schema: kdoctor/version-matrix/v1
     extends: shipped

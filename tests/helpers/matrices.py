@@ -3,22 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from kdoctor.matrix.cuda import CudaMajor, CudaRelease, CudnnSupport, ForwardCompatibility, PtxVersion
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import (
-    CudaMajor,
-    CudaRelease,
-    CudnnSupport,
-    ForwardCompatibility,
-    GpuKind,
-    KnownBad,
-    Libraries,
-    Nccl,
-    Platform,
-    PtxVersion,
-    Release,
-    VersionMatrix,
-)
+from kdoctor.matrix.model import GpuKind, KnownBad, Libraries, Nccl, Platform, Release, VersionMatrix
 
 SOURCE = ("a test of the matrix",)
 A100 = NamedGpu(name="A100", capability="8.0", data_center=True)

@@ -31,7 +31,17 @@ from helpers.facts import (
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from kdoctor.defects import load_defects
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, KernelLog, KernelLogEvent, LibraryCopy, Packages, ResourceLimit, Weights, XlaFile
+from kdoctor.facts import (
+    FactGroup,
+    FrameworkLibrary,
+    KernelLog,
+    KernelLogEvent,
+    LibraryCopy,
+    Packages,
+    ResourceLimit,
+    Weights,
+    XlaFile,
+)  # fmt: skip
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_lint.registry import RULES
@@ -164,9 +174,8 @@ ROWS = (
     ),
     row(
         "mixed_cuda_components",
-        "versions.cuda-libraries-match",
-        packages(package("nvidia-cudnn-cu12", "9.24.0.43"), package("nvidia-cudnn-cu13", "9.24.0.43")),
-        good=[packages(package("nvidia-cublas-cu12", "12.9.1.4"), package("nvidia-cublas-cu11", "11.11.3.6"))],
+        "versions.shared-libraries",
+        libraries(frameworks=(FrameworkLibrary(framework="JAX", soname="s", path="/s", packages=("a==1", "b==1")),)),
     ),
     row(
         "kernel_dso_mismatch",

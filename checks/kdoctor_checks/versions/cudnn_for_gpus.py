@@ -3,7 +3,8 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Library, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import CudnnSupport, VersionMatrix
+from kdoctor.matrix.cuda import CudnnSupport
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import parse_requirement, specifier
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, judge_gpus

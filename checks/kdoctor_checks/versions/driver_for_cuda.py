@@ -40,10 +40,10 @@ def driver_for_cuda(
     elif least is None:
         yield Unjudged(subject=_SUBJECT, reason=f"the minimum driver for CUDA {cuda.partition('.')[0]} is unknown")
     else:
-        yield _judge(gpus, cuda, least)
+        yield _judge(gpus, cuda, least, matrix)
 
 
-def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
+def _judge(gpus: Gpus, cuda: str, least: str, matrix: VersionMatrix) -> Outcome:
     observed = f"{gpus.driver_version}, TensorFlow built with CUDA {cuda}"
     major = int(cuda.partition(".")[0])
     if (numbers(gpus.driver_version) or ()) >= (numbers(least) or ()):
@@ -56,4 +56,6 @@ def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
         return Unjudged(subject=_SUBJECT, reason=reason)
     observed = f"too old for CUDA {cuda}, with which TensorFlow was built"
     brief = f"too old for CUDA {cuda}, which needs {least}"
-    return too_old(f"{_SUBJECT} {gpus.driver_version}", observed, least, f" for CUDA {major}", gpus, brief=brief)
+    return too_old(
+        f"{_SUBJECT} {gpus.driver_version}", observed, least, f" for CUDA {major}", gpus, matrix, brief=brief
+    )

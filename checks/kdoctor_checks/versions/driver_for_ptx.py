@@ -72,4 +72,4 @@ def _judge_ptx(gpu: Gpu, gpus: Gpus, kernels: Kernels, cuda: str, target: Target
         return Unjudged(subject=gpu.subject, reason=reason)
     brief = f"driver {gpus.driver_version} cannot compile TensorFlow's PTX for it"
     reason = f", which compiles {ptx}"
-    return too_old(gpu.subject, f"{observed} is too old to compile it", least, reason, gpus, brief=brief)
+    return too_old(gpu.subject, f"{observed} is too old to compile it", least, reason, gpus, matrix, brief=brief)

@@ -1,6 +1,7 @@
 """``kdoctor explain``."""
 
 import os
+import re
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failur
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.failures.tables import described_in, spelled_out
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.truth import features_of_checks, spans
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
@@ -35,6 +36,7 @@ _SHOWN = 5
 def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
     features = [name.partition("/")[2] for name in matrix.features]
     own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *known.by_id, *features]
+    own += [row.id for row in matrix.known_bad]
     return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 
@@ -95,11 +97,26 @@ def explain(
     text = explain_name(name, catalog, known, matrix)
     if text:
         show(text)
+    elif name and _is_name(name) and not find_matches(name, known) and (names := _mentioning(name, catalog, known)):
+        show(
+            "\n".join(
+                [f"Nothing is called {name!r}. These mention it:", *(f"    kdoctor explain {one}" for one in names), ""]
+            )
+        )
+        raise typer.Exit(1)
     elif _is_name(name) and not find_matches(name, known):
         meant = did_you_mean(name, _names(catalog, known, matrix))
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
         explain_text(name, catalog, known)
+
+
+def _mentioning(word: str, catalog: Catalog, known: KnownFailures) -> list[str]:
+    """The checks and known failures whose text has that word."""
+    texts = {check.id: f"{check.title} {check.why} {check.remedy}" for check in catalog.checks.values()}
+    for failure in known.by_id.values():
+        texts[failure.id] = " ".join((failure.symptom, failure.cause, *(fix.do for fix in failure.fix)))
+    return [name for name, text in texts.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
 
 
 def _is_name(text: str) -> bool:
@@ -115,6 +132,8 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
+    elsewhere = [row for row in matrix.known_bad if row.id == name not in known.by_id]
+    parts += [explain_combination(row, matrix) for row in elsewhere]
     features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
     parts += [explain_feature(feature, matrix) for feature in features]
     return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
@@ -185,6 +204,19 @@ def _fix(fix: Fix) -> list[str]:
     versions = " and ".join(f"{package} {which}" for package, which in fix.when.items())
     text = f"{fix.do} (for {versions})" if versions else fix.do
     return [*_paragraph(text), *(f"{_INDENT * 3}{command}" for command in fix.commands)]
+
+
+def explain_combination(row: KnownBad, matrix: VersionMatrix) -> str:
+    """A combination of versions that the matrix knows to fail."""
+    versions = ", ".join(f"{name} {spec}" for name, spec in row.when.items())
+    sections = [
+        ("Message", _paragraph(row.symptom)),
+        ("Versions", _paragraph(f"{versions}{f', with {row.job}' if row.job else ''}")),
+        ("Fix", _paragraph(row.fix)),
+        ("Check for it", [f"{_INDENT}kdoctor matrix"]),
+        ("Source", [line for source in row.source for line in _paragraph(matrix.citation(source) or source)]),
+    ]
+    return _sections(f"{row.id} ({row.effect})", "", sections)
 
 
 def explain_feature(feature: str, matrix: VersionMatrix) -> str:

@@ -3,7 +3,7 @@
 import datetime as dt
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
 import typer
@@ -17,7 +17,7 @@ from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, describe
 from kdoctor.matrix.render import FORMATS, render
 from kdoctor.matrix.requirements import requirements
-from kdoctor.matrix.view import View
+from kdoctor.matrix.view import Fact, View
 from kdoctor.output import parse_outputs
 from kdoctor.text.canvas import canvas_for
 
@@ -30,6 +30,17 @@ class _Commands(LazyGroup):
             "Example: kdoctor matrix add --wheel tensorflow==2.21.0 > own.yaml",
         )
     }
+
+
+_FRAMEWORKS = ("tensorflow", "jax")
+
+
+def _of_backend(backend: str | None) -> Iterator[Fact]:
+    """Whose releases are judged, where Keras' variable decides or asks for another framework."""
+    if backend == "jax":
+        yield Fact("Framework", "JAX", "KERAS_BACKEND")
+    elif backend not in (None, "", "tensorflow"):
+        yield Fact("Framework", f"TensorFlow: the matrix has no releases of {backend}", "KERAS_BACKEND")
 
 
 app = typer.Typer(
@@ -49,19 +60,26 @@ def matrix(
         str | None, option("Show what this release requires: 2.19.1, 2.19 for its latest patch release, or nightly.")
     ] = None,
     framework: Annotated[
-        str, typer.Option(metavar="tensorflow|jax", help="Framework whose releases are judged.")
-    ] = "tensorflow",
+        str | None,
+        option(
+            "Framework whose releases are judged. \\[default: jax where KERAS_BACKEND is jax, else tensorflow]",
+            metavar="tensorflow|jax",
+        ),
+    ] = None,
     driver: Annotated[
         str | None, option("Version of the NVIDIA driver, such as 535.161.08. \\[default: this machine's]")
     ] = None,
     gpu: Annotated[
         list[str] | None,
-        option("Model or compute capability of a GPU, such as A100 or 8.0 (repeatable). \\[default: this machine's]"),
+        option(
+            "Model or compute capability of a GPU, such as A100 or 8.0 (repeatable), or none for the CPU. "
+            "\\[default: this machine's]"
+        ),
     ] = None,
     python: Annotated[
         str | None,
         option(
-            "Python version such as 3.11, or path of an interpreter or environment. "
+            "Python version such as 3.11 or 3.14t, or path of an interpreter or environment. "
             "\\[default: the active environment, the project's, or kdoctor's]"
         ),
     ] = None,
@@ -69,9 +87,10 @@ def matrix(
         str | None,
         option(
             "Platform of the machine. \\[default: this machine's]",
-            metavar="linux-x86_64|linux-aarch64|windows|wsl2|macos",
+            metavar="linux-x86_64|linux-aarch64|windows|wsl2|macos|macos-x86_64",
         ),
     ] = None,
+    glibc: Annotated[str | None, option("Version of glibc, such as 2.28, or musl. \\[default: this machine's]")] = None,
     cuda: Annotated[
         str | None, option("CUDA release installed on the system, to use in place of the NVIDIA wheels.")
     ] = None,
@@ -89,11 +108,14 @@ def matrix(
     if context.invoked_subcommand:
         return
     chosen = parse_outputs((), FORMATS, stdout=format).stdout
-    chosen_framework = one_of("--framework", framework, ("tensorflow", "jax"))
+    backend = None if framework or tensorflow else os.environ.get("KERAS_BACKEND")
+    chosen_framework = one_of("--framework", framework or ("jax" if backend == "jax" else "tensorflow"), _FRAMEWORKS)
     if tensorflow is not None and chosen_framework == "jax":
         raise UsageError("--tensorflow cannot be used with --framework jax")
     known = load_matrix(matrix, os.environ).of(chosen_framework)
-    asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, cuda=cuda, cudnn=cudnn)
+    asked = Asked(
+        driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn
+    )
     needs = None if tensorflow is None else requirements(known, tensorflow)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     if needs and not asked.anything:
@@ -103,7 +125,7 @@ def matrix(
         view = View(
             matrix=known,
             machine=found.machine,
-            facts=found.facts,
+            facts=(*_of_backend(backend), *found.facts),
             verdicts=(judge(known, needs.release, found.machine),) if needs else compatible(known, found.machine),
             installed=found.installed,
             needs=needs,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import ALLOW_UNKNOWN, JudgedFinding, Result, Waiver
-from kdoctor.facts import Environment, Facts, Gpus, NotCollected, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, Facts, Gpus, Host, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.consistent import consistent
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
@@ -244,8 +244,12 @@ def asks_for(plan: Sequence[PlannedCheck], wanted: type[Any], rules: Rules) -> b
 def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> object:
     if wanted is Assumptions:
         return rules.assumptions
+    if wanted is VersionMatrix and rules.matrix is not None:
+        host = facts.get(Host)
+        in_wsl = isinstance(host, Host) and "microsoft" in (host.kernel or "").lower()
+        return rules.matrix.at("wsl2" if in_wsl else None)
     if wanted is VersionMatrix:
-        return rules.matrix or Unavailable(unavailable="no version matrix was given")
+        return Unavailable(unavailable="no version matrix was given")
     if wanted is not SmokeRun:
         return facts.get(wanted, NotCollected(wanted))
     runs = facts.get(SmokeRuns, Unavailable(unavailable="no smoke training was run"))

@@ -16,7 +16,16 @@ from kdoctor.facts.gpus import (
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
-from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
+from kdoctor.facts.libraries import (
+    LIBRARY_NAMES,
+    FrameworkLibrary,
+    Libraries,
+    Library,
+    LibraryCopy,
+    SearchPlace,
+    SkippedFile,
+    XlaFile,
+)
 from kdoctor.facts.node import Launcher, Node
 from kdoctor.facts.packages import Package, PackageFault, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
@@ -36,11 +45,12 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind", "EventTime",
-    "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus",
-    "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher",
-    "Libraries", "Library", "LibraryCopy", "Node", "NotCollected", "NumaNode", "NvLink", "NvmlState", "P2pStatus",
-    "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction",
-    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun",
-    "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights",
-    "XlaFile", "canonical_name", "group_not_collected", "is_not_recorded", "link_gbs", "link_generation",
+    "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
+    "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind",
+    "Launcher", "Libraries", "Library", "LibraryCopy", "Node", "NotCollected", "NumaNode", "NvLink", "NvmlState",
+    "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices",
+    "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase",
+    "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel",
+    "Unavailable", "Weights", "XlaFile", "canonical_name", "group_not_collected", "is_not_recorded", "link_gbs",
+    "link_generation",
 ]  # fmt: skip

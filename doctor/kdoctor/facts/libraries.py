@@ -95,6 +95,21 @@ class Library:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FrameworkLibrary:
+    """A library that an installed framework would load first in a process."""
+
+    framework: str
+    """``TensorFlow``, ``JAX`` or ``torch``."""
+    soname: str
+    path: str
+    """The file, with all links followed."""
+    packages: tuple[str, ...] = ()
+    """The pip distributions that list the file: ``nvidia-nccl-cu12==2.27.7``."""
+    installed_by: str | None = None
+    """The only one of them that lists it with its size; None if there is none, or several."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class XlaFile:
     """A file that XLA searches for when it compiles for a GPU."""
 
@@ -136,6 +151,8 @@ class Libraries(FactGroup):
     """Every place of the loader's search, in order; common to all libraries."""
     libraries: tuple[Library, ...] = ()
     """In the order in which TensorFlow opens them, the driver's first."""
+    frameworks: tuple[FrameworkLibrary, ...] = ()
+    """What each installed framework loads, TensorFlow first. glibc keeps one library for each soname and process."""
     xla_files: tuple[XlaFile, ...] = ()
     driver_version: str | None = None
     """The driver's user-space version, from the name of the real libcuda file. None if the name has none (WSL)."""

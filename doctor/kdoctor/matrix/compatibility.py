@@ -15,11 +15,11 @@ from packaging.requirements import Requirement
 
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels, weakest
-from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
-from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement
+from kdoctor.matrix.known_bad import broken_extra, known_bad_rule, overlap, pins_for
+from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement
 from kdoctor.matrix.platforms import arm_reason, drivers_apart, platform_rule, system_rule
 from kdoctor.matrix.values import numbers, older_driver, python_minors, specifier
-from kdoctor.matrix.verdict import Machine, Reason, Verdict
+from kdoctor.matrix.verdict import MUSL, Machine, Reason, Verdict
 
 
 def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
@@ -35,7 +35,7 @@ def best(verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     """The verdict on one release."""
-    elsewhere = matrix.elsewhere(machine.platform)
+    matrix, elsewhere = matrix.at(machine.platform), matrix.elsewhere(machine.platform)
     if machine.platform not in (None, matrix.platform) and elsewhere is None:
         text = f"the matrix covers {matrix.platform}, not {machine.platform}"
         return Verdict(
@@ -44,26 +44,35 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
             requirements=_requirements(release, machine, {}),
             interpreter=machine.interpreter,
         )
+    broken = broken_extra(matrix, release, machine)
+    listed, release = release, release.model_copy(update={"and_cuda": None}) if broken else release
     pins = pins_for(matrix, release, machine)
     reasons = [
         *platform_rule(release, elsewhere, machine),
         *_python_rule(release, machine),
         *_glibc_rule(release, machine),
+        *_processor_rule(machine),
         *known_bad_rule(matrix, release, machine, pins),
     ]
     if not machine.for_cpu:
         reasons += [
             *_driver_rule(matrix, release, machine),
-            *_libraries_rule(matrix, release, machine),
+            *_libraries_rule(matrix, release, machine, broken),
             *_gpu_rules(matrix, release, machine, pins),
         ]
     return Verdict(
-        release=release,
-        reasons=tuple(dict.fromkeys(reasons)),
+        release=listed,
+        reasons=_one_driver(reasons),
         requirements=_requirements(release, machine, pins),
         interpreter=machine.interpreter,
         hidden_folders=() if machine.for_cpu or machine.system_libraries else hidden_folders(matrix, release),
     )
+
+
+def _one_driver(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """The reasons, each once; of several that ask for a newer driver only the one that asks for the newest."""
+    newest = max((reason.needed for reason in reasons if reason.needed), key=numbers, default=None)
+    return tuple(dict.fromkeys(reason for reason in reasons if reason.needed in (None, newest)))
 
 
 def hidden_folders(matrix: VersionMatrix, release: Release) -> tuple[str, ...]:
@@ -83,33 +92,41 @@ def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
         yield Reason("missing", "python", f"the Python version; wheels exist for {_pythons(release)}")
         return
     minor = ".".join(machine.python.split(".")[:2])
-    if not specifier(release.python).contains(minor):
+    wanted = release.free_threaded if machine.free_threaded else release.python
+    minor = f"{minor}t, the free-threaded build" if machine.free_threaded else minor
+    if wanted is None or not specifier(wanted).contains(minor.partition("t")[0]):
         text = f"wheels exist for {_pythons(release)}, not for Python {minor}"
         yield Reason("against", "python", text, brief=f"no wheel for Python {minor}")
 
 
 def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
-    if machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
+    if machine.glibc == MUSL:
+        yield Reason("against", "glibc", "its wheels need glibc, and the C library is musl: use an image with glibc")
+    elif machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
         yield Reason("against", "glibc", f"the wheel needs glibc {release.glibc} or newer, not {machine.glibc}")
 
 
+def _processor_rule(machine: Machine) -> Iterator[Reason]:
+    if machine.without_avx:
+        text = "the processor has no AVX, which the wheels use from their first instruction on"
+        yield Reason("against", "platform", text, failure="illegal_instruction")
+
+
 def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
-    least = matrix.oldest_driver(release.cuda, windows=_has_windows_driver(matrix, machine))
+    least = matrix.oldest_driver(release.cuda)
     if least is None:
         yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
-        yield Reason("missing", "driver", f"the driver; CUDA {release.cuda} needs {least} or newer")
+        text = f"the driver; CUDA {release.cuda} needs {least} or newer"
+        yield Reason("missing", "driver", text, needed=least)
     elif older_driver(machine.driver, least):
         text = f"CUDA {numbers(release.cuda)[0]} needs driver {least} or newer, not {machine.driver}"
-        yield Reason("against", "driver", text)
+        yield Reason("against", "driver", text, needed=least)
 
 
-def _has_windows_driver(matrix: VersionMatrix, machine: Machine) -> bool:
-    elsewhere = matrix.elsewhere(machine.platform)
-    return elsewhere is not None and elsewhere.windows_driver
-
-
-def _libraries_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
+def _libraries_rule(
+    matrix: VersionMatrix, release: Release, machine: Machine, broken: KnownBad | None
+) -> Iterator[Reason]:
     if machine.system_libraries:
         yield from system_rule(matrix, release, machine)
         return
@@ -119,8 +136,9 @@ def _libraries_rule(matrix: VersionMatrix, release: Release, machine: Machine) -
         text = f"it does not search {folders}: without LD_LIBRARY_PATH as above it registers no GPU"
         yield Reason("caution", "libraries", text, failure="tf2161_runpath")
     if release.and_cuda is None:
-        text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
-        yield Reason("caution", "libraries", text)
+        why = f"its [and-cuda] cannot be installed ({broken.symptom})" if broken else "no [and-cuda] extra"
+        text = f"{why}: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
+        yield Reason("caution", "libraries", text, failure=broken.id if broken else None)
 
 
 def _gpu_rules(
@@ -157,7 +175,7 @@ def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> 
         return
     if kind.oldest_driver is not None and older_driver(machine.driver, kind.oldest_driver):
         text = f"{gpu.shown} needs driver {kind.oldest_driver} or newer, not {machine.driver}"
-        yield Reason("against", "driver", text)
+        yield Reason("against", "driver", text, needed=kind.oldest_driver)
     if kind.last_branch is not None and numbers(machine.driver)[0] > kind.last_branch:
         last = f"branch {kind.last_branch} was the last for {kind.architecture}"
         text = f"driver {machine.driver} no longer supports {gpu.name}: {last}"
@@ -165,30 +183,37 @@ def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> 
 
 
 def _code_rule(matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
-    for kernels in release.kernels:
-        yield from _kernels_rule(matrix, release, kernels, machine, gpu)
+    codes = [(kernels, kernels.runs_on(gpu.capability)) for kernels in release.kernels]
+    lacking = next((kernels for kernels, code in codes if code is None), None)
+    by_ptx = [kernels for kernels, code in codes if code == "PTX"]
+    if lacking:
+        text = f"{_owner(release, lacking)} no code for {gpu.shown}, only {coverage(lacking)}"
+        yield Reason("against", "gpu", text, brief=f"no code for {gpu.shown}")
+    elif by_ptx:
+        yield from _ptx_rule(matrix, release, by_ptx, machine, gpu)
 
 
-def _kernels_rule(
-    matrix: VersionMatrix, release: Release, kernels: Kernels, machine: Machine, gpu: NamedGpu
+def _owner(release: Release, kernels: Kernels) -> str:
+    return "its generated kernels have" if kernels is release.kernel_gen else "the build has"
+
+
+def _ptx_rule(
+    matrix: VersionMatrix, release: Release, by_ptx: Sequence[Kernels], machine: Machine, gpu: NamedGpu
 ) -> Iterator[Reason]:
-    code = kernels.runs_on(gpu.capability)
-    if code == "machine code":
-        return
-    owner = "its generated kernels have" if kernels is release.kernel_gen else "the build has"
-    if code is None:
-        text = f"{owner} no code for {gpu.shown}, only {coverage(kernels)}"
-        yield Reason("against", "gpu", text)
-        return
-    least = matrix.ptx_driver(kernels, release.cuda)
-    ptx = f"PTX {kernels.ptx_isa}" if kernels.ptx_isa else f"PTX of CUDA {release.cuda}"
-    why = f"{owner} only {ptx} for {gpu.shown}"
+    """The driver must compile the newest PTX of the kernels that have no machine code."""
+    drivers = [matrix.ptx_driver(kernels, release.cuda) for kernels in by_ptx]
+    known = [driver for driver in drivers if driver is not None]
+    least = max(known, key=numbers) if len(known) == len(drivers) else None
+    newest = by_ptx[drivers.index(least)]
+    ptx = f"PTX {newest.ptx_isa}" if newest.ptx_isa else f"PTX of CUDA {release.cuda}"
+    why = f"{_owner(release, by_ptx[0])} only {ptx} for {gpu.shown}"
     failure = "ptx_newer_than_driver"
     if least is None:
         yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
     elif machine.driver is None:
-        yield Reason("missing", "driver", f"the driver; {why}, which needs {least} or newer", failure=failure)
-    elif older_driver(machine.driver, least.partition(".")[0] if _has_windows_driver(matrix, machine) else least):
+        text = f"the driver; {why}, which needs {least} or newer"
+        yield Reason("missing", "driver", text, failure=failure, needed=least)
+    elif older_driver(machine.driver, least):
         text = f"{why}; compiling it needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text, failure=failure, brief=why, needed=least)
     else:
@@ -244,7 +269,7 @@ def _cudnn_rule(
         return  # _driver_rule reports it
     if machine.driver is not None and older_driver(machine.driver, least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
-        yield Reason("against", "driver", text)
+        yield Reason("against", "driver", text, needed=least)
 
 
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:

@@ -71,6 +71,11 @@ def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
     stated = _CAPABILITY.fullmatch(name.strip())
     if stated and (name.strip().lower()[:2] in ("cc", "sm", "co") or "." in name):
         return _of_capability(matrix, name, f"{int(stated[1])}.{stated[2]}")
+    if _OTHER_MAKERS.search(name.lower()):
+        raise GpuNameError(
+            f"{name!r} is not an NVIDIA GPU, and the version matrix covers no others",
+            hint="AMD and Apple publish tensorflow-rocm and tensorflow-metal",
+        )
     words = _words(name)
     found = _matches(matrix, words)
     capabilities = {kind.capability for kind, _ in found}
@@ -83,16 +88,14 @@ def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
             data_center=all(model in kind.data_center for _, model in found),
         )
     if capabilities:
+        several = all(_contains(words, model.lower().split()) for _, model in found)
         models = ", ".join(dict.fromkeys(f"{model} ({kind.capability})" for kind, model in found[:_SUGGESTED]))
         more = ", ..." if len(found) > _SUGGESTED else ""
+        chips = f"it is sold with compute capability {' or '.join(kind.capability for kind, _ in found)}"
         raise GpuNameError(
-            f"GPU name {name!r} is ambiguous: {models}{more}",
-            hint="Give the full name, or the compute capability, such as --gpu 8.6. For several models, repeat --gpu",
-        )
-    if _OTHER_MAKERS.search(name.lower()):
-        raise GpuNameError(
-            f"{name!r} is not an NVIDIA GPU, and the version matrix covers no others",
-            hint="AMD and Apple publish tensorflow-rocm and tensorflow-metal",
+            f"GPU name {name!r} is ambiguous: {chips if several else models + more}",
+            hint="Give the full name, or the compute capability, such as --gpu 8.6 "
+            "(nvidia-smi --query-gpu=compute_cap --format=csv). For several models, repeat --gpu",
         )
     raise GpuNameError(
         f"unknown GPU {name!r}{_suggestion(matrix, words)}",

@@ -42,7 +42,9 @@ class AnswerMachine(Part):
     gpus: Annotated[list[AnswerGpu] | None, Field(description="None if not known; empty for the CPU.")]
     unknown_gpus: Annotated[list[str], Field(description="GPUs that the matrix does not contain.")]
     python: str | None
-    glibc: str | None
+    free_threaded: bool
+    glibc: Annotated[str | None, Field(description="A version of glibc, or musl.")]
+    without_avx: bool
     platform: str | None
     tensorflow_installed: str | None
     facts: list[AnswerFact]

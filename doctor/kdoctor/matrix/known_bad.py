@@ -19,18 +19,25 @@ def known_bad_rule(
 ) -> Iterator[Reason]:
     """The combinations that installing this release on this machine leads to, or may lead to."""
     for row in matrix.known_bad:
-        if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu"):
+        if row.extra_only or (
+            machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu")
+        ):
             continue
         if not may_meet(row, release, machine, pins):
             continue
         text = f"{row.symptom}; fix: {row.fix}"
         if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
-            if row.effect == "not-installable" and machine.for_cpu:
-                continue
             yield Reason("against", "known-bad", text, failure=row.id)
         elif row.job is not None and row.effect != "no-gpu" and set(row.when) & {"tensorflow", "capability"}:
             # A release that finds no GPU in some environments is printed with the command that prevents it.
             yield Reason("caution", "known-bad", f"with {row.job}: {text}", failure=row.id)
+
+
+def broken_extra(matrix: VersionMatrix, release: Release, machine: Machine) -> KnownBad | None:
+    """Why the extra with the NVIDIA wheels cannot be installed; None if it can, or is not needed."""
+    if machine.for_cpu or machine.system_libraries:
+        return None
+    return next((row for row in matrix.known_bad if row.extra_only and may_meet(row, release, machine, {})), None)
 
 
 def pins_for(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[str, Requirement]:

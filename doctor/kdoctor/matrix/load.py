@@ -205,6 +205,7 @@ class _Builder:
             jax=tuple(sorted(rows["jax"], key=lambda row: (row.key, row.cuda))),
             cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
             cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
+            earlier=rows["earlier"],
             ptx_versions=rows["ptx_versions"],
             cudnn=rows["cudnn"],
             gpus=tuple(sorted(rows["gpus"], key=lambda row: row.number)),
@@ -280,13 +281,7 @@ class _Builder:
                 yield node.at(("oldest_driver",)).problem(message)
 
     def _about_models(self) -> Iterator[Problem]:
-        seen: dict[str, str] = {}
         for row, node in self._rows["gpus"].values():
-            for model in row.names:
-                other = seen.setdefault(model.lower(), row.capability)
-                if other != row.capability:
-                    message = f"model {model!r} has two compute capabilities, {other} and {row.capability}"
-                    yield node.problem(message)
             if not row.names:
                 yield node.problem("'models' or 'arm_models' is required")
 

@@ -22,7 +22,7 @@ from kdoctor.facts import Gpus
 from kdoctor.matrix.gpus import GpuNameError, NamedGpu, find_gpu
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers
-from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.verdict import MUSL, Machine
 from kdoctor.matrix.view import Fact
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.files import read_text
@@ -39,6 +39,7 @@ READ_DEADLINE_S = 2.0
 
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _ARM = "linux-aarch64"
+_NO_GPU = (("none",), ("cpu",))
 _DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
 
 
@@ -50,13 +51,14 @@ class Asked:
     gpus: tuple[str, ...] = ()
     python: str | None = None
     platform: str | None = None
+    glibc: str | None = None
     cuda: str | None = None
     cudnn: str | None = None
 
     @property
     def anything(self) -> bool:
         """Whether an option describes a machine."""
-        stated = (self.driver, self.python, self.platform, self.cuda, self.cudnn)
+        stated = (self.driver, self.python, self.platform, self.glibc, self.cuda, self.cudnn)
         return bool(self.gpus) or any(value is not None for value in stated)
 
 
@@ -90,28 +92,37 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         UsageError: an option is not a driver version, not a Python, or not a GPU in the matrix.
     """
     # --driver, --gpu and --platform describe another machine, whose C library is unknown.
-    here = asked.driver is None and not asked.gpus and asked.platform is None
+    for_cpu = tuple(name.strip().lower() for name in asked.gpus) in _NO_GPU
+    here = asked.driver is None and (for_cpu or not asked.gpus) and asked.platform is None
     platform = _asked_platform(matrix, asked.platform) or (_platform() if here else None)
     driver, driver_fact = _driver(asked.driver, root)
     other = asked.platform is not None or asked.driver is not None
-    gpus = _named_gpus(matrix, asked.gpus, "--gpu") if asked.gpus else _own_gpus(matrix, environ, root, other=other)
+    if for_cpu:
+        gpus = _Gpus((), (), Fact("GPUs", "none, so the verdicts are for the CPU", "--gpu"))
+    elif asked.gpus:
+        gpus = _named_gpus(matrix, asked.gpus, "--gpu")
+    else:
+        gpus = _own_gpus(matrix, environ, root, other=other)
     on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
     if platform is None and on_arm and matrix.elsewhere(_ARM):
         platform = _ARM
     python, interpreter, python_fact, folders = _python(asked.python, environ)
     installed = _installed(folders)
+    libc = _asked_libc(asked.glibc) or (_libc(root) if here else None)
     machine = Machine(
         driver=driver,
         gpus=gpus.gpus,
         unnamed_gpus=gpus.unnamed,
-        python=python,
+        python=python.removesuffix("t"),
+        free_threaded=python.endswith("t"),
         interpreter=interpreter,
-        glibc=_glibc() if here else None,
+        glibc=libc,
+        without_avx=here and _without_avx(root),
         platform=platform,
         cuda=_dotted("--cuda", asked.cuda, "12.4"),
         cudnn=_dotted("--cudnn", asked.cudnn, "9.3"),
     )
-    facts = [driver_fact, gpus.fact, python_fact]
+    facts = [gpus.fact, python_fact] if for_cpu else [driver_fact, gpus.fact, python_fact]
     if asked.platform or platform == _ARM:
         origin = "--platform" if asked.platform else "these GPUs come with Arm processors" if on_arm else "this machine"
         facts.append(Fact("Platform", platform or "", origin))
@@ -120,8 +131,9 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         for label, value, option in (("CUDA", machine.cuda, "--cuda"), ("cuDNN", machine.cudnn, "--cudnn"))
         if value
     ]
-    if machine.glibc:
-        facts.append(Fact("glibc", machine.glibc, "this machine"))
+    if libc:
+        label = "C library" if libc == MUSL else "glibc"
+        facts.append(Fact(label, libc, "--glibc" if asked.glibc else "this machine"))
     if folders:
         shown = ", ".join(f"{name} {version}" for name, version in installed.items())
         facts.append(Fact("Installed", shown or "no TensorFlow", "site-packages"))
@@ -227,9 +239,9 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
     """The Python version, how to call it, its origin, and the folders of its distributions."""
     if option is not None and "/" not in option and "\\" not in option:
         text = option.strip()
-        parts = _numbers(text)
+        parts = _numbers(text.removesuffix("t"))
         if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
-            hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
+            hint = "Give a version such as 3.11 or 3.14t, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         return text, "python", Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
@@ -260,11 +272,26 @@ def _glibc() -> str | None:
     return version if name == "glibc" and version.replace(".", "").isdecimal() else None
 
 
+def _asked_libc(option: str | None) -> str | None:
+    text = option.strip().lower().removeprefix("glibc").strip(" -=") if option else None
+    return text if text == MUSL else _dotted("--glibc", text, "2.28, or musl")
+
+
+def _libc(root: Path) -> str | None:
+    """The version of glibc, or musl."""
+    return _glibc() or (MUSL if any((root / "lib").glob("ld-musl-*")) else None)
+
+
+def _without_avx(root: Path) -> bool:
+    flags = re.search(r"^flags\s*:(.*)$", read_text(root / "proc/cpuinfo") or "", re.MULTILINE)
+    return flags is not None and "avx" not in flags[1].split()
+
+
 def _platform() -> str:
     if sys.platform == "win32":
         return "windows"
     if sys.platform == "darwin":
-        return "macos"
+        return "macos-x86_64" if os.uname().machine == "x86_64" else "macos"
     if Path("/dev/dxg").exists():
         return "wsl2"
     return f"{sys.platform}-{os.uname().machine}"

@@ -47,7 +47,10 @@ def _markdown_table(view: View) -> Iterator[str]:
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
-    yield from (f"| {label} | {escape(body)} |" for label, body in all_rows(needs))
+    yield from (
+        f"| {label} | {escape(body)} |"
+        for label, body in all_rows(needs, view.machine.python if view.machine else None)
+    )
     commands = view.verdicts[0].commands if view.verdicts else needs.commands
     yield from ("", "```sh", *commands, "```", "")
     yield from (f"- {escape(known_bad_text(row))}" for row in needs.known_bad)

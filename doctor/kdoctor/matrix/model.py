@@ -12,12 +12,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, Field
 
+from kdoctor.matrix.cuda import (
+    CudaMajor,
+    CudaRelease,
+    CudnnSupport,
+    Earlier,
+    ForwardCompatibility,
+    PtxVersion,
+    windows_drivers,
+)
 from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.values import (
@@ -69,6 +78,8 @@ class Release(StrictPart):
     """The extra that installs the NVIDIA wheels: ``cuda12`` for JAX."""
     python: SpecifierText
     """The Python versions that it has wheels for."""
+    free_threaded: SpecifierText | None = None
+    """The Python versions whose free-threaded builds (3.14t) it has wheels for; None for none."""
     requires: Requirements
     """What it requires of Keras, NumPy, protobuf and others, from its METADATA."""
     and_cuda: Annotated[Requirements | None, AfterValidator(lambda lines: lines or None)] = None
@@ -124,48 +135,6 @@ class Release(StrictPart):
             if python is None or requirement.marker is None or requirement.marker.evaluate({"python_version": python}):
                 return requirement
         return None
-
-
-class CudaMajor(StrictPart):
-    """The oldest driver that runs programs of any release of this major (minor-version compatibility)."""
-
-    major: Positive
-    oldest_driver: Dotted
-    oldest_windows_driver: Dotted | None = None
-    """The same for Windows and WSL2."""
-    source: Sources
-
-
-class CudaRelease(StrictPart):
-    """A CUDA toolkit and the driver that came with it."""
-
-    release: Dotted
-    """``12.5.1``."""
-    driver: Dotted | None = None
-    """Its driver, which compiles its PTX; None if not known."""
-    source: Sources
-
-
-class PtxVersion(StrictPart):
-    """A version of the PTX language."""
-
-    isa: Dotted
-    """``8.5``, as a PTX file states it in ``.version``."""
-    cuda: Dotted
-    """The CUDA release that introduced it: its drivers and all newer ones compile it."""
-    source: Sources
-
-
-class CudnnSupport(StrictPart):
-    """What some releases of cuDNN support."""
-
-    versions: SpecifierText
-    cuda: Positive
-    """Major release of CUDA that they are built for."""
-    capabilities: SpecifierText
-    """The compute capabilities that they have code for."""
-    oldest_driver: Dotted | None = None
-    source: Sources
 
 
 class GpuKind(StrictPart):
@@ -225,16 +194,6 @@ class Platform(StrictPart):
     source: Sources
 
 
-class ForwardCompatibility(StrictPart):
-    """A cuda-compat package, which brings a newer user-space driver for data-center GPUs."""
-
-    cuda: Dotted
-    """``12.5`` of ``cuda-compat-12-5``."""
-    branches: Annotated[tuple[Positive, ...], Field(strict=False)]
-    """The branches of the installed driver on which it works."""
-    source: Sources
-
-
 class Libraries(StrictPart):
     """The libraries that builds for some CUDA or cuDNN major load by name. None matches any build."""
 
@@ -259,6 +218,8 @@ class KnownBad(StrictPart):
     bad versions. All must match."""
     job: Text | None = None
     """What else it takes, in the job or in the environment; None if nothing."""
+    extra_only: bool = False
+    """Whether only the extra with the NVIDIA wheels fails; the release itself runs with the system's libraries."""
     effect: Effect
     symptom: Text
     """What users see."""
@@ -290,10 +251,14 @@ class VersionMatrix:
     """The releases of JAX, with each of their CUDA plugins."""
     framework: Framework = "TensorFlow"
     """What ``releases`` are of."""
+    of_windows: bool = False
+    """Whether its drivers are those of Windows, as in WSL2."""
     cuda_majors: tuple[CudaMajor, ...]
     cuda_releases: tuple[CudaRelease, ...]
     """Oldest first."""
     ptx_versions: tuple[PtxVersion, ...]
+    earlier: tuple[Earlier, ...] = ()
+    """Oldest first."""
     cudnn: tuple[CudnnSupport, ...]
     gpus: tuple[GpuKind, ...]
     """By rising capability."""
@@ -334,10 +299,26 @@ class VersionMatrix:
         rows = (row for row in self.platforms if (row.platform, row.framework) == (platform, self.framework))
         return next(rows, None)
 
-    def oldest_driver(self, cuda: str, *, windows: bool = False) -> str | None:
+    def at(self, platform: str | None) -> VersionMatrix:
+        """The matrix with the drivers of that platform: where the driver is the one for Windows, its versions."""
+        elsewhere = self.elsewhere(platform)
+        return self._for_windows if elsewhere is not None and elsewhere.windows_driver else self
+
+    @cached_property
+    def _for_windows(self) -> VersionMatrix:
+        windows = windows_drivers(self.cuda_majors, self.cuda_releases)
+        rows: dict[str, Any] = {
+            section: tuple(row.model_copy(update={"oldest_driver": windows(row.oldest_driver)}) for row in given)
+            for section, given in (("cuda_majors", self.cuda_majors), ("gpus", self.gpus), ("cudnn", self.cudnn))
+        }
+        releases = tuple(
+            row.model_copy(update={"driver": row.windows_driver or windows(row.driver)}) for row in self.cuda_releases
+        )
+        return replace(self, cuda_releases=releases, of_windows=True, **rows)
+
+    def oldest_driver(self, cuda: str) -> str | None:
         """The oldest driver that runs programs of that CUDA release; None if not known."""
-        found = next((row for row in self.cuda_majors if row.major == numbers(cuda)[0]), None)
-        return None if found is None else found.oldest_windows_driver if windows else found.oldest_driver
+        return next((row.oldest_driver for row in self.cuda_majors if row.major == numbers(cuda)[0]), None)
 
     def ptx_cuda(self, kernels: Kernels, cuda: str) -> str | None:
         """The CUDA release that compiles the PTX of kernels that were built with that CUDA; None if not known."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from kdoctor.matrix.model import GpuKind, KnownBad
+from kdoctor.matrix.model import GpuKind, KnownBad, Release
 from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.values import parse_requirement
 from kdoctor.matrix.view import asks, nccl_text, python_range
 
 
@@ -12,9 +13,9 @@ def main_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     release = needs.release
     with_ptx = f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
     yield "Driver", f"{needs.oldest_driver or 'not known'} or newer; {with_ptx}"
-    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer"
+    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer, a processor with AVX"
     cudnn = f"cuDNN {release.cudnn}" if release.cudnn else "cuDNN not stated"
-    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release)}"
+    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release).partition(' (')[0]}"
     capabilities = ", ".join(kind.capability for kind in needs.by_machine_code)
     yield "GPUs", f"with machine code: {capabilities or 'none'}"
     yield "", f"with PTX, compiled by the driver: {_examples(needs.by_ptx)}"
@@ -22,8 +23,8 @@ def main_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     yield "Keras", f"{', '.join(asks(release, ['keras'])) or 'any'}{keras_2}"
 
 
-def all_rows(needs: Needs) -> Iterator[tuple[str, str]]:
-    """Everything that it requires: label and text."""
+def all_rows(needs: Needs, python: str | None = None) -> Iterator[tuple[str, str]]:
+    """Everything that it requires, on that Python if one is given: label and text."""
     release = needs.release
     yield "Driver", f"{needs.oldest_driver or 'not known'} or newer (CUDA {release.cuda})"
     yield "", f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
@@ -36,7 +37,7 @@ def all_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     yield "Keras", ", ".join(asks(release, ["keras"])) or "any"
     if release.tf_keras:
         yield "Keras 2", f"tf-keras=={release.tf_keras}, with TF_USE_LEGACY_KERAS=1"
-    yield "Packages", ", ".join(line for line in release.requires if not line.startswith("keras"))
+    yield "Packages", ", ".join(line for line in _required(release, python) if not line.startswith("keras"))
     extra = ", ".join(release.and_cuda) if release.and_cuda else "no such extra: install CUDA and cuDNN on the system"
     yield "[and-cuda]", extra
     yield "cuDNN", f"built with {release.cudnn}" if release.cudnn else "not stated by the build"
@@ -44,6 +45,15 @@ def all_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     yield "Libraries", ", ".join(needs.sonames.values())
     if release.note:
         yield "Note", release.note
+
+
+def _required(release: Release, python: str | None) -> Iterator[str]:
+    for line in release.requires:
+        marker = parse_requirement(line).marker
+        if python is None or marker is None:
+            yield line
+        elif marker.evaluate({"python_version": ".".join(python.split(".")[:2])}):
+            yield line.partition(";")[0]
 
 
 def _kinds(kinds: Sequence[GpuKind]) -> str:

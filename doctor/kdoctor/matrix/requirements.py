@@ -67,10 +67,13 @@ def find_release(matrix: VersionMatrix, text: str) -> Release:
         ]
     else:
         fitting = [item for item in matrix.releases if item.key == version]
-    if fitting:
-        return fitting[-1]
+    coming = [item for item in matrix.releases if item.prerelease and item.key.release[:_MINOR] == version.release]
+    if fitting or coming:
+        return (fitting or coming)[-1]
+    first = matrix.releases[0]
+    begins = f", which begins at {first.version}" if version < first.key else ""
     raise UnknownReleaseError(
-        f"the matrix has no row for TensorFlow {text}",
+        f"TensorFlow {text} is not in the matrix{begins}",
         hint=f"{_known(matrix)} Add rows with --matrix FILE. kdoctor check reads an installed build itself.",
     )
 

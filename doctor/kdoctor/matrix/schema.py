@@ -6,25 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kdoctor.matrix.cuda import CudaMajor, CudaRelease, CudnnSupport, Earlier, ForwardCompatibility, PtxVersion
 from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, MeasuredFeature
-from kdoctor.matrix.model import (
-    CudaMajor,
-    CudaRelease,
-    CudnnSupport,
-    ForwardCompatibility,
-    GpuKind,
-    KnownBad,
-    Libraries,
-    Platform,
-    PtxVersion,
-    Release,
-)
+from kdoctor.matrix.model import GpuKind, KnownBad, Libraries, Platform, Release
 from kdoctor.matrix.values import Date, Text, Texts
 from kdoctor.yamldoc.validation import StrictDocument
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "cuda_majors": ("major",),
     "cuda_releases": ("release",),
+    "earlier": ("tensorflow",),
     "ptx_versions": ("isa",),
     "cudnn": ("cuda", "versions", "capabilities"),
     "gpus": ("capability",),
@@ -42,7 +33,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
 OPTIONAL = (
-    "jax", "ptx_versions", "platforms", "forward_compatibility", "features", "keras_releases", "keras_features",
+    "jax", "earlier", "ptx_versions", "platforms", "forward_compatibility", "features", "keras_releases",
+    "keras_features",
 )  # fmt: skip
 """Sections that a file without ``extends: shipped`` may lack."""
 
@@ -62,6 +54,7 @@ class MatrixDocument(StrictDocument):
     registering: Texts = ()
     cuda_majors: list[CudaMajor] = []
     cuda_releases: list[CudaRelease] = []
+    earlier: list[Earlier] = []
     ptx_versions: list[PtxVersion] = []
     cudnn: list[CudnnSupport] = []
     gpus: list[GpuKind] = []

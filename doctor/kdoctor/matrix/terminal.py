@@ -1,6 +1,7 @@
 """The answer of ``kdoctor matrix`` on a terminal."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows
 from kdoctor.matrix.requirements import Needs
@@ -21,7 +22,7 @@ from kdoctor.matrix.view import (
 from kdoctor.matrix.ways import way_out
 from kdoctor.text.canvas import SCREEN, Canvas
 from kdoctor.text.lists import counted
-from kdoctor.text.wrap import shorten, to_ascii, wrap
+from kdoctor.text.wrap import command_lines, shorten, to_ascii, wrap
 
 _COLUMNS = (("TensorFlow", 19), ("Python", 10), ("CUDA", 7), ("cuDNN", 6), ("Driver", 11), ("GPU code", 9))
 _LABEL = 11
@@ -60,7 +61,8 @@ def _rows(line: str, canvas: Canvas) -> int:
 def _facts(view: View, canvas: Canvas) -> Iterator[str]:
     for fact in view.facts:
         yield from _labelled(fact.label, f"{fact.value} ({fact.origin})", canvas)
-    yield from _labelled("Matrix", f"{matrix_name(view)}, {view.matrix.platform}", canvas)
+    platform = (view.machine.platform if view.machine else None) or view.matrix.platform
+    yield from _labelled("Matrix", f"{matrix_name(view)}, {platform}", canvas)
     yield ""
 
 
@@ -139,25 +141,28 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
             f"TensorFlow {view.unlisted} is installed, and the matrix has no row for it. kdoctor check judges it by its"
         )
         yield from wrap(f"{text} trainings. To read its row from the wheel:", canvas.width)
-        yield f"    {add_row(view.unlisted)}"
+        yield from command_lines(add_row(view.unlisted), canvas.width)
         if view.best is not None:
             yield f"Newest release in the matrix that runs here: {named(view, view.best.release)}"
     elif view.best is not None:
-        on = " on the CPU (no GPU found or given)" if view.machine is not None and view.machine.for_cpu else ""
+        on = " on the CPU" if view.machine is not None and view.machine.for_cpu else ""
         kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
         yield f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"
         yield from _install(view.best, canvas)
     elif view.on_cpu is not None:
         yield f"No {view.matrix.framework} in the matrix uses a GPU here. For the CPU:"
-        yield f"    {view.on_cpu}"
+        yield from command_lines(view.on_cpu, canvas.width)
     elif view.nearest is not None:
         yield from _nearest(view, view.nearest, canvas)
+    if view.on_jax is not None:
+        release = named(replace(view, matrix=view.matrix.of("jax")), view.on_jax.release)
+        yield f"Keras 3 also runs on {release}, which uses the GPU:"
+        yield from command_lines(f"{view.on_jax.command} keras", canvas.width)
     yield from _ways(view, canvas)
     for line in view.advice:
         text, found, command = line.partition(": python ")
         yield from wrap(f"{text}:" if found else line, canvas.width, first="  - ", rest="    ")
-        if found:
-            yield f"    python {command}"
+        yield from command_lines(f"python {command}", canvas.width) if found else ()
 
 
 def _nearest(view: View, near: Verdict, canvas: Canvas) -> Iterator[str]:
@@ -170,6 +175,12 @@ def _nearest(view: View, near: Verdict, canvas: Canvas) -> Iterator[str]:
         yield from wrap(reason, canvas.width, first="  - ", rest="    ")
     if near.outcome == "unknown":
         yield from _install(near, canvas)
+    if (last := view.earlier) is not None:
+        text = (
+            f"The matrix begins at TensorFlow {view.matrix.releases[0].version}. The last release for this driver was "
+            f"{last.tensorflow}: CUDA {last.cuda} and cuDNN {last.cudnn} on the system, Python {last.python}"
+        )
+        yield from wrap(text, canvas.width, first="  - ", rest="    ")
 
 
 def _ways(view: View, canvas: Canvas) -> Iterator[str]:
@@ -177,7 +188,7 @@ def _ways(view: View, canvas: Canvas) -> Iterator[str]:
         name = named(view, view.with_wheels.release)
         yield ""
         yield from wrap(f"With the CUDA libraries of pip in place of the system's: {name}", canvas.width)
-        yield from (f"    {command}" for command in view.with_wheels.commands)
+        yield from _commands(view.with_wheels.commands, canvas)
     way = way_out(view.matrix, view.machine, view.verdicts)
     if way is None:
         return
@@ -185,24 +196,33 @@ def _ways(view: View, canvas: Canvas) -> Iterator[str]:
     yield ""
     yield from wrap(f"To run {named(view, way.verdict.release)}: driver {way.driver} or newer{why}", canvas.width)
     if way.package:
-        text = f"or, on data-center GPUs, NVIDIA's forward-compatibility package {way.package} (Ubuntu commands shown):"
+        text = f"or, on data-center GPUs, NVIDIA's package {way.package}, on Ubuntu:"
         yield from wrap(text, canvas.width, first="  ")
-        yield from (f"    {command}" for command in way.commands)
-        yield from (f"    {command}" for command in way.verdict.commands)
+        yield from _commands((*way.commands, *way.verdict.commands), canvas)
+
+
+def _commands(commands: Sequence[str], canvas: Canvas) -> Iterator[str]:
+    for command in commands:
+        yield from command_lines(command, canvas.width)
 
 
 def _install(verdict: Verdict, canvas: Canvas) -> Iterator[str]:
-    yield from (f"    {command}" for command in verdict.commands)
+    yield from _commands(verdict.commands, canvas)
     for note in notes(verdict):
         yield from wrap(note, canvas.width, first="  Note: ", rest="        ")
 
 
 def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
-    yield f"Requirements of TensorFlow {needs.release.version}"
-    for label, body in all_rows(needs) if view.detailed else main_rows(needs):
+    yield f"Requirements of TensorFlow {needs.release.version}{', a pre-release' if needs.release.prerelease else ''}"
+    python = view.machine.python if view.machine else None
+    for label, body in all_rows(needs, python) if view.detailed else main_rows(needs):
         yield from _labelled(label, body, canvas)
-    yield from _labelled("Install", "", canvas)
-    yield from (f"    {command}" for command in (view.verdicts[0].commands if view.verdicts else needs.commands))
+    if view.on_cpu is not None:
+        yield "Install, for the CPU"
+        yield from command_lines(view.on_cpu, canvas.width)
+    elif not view.verdicts or view.verdicts[0].outcome != "does-not-run":
+        yield "Install"
+        yield from _commands(view.verdicts[0].commands if view.verdicts else needs.commands, canvas)
 
 
 def _verdict(view: View, canvas: Canvas, room: int) -> Iterator[str]:

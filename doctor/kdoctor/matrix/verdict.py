@@ -9,6 +9,9 @@ from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
 
 Outcome = Literal["runs", "does-not-run", "unknown"]
+MUSL = "musl"
+"""The C library of Alpine, as ``Machine.glibc``."""
+
 Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
 
 
@@ -22,10 +25,14 @@ class Machine:
     """Its GPUs; empty to judge the CPU."""
     python: str | None = None
     """Python, ``major.minor`` or longer."""
+    free_threaded: bool = False
+    """Whether it is a build without the global lock: ``3.14t``."""
     interpreter: str = "python"
     """The program that installs: the interpreter that was named by its path."""
     glibc: str | None = None
-    """Version of the C library; None also if it does not matter."""
+    """Version of glibc, or ``musl``; None also if it does not matter."""
+    without_avx: bool = False
+    """Whether the processor lacks AVX."""
     platform: str | None = None
     """``linux-x86_64``; None for the platform of the matrix."""
     cuda: str | None = None
@@ -112,12 +119,12 @@ class Verdict:
 
 def search_wheels(folders: Sequence[str], python: str) -> str:
     """The command that makes the loader search these folders of that interpreter's NVIDIA wheels first."""
-    place = 'sysconfig.get_path("purelib")'
+    place = 's.get_path("purelib")'
     if len(folders) == 1:
-        program = f'import sysconfig; print({place} + "/nvidia/{folders[0]}/lib")'
+        program = f'import sysconfig as s;print({place}+"/nvidia/{folders[0]}/lib")'
     else:
-        program = f'import glob, sysconfig; print(":".join(glob.glob({place} + "/nvidia/*/lib")))'
-    return f"export LD_LIBRARY_PATH=\"$({shlex.quote(python)} -c '{program}')${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\""
+        program = f'import glob,sysconfig as s;print(*glob.glob({place}+"/nvidia/*/lib"),sep=":")'
+    return f"export LD_LIBRARY_PATH=\"$({shlex.quote(python)} -c '{program}' )${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\""
 
 
 def add_row(tensorflow: str) -> str:

@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from packaging.version import InvalidVersion, Version
 
 from kdoctor.matrix.compatibility import best, compatible, judge, needed_driver
+from kdoctor.matrix.cuda import Earlier
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.truth import KerasOnReplicas, for_release
-from kdoctor.matrix.values import python_minors
+from kdoctor.matrix.values import numbers, older_driver, python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+
+_FIRST_CODE = 35
+"""The oldest architecture that the wheels ever had code for."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +77,23 @@ class View:
 
     @property
     def on_cpu(self) -> str | None:
-        """The command that installs the newest release for the CPU, where no release uses a GPU of the platform."""
-        elsewhere = self.matrix.elsewhere(self.machine.platform) if self.machine else None
-        near = self.nearest
-        if elsewhere is None or self.machine is None or near is None or near.outcome == "unknown":
+        """The command that installs the newest release for the CPU, where no release uses a GPU of the machine."""
+        rules = [{reason.rule for reason in verdict.against} for verdict in self.verdicts]
+        stable = [verdict for verdict in self.verdicts if not verdict.release.prerelease]
+        if self.machine is None or any(verdict.outcome != "does-not-run" for verdict in stable):
             return None
-        if all(reason.rule != "platform" for verdict in self.verdicts for reason in verdict.against):
+        if not any("platform" in found for found in rules) and not all("gpu" in found for found in rules):
             return None
         alone = replace(self.machine, gpus=(), unnamed_gpus=())
         found = best([judge(self.matrix, verdict.release, alone) for verdict in self.verdicts])
         return found.command if found else None
+
+    @property
+    def on_jax(self) -> Verdict | None:
+        """The JAX to install for Keras 3, where no TensorFlow uses the GPUs."""
+        if self.machine is None or self.needs or self.matrix.framework == "JAX" or self.best is not None:
+            return None
+        return best(compatible(self.matrix.of("jax"), self.machine))
 
     @property
     def with_wheels(self) -> Verdict | None:
@@ -90,6 +101,20 @@ class View:
         if self.machine is None or not self.machine.system_libraries or self.best is not None or self.needs is not None:
             return None
         return best(compatible(self.matrix, replace(self.machine, cuda=None, cudnn=None)))
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """The last TensorFlow that ran with a driver that is too old for the whole matrix."""
+        if self.machine is None or self.needs or self.matrix.framework == "JAX" or not self.verdicts:
+            return None
+        driver, gpus = self.machine.driver, self.machine.gpus or ()
+        kinds = [kind for gpu in gpus if (kind := self.matrix.capability(gpu.capability))]
+        oldest = min((row.oldest_driver for row in self.matrix.cuda_majors), key=numbers)
+        if driver is None or not older_driver(driver, oldest) or any(kind.number < _FIRST_CODE for kind in kinds):
+            return None
+        if any(kind.oldest_driver and older_driver(driver, kind.oldest_driver) for kind in kinds):
+            return None
+        return next((row for row in reversed(self.matrix.earlier) if not older_driver(driver, row.driver)), None)
 
     @property
     def instead(self) -> Verdict | None:
@@ -129,7 +154,7 @@ def groups(verdicts: Sequence[Verdict]) -> list[Group]:
     for verdict in verdicts:
         if verdict.outcome != "runs":
             first = min(verdict.against or verdict.missing, key=lambda reason: _DECISIVE.index(reason.rule))
-            if first.rule == "python" and first.brief:
+            if first.rule in ("python", "gpu") and first.brief:
                 first = replace(first, text=first.brief)
             found.setdefault((verdict.outcome, first), []).append(verdict.release)
     return [Group(outcome, reason, tuple(releases)) for (outcome, reason), releases in found.items()]
@@ -171,10 +196,9 @@ def named(view: View, release: Release) -> str:
 
 def shown_driver(view: View, release: Release) -> str | None:
     """The oldest driver that runs a release on the GPUs of the machine; None if not known."""
-    elsewhere = view.matrix.elsewhere(view.machine.platform) if view.machine is not None else None
-    if elsewhere is not None and elsewhere.windows_driver:
-        return view.matrix.oldest_driver(release.cuda, windows=True)
-    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
+    if view.machine is None:
+        return needed_driver(view.matrix, release, ())
+    return needed_driver(view.matrix.at(view.machine.platform), release, view.machine.gpus or ())
 
 
 def reasons(verdict: Verdict) -> list[str]:

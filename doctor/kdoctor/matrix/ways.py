@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.matrix.compatibility import needed_driver
-from kdoctor.matrix.model import ForwardCompatibility, VersionMatrix
+from kdoctor.matrix.cuda import ForwardCompatibility
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers, older_driver
 from kdoctor.matrix.verdict import Machine, Verdict
 
@@ -22,7 +23,7 @@ class WayOut:
     @property
     def why(self) -> str | None:
         """Which code the installed driver cannot compile; None if the driver fails for another reason."""
-        return next((reason.brief for reason in self.verdict.against if reason.needed == self.driver), None)
+        return next((item.brief for item in self.verdict.against if item.brief and item.needed == self.driver), None)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -40,6 +41,7 @@ def way_out(matrix: VersionMatrix, machine: Machine | None, verdicts: Sequence[V
     """How to run the newest release that fails because of the driver alone, if it is newer than all that run."""
     if machine is None or machine.driver is None or not machine.gpus:
         return None
+    matrix = matrix.at(machine.platform)
     for verdict in verdicts:
         if verdict.release.prerelease:
             continue

@@ -1,6 +1,7 @@
 """Wrapped paragraphs for terminals."""
 
 import re
+from collections.abc import Iterator
 
 from rich.cells import cell_len
 
@@ -34,6 +35,35 @@ def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = N
         if words or lines:
             wrapped.append(current.rstrip())
     return wrapped
+
+
+def command_lines(command: str, width: int = WIDTH, indent: str = "    ") -> list[str]:
+    """A shell command, broken with backslashes where it is wider than a line and the shell allows it."""
+    lines, current, begin = [], indent, 0
+    for end in (*_breaks(command), len(command)):
+        word = command[begin:end]
+        if current.strip() and cell_len(current) + 1 + cell_len(word) > width - len(" \\"):
+            lines.append(f"{current} \\")
+            current = indent
+        current += f" {word}" if current.strip() else word
+        begin = end + 1
+    return [*lines, current]
+
+
+def _breaks(command: str) -> Iterator[int]:
+    """The spaces between the words of a command, also of one in ``"$(...)"``."""
+    within = [""]
+    for place, (before, letter) in enumerate(zip(f" {command}", command, strict=False)):
+        if letter == within[-1] != "" and before != "\\":
+            within.pop()
+        elif within[-1] == "'" or before == "\\":
+            continue
+        elif letter == "(" and before == "$":
+            within.append(")")
+        elif letter == '"' or (letter == "'" and within[-1] != '"'):
+            within.append(letter)
+        elif letter == " " and within[-1] in ("", ")"):
+            yield place
 
 
 def shorten(text: str, width: int) -> str:

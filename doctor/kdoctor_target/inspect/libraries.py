@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from kdoctor_target.inspect import elf, library_versions
 from kdoctor_target.inspect.environment import canonical_name, read_cuda_config, read_tensorflow
+from kdoctor_target.inspect.frameworks import SONAMES_BY_MAJOR, describe_frameworks
 from kdoctor_target.inspect.loader import Loader, Opener, starting_environment
 from kdoctor_target.inspect.provenance import Owners, in_real_folder, tidy
 from kdoctor_target.inspect.xla_files import describe_xla_file, xla_candidates
@@ -32,13 +33,6 @@ _LOADED_BY = ("python/_pywrap_tensorflow_internal.so",)
 
 FIRST_WITH_OPENED_NCCL = (2, 21)
 """Before this release NCCL was linked into TensorFlow (measured: the wheels of 2.10 to 2.20 contain it)."""
-
-# Sonames by CUDA major, for a build whose own header is missing.
-_BY_MAJOR = {
-    11: {"cudart": "11.0", "cublas": "11", "cufft": "10", "cusolver": "11", "cusparse": "11"},
-    12: {"cudart": "12", "cublas": "12", "cufft": "11", "cusolver": "11", "cusparse": "12", "cupti": "12"},
-    13: {"cudart": "13", "cublas": "13", "cufft": "12", "cusolver": "12", "cusparse": "12", "cupti": "13"},
-}
 
 # In TensorFlow's order (TryDlopenCUDALibraries), with the macro of cuda_config.h that holds the version.
 _NAMES = (
@@ -130,6 +124,7 @@ def read_libraries(versions_s: float) -> Record:
         "opener": opener.path,
         **_describe_search(loader),
         "libraries": libraries,
+        "frameworks": describe_frameworks(libraries, environ, owners),
         "xla_files": [describe_xla_file(name, candidates, owners) for name, candidates in xla.items()],
         "driver_version": driver["version"],
         "driver_is_compat": _is_compat(driver) if driver["path"] else None,
@@ -190,7 +185,7 @@ def _library_versions(build: Record, config: Record) -> Dict[str, Optional[str]]
     if "TF_CUDART_VERSION" in config:
         return {name: config.get(macro) for name, macro, _ in _NAMES}
     parts = re.findall(r"\d+", build["cuda_version"] or "")
-    known: Dict[str, Optional[str]] = dict(_BY_MAJOR.get(int(parts[0]), {})) if parts else {}
+    known: Dict[str, Optional[str]] = dict(SONAMES_BY_MAJOR.get(int(parts[0]), {})) if parts else {}
     known["cublasLt"] = known.get("cublas")
     if known and "cupti" not in known:
         known["cupti"] = ".".join(parts[:2])

@@ -24,25 +24,30 @@ class Owners:
         self._folders = [os.path.realpath(folder) for folder in folders if folder]
 
     def of(self, path: Optional[str]) -> Optional[Owner]:
-        """The distribution that lists this file in its RECORD, or None."""
-        if path is None:
-            return None
+        """The distribution that lists this file in its RECORD, with its size if there are several; or None."""
+        owners = self.all_of(path)
+        return max(owners, key=lambda owner: owners[owner], default=None)
+
+    def all_of(self, path: Optional[str]) -> Dict[Owner, bool]:
+        """The distributions that list this file in their RECORD, and whether they list it with its size."""
         for folder in self._folders:
-            if path.startswith(folder + os.sep):
-                owner = _owned_files(folder).get(path[len(folder) + 1 :])
-                if owner is not None:
-                    return owner
-        return None
+            if path is not None and path.startswith(folder + os.sep):
+                owners = _owned_files(folder).get(path[len(folder) + 1 :], {})
+                if owners:
+                    size = str(os.path.getsize(path)) if os.path.exists(path) else ""
+                    return {owner: owners[owner] == size for owner in owners}
+        return {}
 
 
 @lru_cache(maxsize=None)
-def _owned_files(folder: str) -> Dict[str, Owner]:
-    """The files of the NVIDIA wheels in a folder."""
-    files: Dict[str, Owner] = {}
+def _owned_files(folder: str) -> Dict[str, Dict[Owner, str]]:
+    """The files of the NVIDIA wheels in a folder, with their owners and the size that each owner lists."""
+    files: Dict[str, Dict[Owner, str]] = {}
     for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
         name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")
         for line in read_lines(os.path.join(info, "RECORD")):
-            files.setdefault(line.partition(",")[0].strip('"'), Owner(canonical_name(name), version))
+            path, _, rest = line.partition(",")
+            files.setdefault(path.strip('"'), {})[Owner(canonical_name(name), version)] = rest.rpartition(",")[2]
     return files
 
 

@@ -19,7 +19,10 @@ from kdoctor_target.runner.outcome import describe_error
 Settings = Dict[str, Any]
 Facts = Dict[str, Any]
 
-_OPTIONAL = {"jax": ("JAX", "jax, or jax[cuda12] for GPUs"), "torch": ("torch", "torch")}
+_OPTIONAL = {
+    "jax": ("JAX", "jax, or for GPUs jax[cuda13] (driver 580 or newer) or jax[cuda12]"),
+    "torch": ("torch", "torch"),
+}
 """Frameworks whose cases are skipped where they are not installed: what they are called, and what to install."""
 
 

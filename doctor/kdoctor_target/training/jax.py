@@ -74,7 +74,7 @@ def _without_gpus(case: Case) -> None:
     plugins = [name for name in ("jax_cuda12_plugin", "jax_cuda13_plugin") if importlib.util.find_spec(name)]
     if plugins:
         raise RuntimeError(f"JAX finds no GPU, although {' and '.join(plugins)} is installed")
-    case.skip("JAX is installed without GPU support: install jax[cuda12]")
+    case.skip("JAX is installed without GPU support: install jax[cuda13] (driver 580 or newer) or jax[cuda12]")
 
 
 def describe(case: Case, distribution: Any) -> None:

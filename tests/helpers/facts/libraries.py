@@ -6,7 +6,7 @@ That release does not search nvidia/cusolver/lib. The healthy job therefore has 
 from typing import Any
 
 from helpers.facts.base import DRIVER, SITE
-from kdoctor.facts import Libraries, Library, SearchPlace, XlaFile
+from kdoctor.facts import FrameworkLibrary, Libraries, Library, SearchPlace, XlaFile
 
 # Name to component, number in the soname, package, package version and library version. CUDA 12.9.1, cuDNN 9.24.0.
 _WHEELS = {
@@ -81,6 +81,16 @@ def libraries(*changed: Library, **changes: Any) -> Libraries:
             SearchPlace(found_by="default directory", path="/usr/lib", exists=True),
         ),
         "libraries": listed,
+        "frameworks": tuple(
+            FrameworkLibrary(
+                framework="TensorFlow",
+                soname=item.soname or "",
+                path=item.path or "",
+                packages=(f"{item.package}=={item.package_version}",) if item.package else (),
+            )
+            for item in listed
+            if item.status == "found" and item.name != "cuda"
+        ),
         "xla_files": (
             XlaFile(name="libdevice", status="found", path=f"{root}/nvvm/libdevice/libdevice.10.bc", **nvcc),
             XlaFile(name="ptxas", status="found", path=f"{root}/bin/ptxas", **nvcc),

@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 
 import pytest
@@ -6,7 +7,12 @@ from syrupy.assertion import SnapshotAssertion
 from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor
 from kdoctor.catalog.load import load_catalog
+from kdoctor.cli.explain import explain_name
 from kdoctor.failures.known import load_failures
+from kdoctor.matrix.compatibility import compatible
+from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.verdict import Machine
 from kdoctor_lint.registry import RULES
 
 LOG = (
@@ -75,6 +81,19 @@ def test_every_kind_of_name_is_explained(name: str) -> None:
     done = kdoctor("explain", name)
     assert done.returncode == 0
     assert name.removeprefix("lint.") in done.stdout.splitlines()[0]
+
+
+def test_every_id_on_a_screen_is_explained() -> None:
+    catalog, known, matrix = load_catalog(), load_failures(), load_matrix(environ={})
+    ids = {*known.by_id, *(row.id for row in matrix.known_bad), *catalog.checks, *catalog.scenarios}
+    ids.update(mode for check in catalog.checks.values() for mode in check.failure_modes)
+    for python, kind in itertools.product(("3.11", "3.14"), matrix.gpus):
+        gpu = NamedGpu(name=kind.names[0], capability=kind.capability)
+        for each in (matrix, matrix.of("jax")):
+            verdicts = compatible(each, Machine(driver="535.54.03", gpus=(gpu,), python=python))
+            ids.update(reason.failure for verdict in verdicts for reason in verdict.reasons if reason.failure)
+    assert {"h5py_pin_python314", "tf214_tensorrt_pin", "ptx_newer_than_driver"} <= ids
+    assert [name for name in sorted(ids) if not explain_name(name, catalog, known, matrix)] == []
 
 
 def test_names_are_unique_over_all_kinds() -> None:

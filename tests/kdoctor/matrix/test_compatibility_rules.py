@@ -8,9 +8,10 @@ import pytest
 from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import best, compatible, coverage, hidden_folders, judge, needed_driver
+from kdoctor.matrix.cuda import CudnnSupport
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import CudnnSupport, GpuKind, Platform, Release
+from kdoctor.matrix.model import GpuKind, Platform, Release
 from kdoctor.matrix.verdict import Machine, Verdict
 
 MACHINE = Machine(driver="560.28.03", gpus=(A100,), python="3.11", glibc="2.31")
@@ -262,7 +263,7 @@ WINDOWS = (Platform(platform="windows", wheels=">=2", gpu=">=2", windows_driver=
     ("527.41", A100, []),
     ("527.40", A100, [("against", "driver")]),
     ("525.60.13", A100, [("against", "driver")]),
-    ("555.10", H100, []),  # drivers of Windows have other numbers within a branch
+    ("555.10", H100, []),  # only the branch is known
     ("554.99", H100, [("against", "driver")]),
 )
 def test_drivers_of_windows(driver: str, gpu: NamedGpu, found: list[tuple[str, str]]) -> None:

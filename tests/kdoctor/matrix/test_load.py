@@ -151,7 +151,6 @@ def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
     (HEAD + 'cuda_majors:\n- {major: 12, oldest_driver: "440.1", source: a b}\n', ":", "CUDA 11"),
     (HEAD + 'cuda_releases:\n- {release: "12.5.1", driver: "500.1", source: a b}\n', ":6:31", "525.60.13"),
     (HEAD + 'cuda_releases:\n- {release: "14.0.0", driver: "700.1", source: a b}\n', ":6:3", "CUDA 14"),
-    (HEAD + 'gpus:\n- {capability: "9.0", architecture: H, models: [A100], source: a b}\n', ":6:3", "A100"),
     (HEAD + 'gpus:\n- {capability: "9", architecture: H, models: [X1], source: a b}\n', ":6:16", "compute capability"),
     (HEAD + 'gpus:\n- {capability: "9.9", architecture: H, source: a b}\n', ":6:3", "'arm_models'"),
     (HEAD + "keras: []\nkeras: []\n", ":6:1", "duplicate key 'keras'"),

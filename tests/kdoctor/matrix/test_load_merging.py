@@ -67,7 +67,6 @@ def test_requirements_of_other_makers_may_be_in_the_extra(tmp_path: Path) -> Non
         'cuda_majors:\n- {major: 99, oldest_driver: "1.1", oldest_windows_driver: "1.1", source: a lab}\n',
         "which is not newer than",
     ),
-    ('gpus:\n- {capability: "9.0", models: [A100], source: a lab}\n', "has two compute capabilities, 8.0 and 9.0"),
     ('gpus:\n- {capability: "19.0", architecture: X, source: a lab}\n', "'models' or 'arm_models' is required"),
 )
 def test_contradiction_of_other_rows(tmp_path: Path, text: str, message: str) -> None:

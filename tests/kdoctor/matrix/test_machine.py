@@ -38,7 +38,7 @@ def facts(found: Found) -> dict[str, tuple[str, str]]:
 
 @cases(
         ({}, False), ({"gpus": ("A100",)}, True), ({"driver": "535"}, True), ({"python": "3.11"}, True),
-        ({"platform": "wsl2"}, True), ({"cuda": "12.4"}, True), ({"cudnn": "9.3"}, True),
+        ({"platform": "wsl2"}, True), ({"glibc": "2.28"}, True), ({"cuda": "12.4"}, True), ({"cudnn": "9.3"}, True),
 )  # fmt: skip
 def test_any_option_describes_a_machine(options: dict[str, Any], *, expected: bool) -> None:
     assert Asked(**options).anything is expected
@@ -128,6 +128,39 @@ def test_c_library_belongs_to_this_machine_only(tmp_path: Path, monkeypatch: pyt
         other = asked(tmp_path, **options)
         assert other.machine.glibc is None
         assert "glibc" not in facts(other)
+
+
+def test_c_library_may_be_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_glibc", lambda: None)
+    assert asked(tmp_path).machine.glibc is None
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/ld-musl-x86_64.so.1").touch()
+    assert facts(asked(tmp_path))["C library"] == ("musl", "this machine")
+    for text, libc in (("musl", "musl"), (" glibc 2.28", "2.28"), ("2.17", "2.17")):
+        assert asked(tmp_path, glibc=text, gpus=("A100",)).machine.glibc == libc
+    with pytest.raises(UsageError, match="--glibc"):
+        asked(tmp_path, glibc="new")
+
+
+@cases(("fpu sse4_2 avx avx2", False), ("fpu sse4_2", True), (None, False))
+def test_processor_without_avx(tmp_path: Path, flags: str | None, *, lacking: bool) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"flags\t\t: {flags}\n" if flags else "Features\t: fp asimd\n")
+    assert asked(tmp_path).machine.without_avx is lacking
+    assert asked(tmp_path, gpus=("A100",)).machine.without_avx is False
+
+
+@pytest.mark.parametrize("name", ["none", "CPU"])
+def test_no_gpu_is_a_machine_without_one(tmp_path: Path, name: str) -> None:
+    found = asked(with_driver(tmp_path, H100), gpus=(name,))
+    assert (found.machine.gpus, found.machine.for_cpu, found.machine.platform) == ((), True, "linux-x86_64")
+    assert "Driver" not in facts(found)
+
+
+@cases(("3.14t", "3.14", True), ("3.14", "3.14", False))
+def test_python_may_be_free_threaded(tmp_path: Path, text: str, version: str, *, free: bool) -> None:
+    found = asked(tmp_path, python=text)
+    assert (found.machine.python, found.machine.free_threaded, facts(found)["Python"][0]) == (version, free, text)
 
 
 @cases(("glibc 2.35", "2.35"), ("musl 1.2", None), ("glibc stable", None), ("", None), (None, None))
@@ -220,9 +253,10 @@ def test_nvml_names_gpus_and_their_capability(monkeypatch: pytest.MonkeyPatch) -
     assert module._nvml_gpus(MATRIX, {}) is None
 
 
-@pytest.mark.parametrize(("name", "platform"), [("win32", "windows"), ("darwin", "macos")])
-def test_other_systems_are_platforms(monkeypatch: pytest.MonkeyPatch, name: str, platform: str) -> None:
+@cases(("win32", "AMD64", "windows"), ("darwin", "arm64", "macos"), ("darwin", "x86_64", "macos-x86_64"))
+def test_other_systems_are_platforms(monkeypatch: pytest.MonkeyPatch, name: str, processor: str, platform: str) -> None:
     monkeypatch.setattr(sys, "platform", name)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine=processor))
     assert REAL_PLATFORM() == platform
 
 

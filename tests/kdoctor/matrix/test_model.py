@@ -1,14 +1,16 @@
 """What follows from the rows of a version matrix."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
 from helpers.cases import cases
 from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
+from kdoctor.matrix.cuda import CudaMajor, CudaRelease, PtxVersion
 from kdoctor.matrix.keras import KerasBehaviour
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import CudaMajor, CudaRelease, GpuKind, Libraries, PtxVersion, Release, cudnn_requirement
+from kdoctor.matrix.model import GpuKind, Libraries, Platform, Release, cudnn_requirement
 
 OWN = Kernels(cubins=(80,), ptx=("80",))
 """Code with the PTX of the build's CUDA."""
@@ -81,8 +83,25 @@ def test_driver_that_compiles_ptx(isa: str | None, cuda: str, driver: str | None
 
 def test_oldest_driver_of_a_major_release() -> None:
     assert [MATRIX.oldest_driver(cuda) for cuda in ("11.8", "12.5.1", "13.0")] == ["450.80.02", "525.60.13", None]
-    assert MATRIX.oldest_driver("11.8", windows=True) == "452.39"
-    assert MATRIX.oldest_driver("13.0", windows=True) is None
+
+
+def test_drivers_of_windows() -> None:
+    """NVIDIA's table has a column for them; where it has none, the branch decides."""
+    gpus = tuple(
+        GpuKind(capability=capability, architecture="A", models=(capability,), oldest_driver=driver, source=SOURCE)
+        for capability, driver in (("8.0", "450.80.02"), ("9.0", "555.42.02"), ("10.0", "570.26"), ("11.0", None))
+    )
+    rows = tuple(
+        row.model_copy(update={"windows_driver": "555.85" if row.release == "12.5.0" else None}) for row in RELEASES
+    )
+    platforms = (Platform(platform="wsl2", wheels=">=2", windows_driver=True, source=SOURCE),)
+    linux = replace(MATRIX, gpus=gpus, cuda_releases=rows, platforms=platforms)
+    windows = linux.at("wsl2")
+    assert linux.at("linux-x86_64") is linux.at(None) is linux
+    assert [windows.oldest_driver(cuda) for cuda in ("11.8", "12.5.1", "13.0")] == ["452.39", "527.41", None]
+    assert [row.driver for row in windows.cuda_releases] == ["550", "555", "555.85", None, "560", None]
+    assert [row.oldest_driver for row in windows.gpus] == ["452.39", "555.85", "570", None]
+    assert windows.at("wsl2").gpus == windows.gpus
 
 
 @cases(

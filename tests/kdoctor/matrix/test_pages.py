@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.keras import FeatureResult, KerasFeature, KerasRelease, MeasuredFeature
@@ -129,7 +130,7 @@ def test_cpu_and_prerelease_are_stated() -> None:
     early = small_matrix(release("2.20.0rc0"))
     assert terminal(view(early))[4].endswith(": TensorFlow 2.20.0rc0, a pre-release, because no final release runs")
     on_cpu = terminal(view(machine=Machine(gpus=(), python="3.11")))
-    assert on_cpu[4] == "Newest compatible release on the CPU (no GPU found or given): TensorFlow 2.19.0"
+    assert on_cpu[4] == "Newest compatible release on the CPU: TensorFlow 2.19.0"
     assert rows(on_cpu)[1][-2:] == ["on", "CPU"]
 
 
@@ -174,7 +175,7 @@ def test_way_out_of_an_old_driver_has_the_package_and_its_commands() -> None:
     assert lines[place - 1] == ""
     text = " ".join(" ".join(lines[place:]).split())
     assert "the build has only PTX of CUDA 12.5.1 for H100 (9.0)" in text
-    assert "forward-compatibility package cuda-compat-12-5" in text
+    assert "NVIDIA's package cuda-compat-12-5" in text
     assert "    sudo apt-get install cuda-compat-12-5" in lines
     assert lines.index(f"    {INSTALL}") > place
     alone = terminal(view(small_matrix(NEW), given))
@@ -307,15 +308,18 @@ def test_requirements_name_every_part() -> None:
     assert unlabelled == ["555.42.02 or newer for GPUs that use PTX", "with PTX, compiled by the driver: 9.0 (H100)"]
 
 
+@cases((None, "numpy<2; python_version < '3.12', numpy>=2"), ("3.11.7", "numpy<2, numpy>=2"), ("3.12", "numpy>=2"))
+def test_packages_are_those_of_the_python(python: str | None, shown: str) -> None:
+    wanted = release("2.19.0", requires=("numpy<2; python_version < '3.12'", "numpy>=2"))
+    assert dict(all_rows(requirements(small_matrix(wanted), "2.19"), python))["Packages"] == shown
+
+
 def test_short_requirements_name_what_decides() -> None:
     needs = requirements(small_matrix(release("2.19.0", tf_keras="2.19.0")), "2.19")
     assert list(main_rows(needs)) == [
         ("Driver", "525.60.13 or newer; 555.42.02 or newer for GPUs that use PTX"),
-        ("Python", "3.10-3.12, glibc 2.27 or newer"),
-        (
-            "Built with",
-            "CUDA 12.5.1, cuDNN 9.3, NCCL 2.25.1, built into TensorFlow, which ignores an installed NCCL (measured)",
-        ),
+        ("Python", "3.10-3.12, glibc 2.27 or newer, a processor with AVX"),
+        ("Built with", "CUDA 12.5.1, cuDNN 9.3, NCCL 2.25.1, built into TensorFlow, which ignores an installed NCCL"),
         ("GPUs", "with machine code: 8.0"),
         ("", "with PTX, compiled by the driver: 9.0 (H100)"),
         ("Keras", "keras>=3.10.0; Keras 2 as tf-keras==2.19.0"),

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.cases import cases
-from kdoctor.matrix.compatibility import best, compatible
+from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.verdict import Machine
@@ -12,30 +12,8 @@ from kdoctor.matrix.ways import WayOut, way_out
 MATRIX = load_matrix(environ={})
 
 
-def machine(driver: str, gpu: str, *, python: str = "3.11", platform: str | None = None) -> Machine:
-    return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python=python, platform=platform)
-
-
-def newest(given: Machine) -> str | None:
-    found = best(compatible(MATRIX, given))
-    return found.release.version if found else None
-
-
-@cases(
-    ("windows", "RTX 3090", "2.10.1"),  # tensorflow.org/install/pip
-    ("wsl2", "RTX 3090", "2.21.0"),
-    ("macos", "RTX 3090", None),
-    ("linux-aarch64", "A100", None),
-    ("linux-aarch64", "GH200", None),
-)
-def test_platform_decides_which_wheels_use_a_gpu(platform: str, gpu: str, expected: str | None) -> None:
-    assert newest(machine("580.95", gpu, python="3.10", platform=platform)) == expected
-
-
-@pytest.mark.parametrize(("driver", "expected"), [("528.33", "2.21.0"), ("527.40", "2.14.1"), ("452.38", None)])
-def test_wsl2_needs_the_drivers_of_windows(driver: str, expected: str | None) -> None:
-    """cuDNN's support matrices: 527.41 for CUDA 12 and 452.39 for CUDA 11 on Windows."""
-    assert newest(machine(driver, "T4", python="3.10", platform="wsl2")) == expected
+def machine(driver: str, gpu: str) -> Machine:
+    return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python="3.11")
 
 
 def test_gpus_without_a_common_driver_never_run() -> None:

@@ -22,6 +22,9 @@ MATRIX = load_matrix(environ={})
 QUESTIONS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / "matrix/questions.yaml").read_text(encoding="utf-8")
 )
+GPUS: dict[str, list[str]] = yaml.safe_load(
+    (Path(__file__).parents[2] / "matrix/gpus.yaml").read_text(encoding="utf-8")
+)
 ELSEWHERE = {
     "index": "the wheels on the package index",
     "makers": "product names of other makers of GPUs",
@@ -71,7 +74,8 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
     described = found_for(matrix, asked, root)
     verdicts = compatible(matrix, described.machine)
     view = View(matrix=matrix, machine=described.machine, facts=described.facts, verdicts=verdicts)
-    assert rows(render(view, "terminal")) <= SCREEN
+    screen = render(view, "terminal")
+    assert rows(screen) <= SCREEN
     found, near, with_wheels = view.best, view.nearest, view.with_wheels
     way = way_out(matrix, described.machine, verdicts)
     failing = {verdict.release.version for verdict in verdicts if verdict.outcome == "does-not-run"}
@@ -80,11 +84,13 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
         "best": found.release.version if found else None,
         "command": wanted if found and wanted and wanted in "\n".join(found.commands) else None,
         "package": way.package if way else None,
+        "needed": way.driver if way else None,
         "on_cpu": question.get("on_cpu")
         if view.on_cpu and (question.get("on_cpu") or "") in view.on_cpu
         else view.on_cpu,
         "with_wheels": with_wheels.release.version if with_wheels else None,
         "undecided": near.release.version if near and near.outcome == "unknown" else None,
+        "says": [text for text in question.get("says", ()) if text in " ".join(screen.split())],
         "not_running": question.get("not_running") if question.get("not_running") in failing else None,
     }
 
@@ -92,6 +98,16 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
 def rows(text: str) -> int:
     """Rows of a terminal with 80 columns."""
     return sum(max(1, -(-len(line) // 80)) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("capability", GPUS)
+def test_every_gpu_of_the_published_tables_is_known(capability: str) -> None:
+    for name in GPUS[capability]:
+        if " or " not in capability:
+            assert find_gpu(MATRIX, name).capability == capability, name
+        else:
+            said = refusal(name)
+            assert all(one in said for one in capability.split(" or ")), said
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["ask"])

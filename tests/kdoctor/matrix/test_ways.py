@@ -5,8 +5,9 @@ from typing import Any
 from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
+from kdoctor.matrix.cuda import ForwardCompatibility
 from kdoctor.matrix.gpus import NamedGpu
-from kdoctor.matrix.model import ForwardCompatibility, GpuKind, VersionMatrix
+from kdoctor.matrix.model import GpuKind, VersionMatrix
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.ways import WayOut, way_out
 

@@ -289,3 +289,35 @@ def test_early_end_is_unavailable(ended: ChildEnd, message: str) -> None:
 
 def test_header_of_stand_in_is_complete() -> None:
     assert len(HEADER) == 9
+
+
+def test_each_framework_has_the_file_that_it_loads(job: JobEnvironment, tmp_path: Path) -> None:
+    """JAX loads the files of the wheels by their path, torch and TensorFlow what the loader finds."""
+    assert {item.framework for item in read(job).frameworks} == {"TensorFlow"}
+    build(job.site / "jax_plugins/xla_cuda12/xla_cuda_plugin.so")
+    nccl = job.site / "nvidia/nccl/lib/libnccl.so.2"
+    (job.site / "torch/lib").mkdir(parents=True)
+    bundled = build_library(job.site / "torch/lib", "nccl")
+    build(job.site / "torch/lib/libtorch_cuda.so", "int answer;", "-Wl,--no-as-needed,-rpath,$ORIGIN", str(bundled))
+    other = build_library(tmp_path / "system", "nccl")
+
+    def paths(**variables: str) -> dict[str, str]:
+        found = read(job, **variables).frameworks
+        return {item.framework: item.path for item in found if item.soname == "libnccl.so.2"}
+
+    assert paths() == {"TensorFlow": str(nccl), "JAX": str(nccl), "torch": str(bundled)}
+    assert paths(LD_LIBRARY_PATH=str(other.parent)) == {
+        "TensorFlow": str(other), "JAX": str(nccl), "torch": str(other),
+    }  # fmt: skip
+
+
+def test_file_of_two_wheels_has_both_as_owners(job: JobEnvironment) -> None:
+    nccl = job.site / "nvidia/nccl/lib/libnccl.so.2"
+    folder = job.site / "nvidia_nccl_cu13-2.28.3.dist-info"
+    folder.mkdir()
+    (folder / "RECORD").write_text(f"nvidia/nccl/lib/libnccl.so.2,sha256=abc,{nccl.stat().st_size}\n")
+    facts = read(job)
+    found = next(item for item in facts.frameworks if item.soname == "libnccl.so.2")
+    assert sorted(found.packages) == ["nvidia-nccl-cu12==12.9.1", "nvidia-nccl-cu13==2.28.3"]
+    assert found.installed_by == "nvidia-nccl-cu13==2.28.3"
+    assert library(facts, "nccl").package == "nvidia-nccl-cu13"

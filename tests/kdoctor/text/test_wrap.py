@@ -1,6 +1,9 @@
+import shutil
+import subprocess
+
 import pytest
 
-from kdoctor.text.wrap import to_ascii, wrap
+from kdoctor.text.wrap import command_lines, to_ascii, wrap
 
 
 def test_lines_break_between_words() -> None:
@@ -20,6 +23,23 @@ def test_long_word_stays_whole(word: str) -> None:
 def test_wide_characters_take_two_columns() -> None:
     assert wrap("日本語 日本語", 13) == ["日本語 日本語"]
     assert wrap("日本語 日本語", 12) == ["日本語", "日本語"]
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the shell of Linux and macOS decides")
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo \'two words\' one "and $HOME" \'a (b) "c"\' \\"d e\\"',
+        'A="$(echo -c \'x y;z("p q")\' )${HOME:+:$HOME}"; echo "$A"',
+        "echo 'one word that is wider than the line' '' \"\"",
+    ],
+)
+def test_broken_command_does_the_same(command: str) -> None:
+    broken = "\n".join(command_lines(command, 20))
+    done = [subprocess.run(["sh", "-c", text], capture_output=True, check=True).stdout for text in (command, broken)]
+    assert done[0] == done[1] != b""
+    assert broken.count(" \\\n") > 1
+    assert command_lines(command, 200) == [f"    {command}"]
 
 
 def test_empty_text_has_no_lines() -> None:

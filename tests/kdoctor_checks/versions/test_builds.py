@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from helpers.facts import PYTHON, gpu, gpus, h100_node, package, packages, target, tensorflow
+from helpers.facts import PYTHON, gpu, gpus, h100_node, host, package, packages, target, tensorflow
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown
 from kdoctor.facts import FactGroup, Gpus
 from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
@@ -55,6 +55,7 @@ UNREAD = [
     )
 ]
 UNREAD += [unknown(driver(""))]
+WSL = host(kernel="5.15.167.4-microsoft-standard-WSL2")
 BRIDGED = "older than 525.60.13, but {}; cuda-compat may bridge the gap."
 
 test_driver_for_cuda = table(
@@ -62,6 +63,15 @@ test_driver_for_cuda = table(
     Severity.ERROR,
     # NVIDIA's minor-version compatibility, table 1: 11 needs 450.80.02, 12 needs 525.60.13, 13 needs 580.65.06
     passes(driver("525.60.13", "12.0"), "(CUDA 12 needs driver 525.60.13)."),
+    passes(WSL, driver("527.41", "12.0"), "(CUDA 12 needs driver 527.41)."),  # the column of Windows
+    fails(
+        WSL,
+        driver("526.98", "11.8"),
+        "driver 527.41 or later",
+        "in Windows, not in WSL2",
+        commands=(),
+        look=("kdoctor matrix --driver 526.98 --platform wsl2",),
+    ),
     passes(cuda(None), driver("580.65.06")),  # the matrix has the CUDA of the 2.21.0 wheel
     fails(
         driver("470.223.02", "11.4"),

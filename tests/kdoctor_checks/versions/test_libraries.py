@@ -7,7 +7,7 @@ from helpers.cases import cases
 from helpers.facts import PYTHON, SITE, environment, h100_node, package, packages, tensorflow
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, no_libraries, without_wheels
 from helpers.rows import fails, passes, skips, table, unknown
-from kdoctor.facts import FactGroup, LibraryCopy, Packages
+from kdoctor.facts import FactGroup, FrameworkLibrary, LibraryCopy, Packages
 from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
 from kdoctor.matrix.verdict import search_wheels
 from kdoctor.model import Severity
@@ -104,8 +104,6 @@ WITHOUT_WHEELS = libraries(
         for name in ("cudart", "cublasLt", "cufft", "cusolver", "cusparse", "nccl", "cupti")
     ),
 )
-OVERWRITE = "  2 wheels overwrite each other's files."
-
 test_cuda_libraries_match = table(
     "versions.cuda-libraries-match",
     Severity.WARNING,
@@ -121,24 +119,53 @@ test_cuda_libraries_match = table(
     fails(WITHOUT_WHEELS, rollback=(f"{INSTALL} tensorflow==2.21.0",)),
     unknown(libraries(library("cufft", version="99.0")), "libcufft.so.11: ", "99.0"),
     unknown(libraries(library("cufft", soname=None, version=None)), "unknown cufft: ", "(unknown)"),
-    fails(
-        installed(("nvidia-nccl-cu12", "2.27.7"), ("nvidia-nccl-cu13", "2.28.3"), ("nvidia-cudnn-cu12", "9.1")),
-        OVERWRITE,
-        of=["nvidia-nccl"],
-        commands=(
-            f"{PYTHON} -m pip uninstall -y nvidia-nccl-cu12 nvidia-nccl-cu13",
-            f"{INSTALL} nvidia-nccl-cu12==2.27.7",  # TensorFlow's CUDA is 12
-        ),
-        rollback=(f"{INSTALL} nvidia-nccl-cu12==2.27.7 nvidia-nccl-cu13==2.28.3",),
-    ),
-    # If none fits, the newest one stays.
-    fails(
-        installed(("nvidia-cudnn-cu11", "8.9"), ("nvidia-cudnn-cu13", "9.12")), f"{INSTALL} nvidia-cudnn-cu13==9.12."
-    ),
-    passes(installed(("nvidia-cublas-cu12", "9.1"), ("nvidia-cublas-cu13", "9.1"))),  # their folders are not shared
     skips(without_wheels()),
     skips(BARE, "no CUDA library"),
     skips(replace(BARE, note="they were not opened"), reason="they were not opened"),
+    given=NODE,
+)
+
+NCCL = f"{SITE}/nvidia/nccl/lib/libnccl.so.2"
+
+
+def loaded(framework: str, *packages: str, path: str = NCCL, by: str | None = None) -> FrameworkLibrary:
+    return FrameworkLibrary(framework=framework, soname="libnccl.so.2", path=path, packages=packages, installed_by=by)
+
+
+def frameworks(*found: FrameworkLibrary) -> FactGroup:
+    return libraries(frameworks=found)
+
+
+TWO_NCCLS = installed(("nvidia-nccl-cu12", "2.27.7"), ("nvidia-nccl-cu13", "2.28.3"))
+OVERWRITTEN = ("nvidia-nccl-cu13==2.28.3", "nvidia-nccl-cu12==2.27.7")
+
+test_shared_libraries = table(
+    "versions.shared-libraries",
+    Severity.WARNING,
+    fails(
+        frameworks(loaded("TensorFlow", *OVERWRITTEN, by=OVERWRITTEN[0]), loaded("JAX", *OVERWRITTEN)),
+        TWO_NCCLS,
+        f"{', '.join(OVERWRITTEN)} install the same {NCCL}",
+        "it is that of nvidia-nccl-cu13==2.28.3",
+        of=["libnccl.so.2"],
+        commands=(
+            f"{PYTHON} -m pip uninstall -y nvidia-nccl-cu13 nvidia-nccl-cu12",
+            f"{INSTALL} nvidia-nccl-cu12==2.27.7",  # TensorFlow's CUDA is 12
+        ),
+        rollback=(f"{INSTALL} nvidia-nccl-cu13==2.28.3 nvidia-nccl-cu12==2.27.7",),
+    ),
+    fails(
+        frameworks(loaded("TensorFlow", "nvidia-nccl-cu12==2.27.7"), loaded("torch", path="/opt/torch/libnccl.so.2")),
+        f"TensorFlow loads {NCCL} (nvidia-nccl-cu12==2.27.7); torch loads /opt/torch/libnccl.so.2 (of no NVIDIA wheel)",
+        "imported first decides",
+        look=("kdoctor matrix --framework jax",),
+    ),
+    fails(frameworks(loaded("JAX", *OVERWRITTEN)), TWO_NCCLS, "loaded by JAX.", unsaid="it is that of"),
+    fails(frameworks(loaded("TensorFlow"), loaded("JAX", path="/x/libnccl.so.2")), "2 copies"),
+    passes(frameworks(loaded("TensorFlow", "nvidia-nccl-cu12==2.27.7"), loaded("JAX", "nvidia-nccl-cu12==2.27.7"))),
+    passes(libraries(), "TensorFlow: one file for each of 9 libraries"),
+    skips(frameworks(), "no framework loads"),
+    skips(no_libraries(), reason=NOTE),
     given=NODE,
 )
 

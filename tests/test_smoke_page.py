@@ -26,7 +26,7 @@ PLUGINS = ("--plugin", "ours.scenario:SUM", "--plugin", "ours.scenario:sums_righ
 
 
 def test_example_is_listed_and_explained(folder: Path) -> None:
-    listed = kdoctor("list", "--scenarios", *PLUGINS, PYTHONPATH=str(folder))
+    listed = kdoctor("list", "scenarios", *PLUGINS, PYTHONPATH=str(folder))
     assert "smoke.ours-sum (baseline, mirrored)" in listed.stdout
     explained = kdoctor("explain", "smoke.ours-sum", *PLUGINS, PYTHONPATH=str(folder))
     assert explained.returncode == 0

@@ -209,7 +209,7 @@ def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: 
 
 @cases(
     (("--model", "jobs.train", "--data", "jobs.train:data"), "--model jobs.train:"),
-    (("--model", "a:b", "--data", "a/b.py:c"), "--data a/b.py:c:"),
+    (("--model", "a:b", "--data", "a/b.txt:c"), "--data a/b.txt:c:"),
     (("--model", "a:b"), "--model and --data"),
     (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "--model cannot be used with --snapshot"),
 )

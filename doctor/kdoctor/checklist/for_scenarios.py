@@ -43,9 +43,7 @@ def choose_scenarios(
         and (scenario.tier in tiers or (scenario.tier == "job" and names and tier is None))
     ]
     if not chosen:
-        raise UsageError(
-            "no scenario matches both --tier and --strategy", hint="To list them: kdoctor list --scenarios"
-        )
+        raise UsageError("no scenario matches both --tier and --strategy", hint="To list them: kdoctor list scenarios")
     return tuple(chosen)
 
 
@@ -121,5 +119,5 @@ def _named(catalog: Catalog, name: str) -> Scenario:
         # With the common prefix on both sides, only the rest is compared.
         word = name if "." in name else _PREFIX + name
         message = f"unknown scenario {name!r}{did_you_mean(word, catalog.scenarios)}"
-        raise UsageError(message, hint="To list them: kdoctor list --scenarios")
+        raise UsageError(message, hint="To list them: kdoctor list scenarios")
     return found

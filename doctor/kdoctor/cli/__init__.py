@@ -72,7 +72,7 @@ class _Commands(LazyGroup):
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state.",
-            "Example: kdoctor rollback --script > rollback.sh && bash rollback.sh",
+            "Example: kdoctor rollback --fix-script rollback.sh && bash rollback.sh",
             kind="kdoctor.cli.lazy:ChecklistCommand",
             place="front",
         ),

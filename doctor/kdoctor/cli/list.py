@@ -15,24 +15,23 @@ _INDENT = "  "
 
 
 def list_(
+    what: Annotated[
+        Literal["checks", "scenarios", "checklists"] | None,
+        typer.Argument(help="What to list. \\[default: checks; with --format json everything]", show_default=False),
+    ] = None,
     *,
-    scenarios: Annotated[bool, typer.Option("--scenarios", help="List the smoke trainings.")] = False,
-    checklists: Annotated[bool, typer.Option("--checklists", help="List the shipped checklists.")] = False,
     format: Annotated[  # noqa: A002 - the option's name
-        Literal["terminal", "json"],
-        typer.Option("--format", "-f", help="Output format. Without another option, json lists everything."),
+        Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")
     ] = "terminal",
     plugin: PluginOption = None,
 ) -> None:
     """List the checks, scenarios or checklists."""
     catalog = load_catalog(plugin or ())
-    chosen: dict[Kind, bool] = {"scenarios": scenarios, "checklists": checklists}
-    asked: list[Kind] = [kind for kind, is_chosen in chosen.items() if is_chosen]
     if format == "json":
-        show(make_listing(catalog, asked or get_args(Kind)).to_json(), rendered=True)
+        show(make_listing(catalog, [what] if what else get_args(Kind)).to_json(), rendered=True)
         return
     write = {"checks": list_checks, "scenarios": list_scenarios, "checklists": list_checklists}
-    show("\n".join(write[kind](catalog) for kind in asked or ("checks",)))
+    show(write[what or "checks"](catalog))
 
 
 def list_checks(catalog: Catalog) -> str:

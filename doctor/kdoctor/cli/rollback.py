@@ -15,7 +15,7 @@ from kdoctor.checklist.plan import plan as plan_checks
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
-from kdoctor.cli.deliver import show_report
+from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
@@ -26,6 +26,7 @@ from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
+from kdoctor.output import write_atomically
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.probes.target import choose_target
@@ -59,9 +60,7 @@ def rollback(
     format: Annotated[  # noqa: A002 - the option's name
         Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")
     ] = "text",
-    script: Annotated[
-        bool, typer.Option("--script", help="Print a bash script that asks for confirmation before each step.")
-    ] = False,
+    fix_script: options.FixScriptOption = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Build the recorded environment in a temporary folder and train in it.")
     ] = False,
@@ -75,7 +74,7 @@ def rollback(
     Exit codes: 0 on success; 1 if --verify fails; 2 on usage errors.
     """
     forms = {
-        "--script": script,
+        "--fix-script": fix_script is not None,
         "--format json": format == "json",
         "--verify": verify,
         "--snapshot": verify and snapshot is not None,
@@ -94,11 +93,12 @@ def rollback(
         facts = collect(catalog, None, python, timeout).facts
     now = recorded_facts(facts, identifiers=lock.identifiers)
     plan = plan_rollback(lock, now, read_installation(facts), place, chosen.asked_as)
-    if script:
-        show(as_script(plan))
-    else:
+    if fix_script is None:
         show(as_json(plan), rendered=True) if format == "json" else show(as_text(plan))
-    for text in plan.by_hand if script else ():
+        return
+    write_atomically(fix_script, as_script(plan))
+    wrote(fix_script)
+    for text in plan.by_hand:
         warn(f"kdoctor: no command restores this: {text}")
 
 

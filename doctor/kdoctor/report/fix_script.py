@@ -18,8 +18,7 @@ def render_fix_script(report: Report, canvas: Canvas) -> str:
     """The fixes as a bash script. A refused step is left out.
 
     Commands that only read are comments. Commands with placeholders, and a restart of the machine, are printed and not
-    run. Rollbacks are left to ``kdoctor rollback --script``. A way to start without a fix is for the job's shell, and
-    left out.
+    run. Rollbacks are left to ``kdoctor rollback``. A way to start without a fix is for the job's shell, and left out.
     """
     return "".join(f"{line}\n" for line in _lines(report))
 

@@ -54,7 +54,7 @@ def as_script(plan: RollbackPlan) -> str:
 
 
 def _script(plan: RollbackPlan) -> Iterator[str]:
-    yield from head(f"Rollback to {plan.lock}, recorded {instant(plan.recorded)}.", "kdoctor rollback --script")
+    yield from head(f"Rollback to {plan.lock}, recorded {instant(plan.recorded)}.", "kdoctor rollback --fix-script")
     if plan.caution:
         yield say(f"Warning: {plan.caution}.")
     for number, step in enumerate(plan.steps, 1):

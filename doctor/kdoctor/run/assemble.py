@@ -140,8 +140,8 @@ def _compare(report: Report, facts: Facts, plan: Plan, past: _Past) -> Report:
 
 def _rollback_command(plan: Plan, installation: Installation, to: str) -> str:
     """The command that writes a rollback script, and runs it."""
-    options = ("--checklist", plan.checklist.asked_as, "--to", to, "--python", installation.python, "--script")
-    return f"{quoted('kdoctor', 'rollback', *options)} > rollback.sh && bash rollback.sh"
+    options = ("--checklist", plan.checklist.asked_as, "--to", to, "--python", installation.python)
+    return f"{quoted('kdoctor', 'rollback', *options, '--fix-script', 'rollback.sh')} && bash rollback.sh"
 
 
 def describe_target(facts: Facts, default: str) -> str:

@@ -25,7 +25,7 @@ def test_list_contains_every_check() -> None:
 
 
 def test_list_checklists_contains_every_name() -> None:
-    listed = kdoctor("list", "--checklists").stdout.splitlines()
+    listed = kdoctor("list", "checklists").stdout.splitlines()
     assert [name for name in load_catalog().checklists if f"  {name}" not in listed] == []
 
 
@@ -70,5 +70,5 @@ def test_json_list_matches_its_schema() -> None:
 
 
 def test_json_list_of_one_kind_has_only_that() -> None:
-    listed = json.loads(kdoctor("list", "--checklists", "-f", "json").stdout)
+    listed = json.loads(kdoctor("list", "checklists", "-f", "json").stdout)
     assert (listed["checks"], listed["scenarios"], bool(listed["checklists"])) == (None, None, True)

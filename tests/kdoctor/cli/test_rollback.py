@@ -42,10 +42,10 @@ COMMAND = "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
 
 
 def test_script_is_valid_bash(job: Path) -> None:
-    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--script", cwd=job)
+    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--fix-script", "back.sh", cwd=job)
     assert done.returncode == 0
-    assert COMMAND in done.stdout.splitlines()
-    assert subprocess.run(["bash", "-n"], check=False, input=done.stdout, text=True).returncode == 0
+    assert COMMAND in (job / "back.sh").read_text().splitlines()
+    assert subprocess.run(["bash", "-n", "back.sh"], check=False, cwd=job).returncode == 0
 
 
 def test_json_contains_commands(job: Path) -> None:
@@ -150,7 +150,7 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
     record = ("checklist", "record", "job.yaml", "--python", python)
     assert kdoctor(*record, cwd=tmp_path, variables={"NCCL_DEBUG": "WARN it's"}).returncode == 0
     pip("keras==3.6.0", "late_comer")
-    (tmp_path / "back.sh").write_text(back("--script").stdout)
+    back("--fix-script", "back.sh")
     done = subprocess.run(
         ["bash", "back.sh"], check=False, cwd=tmp_path, input="y\ny\n", text=True, capture_output=True,
         env=environ(**variables, NCCL_P2P_DISABLE="1"),
@@ -166,8 +166,8 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
 
 
 @cases(
-    (("--script", "--format", "json"), "--script and --format json"),
-    (("--verify", "--script"), "--script and --verify"),
+    (("--fix-script", "back.sh", "--format", "json"), "--fix-script and --format json"),
+    (("--verify", "--fix-script", "back.sh"), "--fix-script and --verify"),
     (("--verify", "--format", "json"), "--format json and --verify"),
     (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
 )

@@ -66,7 +66,7 @@ def test_duration_is_what_past_runs_took_here(tmp_path: Path) -> None:
 
 
 def test_scenarios_are_listed_by_tier_and_explained() -> None:
-    listed = kdoctor("list", "--scenarios").stdout
+    listed = kdoctor("list", "scenarios").stdout
     assert [line for line in listed.splitlines() if line.startswith("scenarios of tier")] == [
         "scenarios of tier quick",
         "scenarios of tier standard",

@@ -71,8 +71,8 @@ def test_no_workaround_for_a_warning() -> None:
 def test_rollback_comes_before_the_fix_of_what_a_change_explains() -> None:
     keras = failure("versions.keras-compatible", finding("keras", remedy=remedy("pip install keras")))
     swap = failure("host.swap", finding("swap", remedy=remedy("swapoff")))
-    back, *fixes = steps(keras, swap, drift=DRIFT, rollback="kdoctor rollback --script")
-    assert (back.kind, back.commands) == ("rollback", ("kdoctor rollback --script",))
+    back, *fixes = steps(keras, swap, drift=DRIFT, rollback="kdoctor rollback --fix-script back.sh")
+    assert (back.kind, back.commands) == ("rollback", ("kdoctor rollback --fix-script back.sh",))
     assert back.solves == ("versions.keras-compatible",)
     assert "packages.keras 3.15.1 -> 3.6.0" in back.summary
     assert [step.commands for step in fixes] == [("pip install keras",), ("swapoff",)]
@@ -85,7 +85,7 @@ def test_two_changes_are_named_and_the_others_are_counted() -> None:
         DriftChange(fact=f"packages.p{number}", old=None, new="1", explains=explains) for number in range(4)
     )
     drift = Drift(lock="my.lock.yaml", recorded="2030-01-01", changes=changes)
-    back, *_ = steps(keras, drift=drift, rollback="kdoctor rollback --script")
+    back, *_ = steps(keras, drift=drift, rollback="kdoctor rollback --fix-script back.sh")
     assert "packages.p1 absent -> 1" in back.summary
     assert "packages.p2" not in back.summary
     assert "2 more changes" in back.summary

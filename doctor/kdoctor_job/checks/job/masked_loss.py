@@ -10,7 +10,7 @@ _DEFECT = defect("smoke.masked-loss")
 _OPTION = "masks"
 
 
-@job_check("job.masked-loss", Severity.WARNING, "job.model-and-data", several=True)
+@job_check("job.masked-loss", Severity.WARNING, "job.trains", several=True)
 def masked_loss(run: SmokeRun, model: JobModel) -> Outcome:
     """The loss of masked tokens is the same on several replicas.
 

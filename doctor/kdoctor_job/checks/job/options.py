@@ -23,7 +23,7 @@ _REMEDIES = {
 }
 
 
-@job_check("job.options", Severity.ERROR, "job.model-and-data")
+@job_check("job.options", Severity.ERROR, "job.trains")
 def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Outcome]:
     """The job's options of compile and of its optimizer work on several replicas.
 

@@ -1,6 +1,5 @@
 """``kdoctor.preflight`` on jobs that cannot be copied or compared, and on features that Keras 3 gets wrong."""
 
-import re
 from typing import Any
 
 import pytest
@@ -34,6 +33,8 @@ FOUND = {
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
     "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
+    "sampling": ("job.random-layers", "sampling on 2 replicas: equal numbers"),
+    "sums gradients": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "positions": ("job.options", "embedding on 2 replicas: weights differ from one device's by"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
@@ -43,13 +44,11 @@ FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
 )
-ALSO = {"sampling", "sums gradients"}
-"""Jobs that draw random numbers where the comparison with one device cannot turn them off."""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
     *("optimizer without its argument", "attribute set later", "compiled step with side effect", "loss over the model"),
-    *("clipping", "clipping fixed", "weighted data", "positions", "masks"),
+    *("clipping", "clipping fixed", "weighted data", "positions", "masks", "sampling"),
 }
 
 pytestmark = pytest.mark.tensorflow
@@ -61,7 +60,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *asked_for(request))
 
 
-@pytest.mark.parametrize("name", tiered([*UNKNOWN, *FOUND, *FINE, *sorted(ALSO)], QUICK))
+@pytest.mark.parametrize("name", tiered([*UNKNOWN, *FOUND, *FINE], QUICK))
 def test_preflight_changes_nothing_of_the_job(jobs: dict[str, Any], name: str) -> None:
     assert jobs[name]["changed"] == []
 
@@ -81,28 +80,10 @@ def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any],
     assert jobs[name]["findings"].keys() - TIMED == {check, *also}
     (observed,) = jobs[name]["findings"][check][:1]
     assert observed.startswith(start)
-    assert jobs[name]["unknown"] == {}
+    assert jobs[name]["unknown"].keys() == ({"job.metrics"} if check == "job.equals-one-device" else set())
 
 
 @pytest.mark.parametrize("name", tiered(FINE, QUICK))
 def test_corrected_and_unusual_jobs_pass(jobs: dict[str, Any], name: str) -> None:
     assert (jobs[name]["findings"].keys() - TIMED, jobs[name]["unknown"]) == (set(), {})
     assert jobs[name]["verdict"] == "pass"
-
-
-@pytest.mark.parametrize("name", tiered(["sampling"], QUICK))
-def test_sampling_is_not_reported_as_a_wrong_reduction(jobs: dict[str, Any], name: str) -> None:
-    assert jobs[name]["findings"].keys() - TIMED == {"job.random-layers"}
-    assert jobs[name]["unknown"].keys() - {"job.metrics", "job.evaluate"} <= {
-        "job.equals-one-device",
-        "job.reported-loss",
-    }
-    assert "random numbers" in jobs[name]["unknown"]["job.equals-one-device"]
-
-
-@pytest.mark.parametrize("name", tiered(["sums gradients"], QUICK))
-def test_summed_gradients_are_found_among_random_numbers(jobs: dict[str, Any], name: str) -> None:
-    (observed,) = jobs[name]["findings"]["job.equals-one-device"]
-    found = re.search(r"([\d.]+) times as far as on one device", observed)
-    assert found is not None
-    assert float(found[1]) == pytest.approx(2, abs=0.3)  # two replicas

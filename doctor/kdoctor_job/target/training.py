@@ -68,6 +68,7 @@ class JobTrainer:
 
     def _train(self, phase: Phase, strategies: List[str]) -> None:
         phase("build")
+        self._trials.phase = phase
         try:
             trained, without = self._train_own(phase)
         except NotBuiltError as error:

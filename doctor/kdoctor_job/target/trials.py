@@ -60,12 +60,15 @@ class Trials:
     batches: Sequence[Any]
     budget_s: Optional[float]
     fit: Optional[FitArguments] = None
+    phase: Phase = field(default=lambda _: None)
+    """Is told each training after the job's first steps."""
     mirrored: Any = field(default=None, init=False)
     """The copy on the replicas."""
     alone: Any = field(default=None, init=False)
     """The copy on one device."""
     _started: float = field(default_factory=time.monotonic, init=False)
     _slowest: float = field(default=0.0, init=False)
+    _compared: int = field(default=0, init=False)
 
     def on_replicas(self, setup: Setup, phase: Optional[Phase] = None) -> Trained:
         """Train on all replicas.
@@ -75,7 +78,7 @@ class Trials:
             SpentError: there is no time left.
         """
         made, self.mirrored = self.mirrored, None  # one whose training failed is not used again
-        with self._timed():
+        with self._timed(is_compared=phase is None):
             with self.strategy.scope():
                 made = self._ready(made, setup)
             more = self._arguments(setup)
@@ -105,7 +108,7 @@ class Trials:
             with random_numbers_fixed(fixed=setup.still):
                 return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
-        with self._timed():
+        with self._timed(is_compared=True):
             return in_a_thread(work)
 
     def on_its_data(self, epoch: Epoch, setup: Optional[Setup]) -> int:
@@ -163,7 +166,10 @@ class Trials:
         return Trained(started, copies, clock.losses, clock.seconds, logs)
 
     @contextlib.contextmanager
-    def _timed(self) -> Iterator[None]:
+    def _timed(self, *, is_compared: bool = False) -> Iterator[None]:
+        if is_compared:
+            self._compared += 1
+            self.phase(f"comparison with one device, training {self._compared}")
         began = time.monotonic()
         if self.budget_s is not None and began - self._started + self._slowest > self.budget_s:
             raise SpentError(f"there was no time for it: each training takes about {self._slowest:.0f} s")

@@ -61,7 +61,7 @@ class Trials:
     budget_s: Optional[float]
     fit: Optional[FitArguments] = None
     phase: Phase = field(default=lambda _: None)
-    """Is told each training after the job's first steps."""
+    """Gets the name of each training after the job's first steps."""
     mirrored: Any = field(default=None, init=False)
     """The copy on the replicas."""
     alone: Any = field(default=None, init=False)

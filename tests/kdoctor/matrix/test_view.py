@@ -1,11 +1,14 @@
 """What the answer shows in any format, from a matrix that can be worked out by hand."""
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, bad, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
+from kdoctor.matrix.cuda import Earlier
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import Nccl, Release, VersionMatrix
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
@@ -74,6 +77,49 @@ def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
     assert view(mixed, machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
     old_driver = Machine(driver="470.1", gpus=(A100,), python="3.9", platform="macos")
     assert view(machine=old_driver).on_cpu is None  # there is no wheel for that Python
+
+
+EARLIER = small_matrix(
+    NEW,
+    earlier=tuple(
+        Earlier(tensorflow=name, cuda="9.0", cudnn="7", python="3.6", driver=driver, source=("a test",))
+        for name, driver in (("1.4", "367.48"), ("2.3", "418.39"))
+    ),
+)
+
+
+@cases(
+    ("418.39", "8.0", "2.3"),
+    ("418.38", "8.0", "1.4"),
+    ("367.47", "8.0", None),
+    ("525.60.13", "8.0", None),  # the matrix has releases for it
+    ("418.39", "9.0", None),  # the GPU needs a newer driver than that
+)
+def test_driver_older_than_the_matrix_has_the_last_release_that_ran(
+    driver: str, capability: str, last: str | None
+) -> None:
+    machine = Machine(driver=driver, gpus=(A100 if capability == "8.0" else H100,), python="3.11")
+    found = view(EARLIER, machine=machine).earlier
+    assert (found and found.tensorflow) == last
+    assert view(EARLIER, machine=None).earlier is None
+
+
+def test_jax_is_offered_only_where_no_tensorflow_uses_the_gpus() -> None:
+    arm = Machine(driver="580.95.05", gpus=(H100,), python="3.12", platform="linux-aarch64")
+    offered = view(shipped_matrix(), machine=arm).on_jax
+    assert offered is not None
+    assert offered.command is not None
+    assert "jax[cuda13]" in offered.command
+    assert view(shipped_matrix(), machine=replace(arm, platform="linux-x86_64")).on_jax is None
+
+
+def test_wheels_are_offered_only_where_the_libraries_of_the_system_do_not_fit() -> None:
+    old = replace(MACHINE, cuda="11.2", cudnn="8.1")
+    offered = view(machine=old).with_wheels
+    assert offered is not None
+    assert offered.release is NEW
+    assert view().with_wheels is None
+    assert view(machine=None).with_wheels is None
 
 
 def test_another_release_is_offered_only_where_the_named_one_does_not_run() -> None:

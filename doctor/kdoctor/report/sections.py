@@ -99,7 +99,7 @@ def overview(report: Report) -> tuple[Field, ...]:
         Label.TARGET: report.target,
         Label.CHECKLIST: f"{report.checklist.name}, version {report.checklist.version}",
         Label.STARTED: instant(report.started_at),
-        Label.LAST_PASSING: instant(report.last_green_at),
+        Label.LAST_PASSING: instant(report.last_green_at) if report.last_green_at != report.started_at else "",
     }
     return tuple(Field(label=label, text=text) for label, text in entries.items() if text)
 

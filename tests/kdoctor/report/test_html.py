@@ -11,8 +11,18 @@ from pathlib import Path
 import pytest
 
 from helpers.browser import CHROMIUM, Tab, browser
-from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
+from helpers.reports import (
+    LONG_COMMAND,
+    MARKUP_COMMAND,
+    cpu_report,
+    failure,
+    finding,
+    gpu_report,
+    passing_report,
+    with_text,
+)
 from kdoctor.engine.report import GpuLinkNote, GpuNote, Report
+from kdoctor.facts import Node
 from kdoctor.model import Remedy, Severity
 from kdoctor.report.formats import render
 
@@ -66,6 +76,15 @@ def test_every_check_is_listed_and_every_cause_has_its_commands() -> None:
     links = {(link["href"] or "").removeprefix("#") for link in found.of("a")}
     assert links == {"versions.driver-for-cuda", "gpu.visible-to-driver"}
     assert links <= {section.get("id") for section in found.of("section")}
+
+
+def test_heading_names_the_host_and_each_cause_is_said_once() -> None:
+    found = page(gpu_report(node=Node(name="node7", named_by="host name")))
+    assert [text.strip() for text in found.texts["h1"]] == ["node7"]  # the verdict is in a span
+    for text in found.texts["h2"]:
+        assert found.unfolded.count(text.removeprefix("✗ ")) == 1
+    passed = page(passing_report())
+    assert passed.unfolded.count("All selected checks passed") == 1
 
 
 def test_order_is_verdict_causes_changes_drawing_checks() -> None:
@@ -290,12 +309,10 @@ class TestInABrowser:
         assert all(hit for hit, _, _ in found)
         assert [copied for _, _, copied in found] == [command for _, command, _ in found]
 
-    def test_first_screen_of_a_phone_has_the_verdict_and_the_first_fix_is_near(
-        self, tab: Tab, pages: dict[str, Path]
-    ) -> None:
+    def test_first_screen_of_a_phone_has_the_verdict_and_the_first_fix(self, tab: Tab, pages: dict[str, Path]) -> None:
         tab.show(pages["gpu"], width=375, dark=False)
-        assert tab.run("document.querySelector('h1').getBoundingClientRect().bottom") < 300
-        assert tab.run("document.querySelector('.command').getBoundingClientRect().bottom") < 1500
+        assert tab.run("document.querySelector('h1').getBoundingClientRect().bottom") < 100
+        assert tab.run("document.querySelector('.command').getBoundingClientRect().bottom") < 812
 
     def test_print_is_light_and_unfolded(self, tab: Tab, pages: dict[str, Path]) -> None:
         tab.show(pages["gpu"], width=1200, dark=True)

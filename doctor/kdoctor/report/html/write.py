@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from kdoctor.engine.report import Conclusion, Mark, Report, Training, Verdict
-from kdoctor.engine.verdict import ALL_PASSED
+from kdoctor.engine.report import Mark, Report, Training
 from kdoctor.report.causes import cause_blocks, gap_blocks, note_blocks
 from kdoctor.report.html.charts import (
     LINK_KINDS,
@@ -47,7 +46,8 @@ def render_html(report: Report, canvas: Canvas) -> str:
         script_hash=policy_hash(script),
         verdict=report.verdict.conclusion,
         conclusion=CONCLUSIONS[report.verdict.conclusion],
-        verdict_sentence=_sentence(report.verdict),
+        verdict_sentence=report.verdict.reason[:1].upper() + report.verdict.reason[1:],
+        host=report.node.name if report.node else "",
         totals=counts(report),
         duration=seconds(report.duration_s),
         overview=overview(report),
@@ -64,7 +64,9 @@ def render_html(report: Report, canvas: Canvas) -> str:
         link_kinds=_link_kinds(report),
         link_rows=list(_link_rows(report)),
         label=Label,
-        family_title=family_title,
+        known={
+            family_title(item.family): item.text for item in report.categories if item.mark in (Mark.PASS, Mark.SKIP)
+        },
         mark_names=MARK_NAMES,
         signs=SIGNS,
         chips=_chips,
@@ -103,7 +105,7 @@ def _evidence(block: Block) -> tuple[Field, ...]:
 
 
 _CHIPS = {
-    Mark.ERROR: "error",
+    Mark.ERROR: "failed",
     Mark.WARNING: "warning",
     Mark.UNKNOWN: "unknown",
     Mark.PASS: "passed",
@@ -115,20 +117,12 @@ _CHIPS = {
 def _chips(marks: Sequence[Mark]) -> list[tuple[Mark, str]]:
     """Each mark with its number of checks, such as ``2 warnings``, worst first."""
     numbers = {mark: marks.count(mark) for mark in _CHIPS}
-    plural = (Mark.ERROR, Mark.WARNING, Mark.INFO)
+    plural = (Mark.WARNING, Mark.INFO)
     return [
         (mark, counted(number, _CHIPS[mark]) if mark in plural else f"{number} {_CHIPS[mark]}")
         for mark, number in numbers.items()
         if number
     ]
-
-
-def _sentence(verdict: Verdict) -> str:
-    """The reason of the verdict, with a capital unless it starts with a check's id."""
-    text = verdict.reason
-    if verdict.conclusion is Conclusion.PASS and text != ALL_PASSED:
-        return f"Worth a look: {text}"
-    return text if "." in text.split(" ", maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
 def _caption(training: Training) -> str:

@@ -37,10 +37,17 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
     elif isinstance(target, ast.Starred):
         bind(interpreter, target.value, UNKNOWN, env)
     elif isinstance(target, ast.Subscript):
-        owner, key = interpreter.evaluate_all([target.value, target.slice], env)
-        if isinstance(owner, val.External) and owner.name == "os.environ" and isinstance(key, val.Text):
+        _set_item(interpreter, target, value, env)
+
+
+def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env: Env) -> None:
+    owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+    if isinstance(owner, val.External) and isinstance(key, val.Text):
+        if owner.name == "os.environ":
             note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
-        mark_escaped(value)
+        elif owner.name == "sys.modules":
+            interpreter.replaced.add(key.value)
+    mark_escaped(value)
 
 
 def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Value) -> None:
@@ -69,6 +76,10 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         and isinstance(owner.receiver, val.Object)
     ):
         owner.receiver.attributes[target.attr] = value
+    if isinstance(owner, val.Object) and owner.cls is not None:
+        owner.cls.assigned.setdefault(target.attr, []).append(value)
+    else:
+        interpreter.patched.add(target.attr)
     if not isinstance(owner, val.Object):
         mark_escaped(value)
         return

@@ -41,7 +41,7 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
         else:
             keywords[keyword.arg] = value
     call = Call(interpreter, node, args, keywords, spread)
-    note_call(call, callee)
+    note_call(call, callee, env)
     return _BY_CALLEE.get(callee.__class__, unknown)(call, callee)
 
 

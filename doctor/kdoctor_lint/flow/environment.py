@@ -23,6 +23,8 @@ class Env:
         """Whether it belongs to another module of the same tree."""
         self.stars: list[str] = []
         """Modules imported with ``from ... import *``."""
+        self.assigned: dict[str, list[Value]] = {}
+        """Every value that a name gets."""
         self._outer_names: dict[str, Env] = {}
         self._rebound: dict[str, Value] = {}
         """What is true of all models, optimizers and metrics that a name was bound to, if there were several."""
@@ -42,6 +44,7 @@ class Env:
     def set(self, name: str, value: Value) -> None:
         """Bind a name."""
         home = self._outer_names.get(name)
+        (home or self).assigned.setdefault(name, []).append(value)
         if home is None:
             before = self.names.get(name)
             if isinstance(before, Made) and before is not value:
@@ -49,6 +52,12 @@ class Env:
             self.names[name] = value
         else:
             home.names[name] = join(home.names.get(name, value), value)
+
+    def all_outer(self, name: str) -> Sequence[Value]:
+        """Every value that a name gets in the environments around this one."""
+        if self.parent is None or name in self.names:
+            return ()
+        return self.parent.assigned.get(name) or self.parent.all_outer(name)
 
     def forget_rebound(self) -> None:
         """Names mean any of their objects from now on, because it is unknown when a function reads them."""

@@ -15,7 +15,7 @@ from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import canonical
+from kdoctor_lint.names import Kind, canonical, kind_of
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -77,6 +77,8 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
         return val.Tensor(owner.node, owner.place, owner.strategy)
     if isinstance(owner, val.Model) and name == "optimizer":
         return val.Optimizer(owner.node, val.Place.UNSURE, None, built=True)
+    if name == "model" and owner.cls and Kind.CALLBACK in map(kind_of, owner.cls.external_bases()):
+        return val.Model(owner.cls.node, val.Place.UNSURE, None)
     member = owner.cls.member(name) if owner.cls else None
     if isinstance(member, Function) and member.receiver is not None:
         return Function(member.node, member.env, owner)

@@ -50,6 +50,10 @@ class Interpreter:
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
+        self.replaced: set[str] = set()
+        """Modules that the script puts into ``sys.modules``."""
+        self.patched: set[str] = set()
+        """Names of attributes that are set on classes, on objects of Keras or on unknown ones."""
         self.path: tuple[int, ...] = ()
         """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0

@@ -43,4 +43,5 @@ is code that tests the version or catches the error.""",
     ),
     judge=partial(judge, certain=True),
     words=("tensorflow", "keras"),
+    once=True,
 )

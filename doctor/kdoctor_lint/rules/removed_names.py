@@ -18,4 +18,5 @@ leaves it as it is.""",
     sources=removed_api.RULE.sources,
     judge=partial(removed_api.judge, certain=False),
     words=removed_api.RULE.words,
+    once=True,
 )

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kdoctor.model import Severity
 from kdoctor_lint.edits import Name
-from kdoctor_lint.engine import lint_script
+from kdoctor_lint.engine import lint, lint_script
 from kdoctor_lint.fixes.apply import fix_file
 from kdoctor_lint.names import canonical
 from kdoctor_lint.registry import RULES
@@ -188,6 +188,17 @@ def test_file_that_cannot_be_parsed_is_left_alone(tmp_path: Path, name: str, dat
 def test_silenced_finding_is_not_fixed(tmp_path: Path) -> None:
     code = b"import tensorflow as tf\na = tf.log(1)  # noqa: KD403\nb = tf.log(2)\n"
     assert fixed(tmp_path / "train.py", code) == code.replace(b"tf.log(2)", b"tf.math.log(2)")
+
+
+def test_removed_name_is_one_finding_and_every_line_is_fixed(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import tensorflow as tf\na = tf.log(1)  # noqa: KD403\nb = tf.log(2), tf.log(3)\nc = tf.log(4)\ntf.Session()\n"
+    )
+    report = lint([str(path)])
+    assert [(item.spot.line, "1 more line" in item.message) for item in report.findings] == [(3, True), (5, False)]
+    assert [item.finding.spot.line for item in report.ignored] == [2]
+    assert fixed(path, path.read_bytes()).count(b"tf.math.log") == 3
 
 
 def test_other_target_has_no_fix(tmp_path: Path) -> None:

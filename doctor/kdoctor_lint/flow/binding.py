@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
-from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -47,7 +47,6 @@ def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env
             note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
         elif owner.name == "sys.modules":
             interpreter.replaced.add(key.value)
-    mark_escaped(value)
 
 
 def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Value) -> None:
@@ -81,7 +80,6 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
     else:
         interpreter.patched.add(target.attr)
     if not isinstance(owner, val.Object):
-        mark_escaped(value)
         return
     value = _named(value, target.attr)
     before = owner.attributes.get(target.attr)

@@ -77,9 +77,6 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(instance, val.Model | val.Layer):
             held = instance.attributes.values()
             call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
-    elif type(instance) is val.Object:
-        # A dataclass, or a base class outside the file.
-        call.pass_on()
     return instance
 
 

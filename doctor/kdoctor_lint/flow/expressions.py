@@ -11,7 +11,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
+from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -169,9 +169,8 @@ def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    """The values of the parts go where the analysis does not follow them, such as into a dictionary."""
-    for value in interpreter.evaluate_all(ast.iter_child_nodes(node), env):
-        mark_escaped(value)
+    """A whole that is not followed, such as a dictionary."""
+    interpreter.evaluate_all(ast.iter_child_nodes(node), env)
     return UNKNOWN
 
 
@@ -216,11 +215,10 @@ def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
         bind(interpreter, generator.target, UNKNOWN, inner)
         interpreter.evaluate_all(generator.ifs, inner)
     element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    values = interpreter.evaluate_all(element, inner)
+    interpreter.evaluate_all(element, inner)
     plain = len(node.generators) == 1 and not node.generators[0].ifs
     if isinstance(node, ast.ListComp) and isinstance(over, val.Counted) and plain:
         return val.Counted(over.count, _first_text(node.elt))
-    mark_escaped(values[-1])
     return UNKNOWN
 
 

@@ -208,10 +208,9 @@ class Interpreter:
                     function.env.forget_rebound()
                     self.path = (id(function),)
                     with self.scoped(val.Place.UNSURE, None):
-                        result = self.follow(function, [], {}, spread=True)
+                        self.follow(function, [], {}, spread=True)
                     self.path = ()
                     self._unseen_models = None
-                    mark_escaped(result)
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node
@@ -246,21 +245,6 @@ class Interpreter:
             if rest is not None:
                 env.names[rest.arg] = UNKNOWN
         return env
-
-
-def mark_escaped(value: Value) -> None:
-    """A value is passed to code outside the file."""
-    if isinstance(value, val.Strategy):
-        value.escaped = True
-    elif isinstance(value, val.Optimizer):
-        value.built = True
-    elif isinstance(value, val.Many):
-        for item in value.items:
-            mark_escaped(item)
-    elif type(value) is val.Object:
-        for held in value.attributes.values():
-            if isinstance(held, val.Strategy | val.Optimizer):
-                mark_escaped(held)
 
 
 def _key(value: Value) -> object:

@@ -185,7 +185,7 @@ class Strategy(Value):
     node: ast.AST
     devices: Value = UNKNOWN
     escaped: bool = False
-    """Whether it is passed to code outside the file."""
+    """Whether a scope of it may be entered that the file does not show."""
     path: tuple[int, ...] = ()
     """The branches that it is created in."""
 

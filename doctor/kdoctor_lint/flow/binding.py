@@ -66,7 +66,7 @@ def _named(value: Value, name: str) -> Value:
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
-    note_attribute(interpreter, target, owner)
+    note_attribute(interpreter, target, owner, env)
     if target.attr == "trainable" and not (isinstance(value, val.Truth) and value.value):
         interpreter.trace.freezes = True
     if (
@@ -77,8 +77,6 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         owner.receiver.attributes[target.attr] = value
     if isinstance(owner, val.Object) and owner.cls is not None:
         owner.cls.assigned.setdefault(target.attr, []).append(value)
-    else:
-        interpreter.patched.add(target.attr)
     if not isinstance(owner, val.Object):
         return
     value = _named(value, target.attr)

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value, join
 
@@ -26,8 +27,6 @@ class Env:
         self.assigned: dict[str, list[Value]] = {}
         """Every value that a name gets."""
         self._outer_names: dict[str, Env] = {}
-        self._rebound: dict[str, Value] = {}
-        """What is true of all models, optimizers and metrics that a name was bound to, if there were several."""
 
     def get(self, name: str) -> Value:
         """The value of a name."""
@@ -46,9 +45,6 @@ class Env:
         home = self._outer_names.get(name)
         (home or self).assigned.setdefault(name, []).append(value)
         if home is None:
-            before = self.names.get(name)
-            if isinstance(before, Made) and before is not value:
-                self._rebound[name] = join(self._rebound.get(name, before), value)
             self.names[name] = value
         else:
             home.names[name] = join(home.names.get(name, value), value)
@@ -63,7 +59,8 @@ class Env:
         """Names mean any of their objects from now on, because it is unknown when a function reads them."""
         env: Env | None = self
         while env is not None:
-            env.names.update(env._rebound)  # noqa: SLF001 - another instance of this class
+            several = {name: values for name, values in env.assigned.items() if isinstance(values[0], Made)}
+            env.names.update({name: reduce(join, values) for name, values in several.items() if name in env.names})
             env = env.parent
 
     def declare_outer(self, names: Sequence[str], home: Env) -> None:

@@ -46,7 +46,7 @@ def _constant(_: Interpreter, node: Any, __: Env) -> Value:
 def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner = interpreter.evaluate(node.value, env)
     name = node.attr
-    note_attribute(interpreter, node, owner)
+    note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
         return val.Number(None, scaled=True)
     if isinstance(owner, val.External):

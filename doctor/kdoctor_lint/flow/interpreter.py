@@ -52,8 +52,10 @@ class Interpreter:
         """Depth of branches and loops around this statement."""
         self.replaced: set[str] = set()
         """Modules that the script puts into ``sys.modules``."""
-        self.patched: set[str] = set()
-        """Names of attributes that are set on classes, on objects of Keras or on unknown ones."""
+        self.patched: AbstractSet[str] = frozenset()
+        """Names of attributes that the script may set on any object."""
+        self.checks: dict[int, list[Callable[[], bool]]] = {}
+        """Whether an attribute is certainly one of Keras, for each time that its node is read."""
         self.path: tuple[int, ...] = ()
         """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0

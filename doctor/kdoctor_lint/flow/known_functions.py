@@ -92,14 +92,6 @@ def _unset(call: Call) -> Value:
     return UNKNOWN
 
 
-def _set(call: Call) -> Value:
-    """``setattr``."""
-    name = call.get(1, "name")
-    if isinstance(name, val.Text):
-        call.interpreter.patched.add(name.value)
-    return UNKNOWN
-
-
 def _option(call: Call) -> Value:
     """``flags.DEFINE_string`` of absl."""
     name, default = call.get(0, "name"), call.get(1, "default")
@@ -146,7 +138,6 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "builtins.enumerate": _dataset,
     "tqdm.tqdm": _dataset,
     "tqdm.auto.tqdm": _dataset,
-    "builtins.setattr": _set,
     "builtins.range": _range,
     "builtins.len": _len,
     "builtins.int": _same,

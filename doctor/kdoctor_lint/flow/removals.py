@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from kdoctor_lint.edits import Cast, Fix, Method, Name
@@ -60,71 +60,77 @@ def note_import(
     interpreter.trace.gone.append(Gone(node, found, fix))
 
 
-def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value) -> None:
+def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value, env: Env) -> None:
     """An attribute of an object is used, such as ``optimizer.lr``."""
-    if node.attr == "auto_shard" and isinstance(owner, val.Method) and owner.name == "experimental_distribute":
+    if node.attr == "lr":
+        certain = _resolved(interpreter, node, owner, env)
+        # In callbacks, for example. Only Keras has models with one optimizer.
+        of_unknown = isinstance(owner, val.Method) and _is_unknown(owner.receiver)
+        if isinstance(owner, val.Optimizer) or (of_unknown and ast.unparse(node.value).endswith("model.optimizer")):
+            _note(interpreter, node, "Optimizer.lr", certain)
+    elif node.attr == "auto_shard" and isinstance(owner, val.Method) and owner.name == "experimental_distribute":
         _note(interpreter, node, "DistributeOptions.auto_shard", lambda: type(owner.receiver) is val.Object)
-    if node.attr == "lr" and isinstance(owner, val.Optimizer):
-        _note(interpreter, node, "Optimizer.lr", lambda: _lacks(owner, "lr"))
-    elif node.attr == "lr" and _is_optimizer_of_model(node.value, owner):
-        _note(interpreter, node, "Optimizer.lr", _guess)
-
-
-def _is_optimizer_of_model(node: ast.expr, owner: Value) -> bool:
-    """Whether this is ``model.optimizer``, as in callbacks. Only Keras has models with one optimizer."""
-    if not isinstance(node, ast.Attribute) or node.attr != "optimizer" or not isinstance(owner, val.Method):
-        return False
-    name = getattr(node.value, "attr", None) or getattr(node.value, "id", "")
-    return (type(owner.receiver) is Value or isinstance(owner.receiver, val.Foreign)) and name == "model"
 
 
 def note_call(call: Call, callee: Value, env: Env) -> None:
     """A function, a class or a method is called."""
     if isinstance(callee, val.External):
         _note_external(call, callee.name)
-    elif isinstance(callee, val.Method):
-        _note_method(call, callee, env)
+    elif isinstance(call.node.func, ast.Attribute):
+        receiver = getattr(callee, "receiver", None) or val.UNKNOWN
+        certain = _resolved(call.interpreter, call.node.func, receiver, env)
+        if isinstance(callee, val.Method):
+            for form in _removed(call, receiver, callee.name):
+                if form in REMOVED:
+                    _note(call.interpreter, call.node, form, certain)
 
 
-def _certain() -> bool:
-    return True
-
-
-def _guess() -> bool:
-    return False
-
-
-def _note(interpreter: Interpreter, node: ast.AST, name: str, certain: Callable[[], bool] = _certain) -> None:
+def _note(interpreter: Interpreter, node: ast.AST, name: str, certain: Callable[[], bool] = lambda: True) -> None:
     if not interpreter.tests_release and home_of(node) is None:
         removed = REMOVED[name]
         interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node), certain))
 
 
+def _is_unknown(value: Value) -> bool:
+    return type(value) is Value or isinstance(value, val.Foreign)
+
+
+def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, env: Env) -> Callable[[], bool]:
+    """Whether an object is certainly of Keras or TensorFlow, each time that this code runs.
+
+    This is decided at the end, when all assignments and all derived classes are known.
+    """
+    again = interpreter.conditional and isinstance(node.value, ast.Name)
+    values = env.assigned.get(ast.unparse(node.value), ()) if again else ()
+    checks = interpreter.checks.setdefault(id(node), [])
+    checks.append(lambda: all(_lacks(one, node.attr) for one in (receiver, *values, *_kept(node.value, env))))
+    return lambda: node.attr not in interpreter.patched and all(check() for check in checks)
+
+
 def _lacks(value: Value, name: str) -> bool:
-    """Whether an object is certainly of Keras or TensorFlow, and no class of the script gives it an attribute."""
-    if not isinstance(value, val.Made | val.Strategy) or isinstance(value, val.Foreign):
-        return value is val.NONE
-    return not isinstance(value, val.Made) or all(
+    """Whether a class of Keras or TensorFlow defines an object, and none of the script gives it an attribute."""
+    if not isinstance(value, val.Made) or isinstance(value, val.Foreign):
+        return value is val.NONE or isinstance(value, val.Strategy)
+    return all(
         isinstance(base, val.Class) or (isinstance(base, val.External) and base.name.startswith(_ROOTS))
         for cls in _related(value.cls)
         for base in ([val.UNKNOWN] if {name, *_ANY_NAME} & _words(cls.node) else cls.bases)
     )
 
 
-def _related(cls: val.Class | None) -> Collection[val.Class]:
+def _related(cls: Value | None) -> Iterable[val.Class]:
     """A class of the script, its bases, and the classes derived from it, of which an instance may be."""
-    found: dict[int, val.Class] = {}
-    for step in ("bases", "derived"):
-        waiting = [cls]
-        while waiting:
-            item = waiting.pop()
-            if isinstance(item, val.Class) and (id(item) not in found or item is cls):
-                found[id(item)] = item
-                waiting += [one for one in getattr(item, step) if one is not cls]
-    return found.values()
+    return {*_reached(cls, "bases"), *_reached(cls, "derived")}
 
 
-def _words(node: ast.ClassDef) -> AbstractSet[str]:
+def _reached(cls: Value | None, step: str) -> Iterator[val.Class]:
+    if isinstance(cls, val.Class):
+        yield cls
+        for other in getattr(cls, step):
+            yield from _reached(other, step)
+
+
+def _words(node: ast.AST) -> AbstractSet[str]:
     """What a class may define: names in it, attributes that it sets, and strings, as ``setattr`` has them."""
     words = set[str]()
     for part in ast.walk(node):
@@ -134,7 +140,16 @@ def _words(node: ast.ClassDef) -> AbstractSet[str]:
     return words
 
 
-def _kept(node: ast.expr, env: Env) -> Collection[Value]:
+def patched_in(body: Sequence[ast.stmt]) -> AbstractSet[str]:
+    """What a script may set on classes and objects of Keras: attributes of all but ``self``, and strings."""
+    parts = [part for statement in body for part in ast.walk(statement)]
+    stores = (part for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store))
+    names = {part.attr for part in stores if getattr(part.value, "id", "") != "self"}
+    strings = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return (names | strings) - {"lr"}
+
+
+def _kept(node: ast.expr, env: Env) -> Sequence[Value]:
     """Every value that the outer name or the attribute gets from which an object is read."""
     if isinstance(node, ast.Name):
         return env.all_outer(node.id)
@@ -208,39 +223,19 @@ _OWNERS: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def _note_method(call: Call, callee: val.Method, env: Env) -> None:
-    receiver, name, interpreter = callee.receiver, callee.name, call.interpreter
-    if type(receiver) is Value or isinstance(receiver, val.Foreign):
-        _note_guessed(call, name)
+def _removed(call: Call, receiver: Value, name: str) -> Iterator[str]:
+    """Entries that a call of a method may be in. If the object is unknown, only Keras has such names and arguments."""
+    if not _is_unknown(receiver):
+        owner = _OWNERS.get(type(receiver), "")
+        yield from (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords))
+        if isinstance(receiver, val.Model):
+            yield _saved(call, name)
         return
-    node, looped = call.node.func, interpreter.conditional
-
-    def certain() -> bool:
-        """Decided at the end, when all assignments and all derived classes are known."""
-        kept = [] if not isinstance(node, ast.Attribute) else _kept(node.value, env)
-        if looped and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            kept = [*kept, *env.assigned.get(node.value.id, ())]
-        return name not in interpreter.patched and all(_lacks(value, name) for value in (receiver, *kept))
-
-    owner = _OWNERS.get(type(receiver), "")
-    for form in (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords)):
-        if form in REMOVED:
-            _note(interpreter, call.node, form, certain)
-    form = _saved(call, name) if isinstance(receiver, val.Model) else ""
-    if form:
-        _note(interpreter, call.node, form, certain)
-
-
-def _note_guessed(call: Call, name: str) -> None:
-    """A method of an unknown object, whose name or arguments only Keras has."""
-    forms = [f"Model.{name}({key}=)" for key in sorted(call.keywords.keys() & _ONLY_KERAS_LOADS)]
     if name in _KERAS_ONLY:
-        forms += [f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer")]
+        yield from (f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer"))
     if name == "reset_states" and _METRIC.search(ast.unparse(call.node.func).rpartition(".")[0]):
-        forms.append("Metric.reset_states")
-    for form in forms:
-        if form in REMOVED:
-            _note(call.interpreter, call.node, form, _guess)
+        yield "Metric.reset_states"
+    yield from (f"Model.{name}({key}=)" for key in sorted(call.keywords.keys() & _ONLY_KERAS_LOADS))
 
 
 def _saved(call: Call, name: str) -> str:

@@ -1,7 +1,5 @@
 """What a name may refer to, as far as a script shows without being run, and what is known of it after branches."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,7 +140,7 @@ class Class(Value):
     bases: Sequence[Value]
     """UNKNOWN is among them if a decorator or a metaclass may add anything."""
     members: dict[str, Value]
-    derived: list[Class] = field(default_factory=list)
+    derived: "list[Class]" = field(default_factory=list)
     """Classes of the script that have it as a base."""
     assigned: dict[str, list[Value]] = field(default_factory=dict)
     """Every value that an attribute of an instance gets."""

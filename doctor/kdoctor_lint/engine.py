@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from kdoctor.errors import UsageError
+from kdoctor.text.lists import counted
 from kdoctor_lint import ignores
 from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
@@ -53,9 +54,24 @@ def _lint_file(file: str, rules: Mapping[str, Rule], settings: Settings) -> tupl
     applied = rules_for(file, rules, settings)
     found, ignored = lint_script(read_script(file), applied, settings.targets)
     # Nodes of the code are for fixes. Without them, the file can be forgotten.
-    return [item.without_code() for item in found], [
+    return [item.without_code() for item in once_each(found)], [
         replace(item, finding=item.finding.without_code()) for item in ignored
     ]
+
+
+def once_each(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a file, with the first one only of those that a rule reports once."""
+    groups: dict[object, list[Finding]] = {}
+    for item in findings:
+        groups.setdefault((item.rule.id, item.message) if item.rule.once else id(item), []).append(item)
+    return [_with_others(*group) for group in groups.values()]
+
+
+def _with_others(first: Finding, *others: Finding) -> Finding:
+    lines = {(item.spot.cell, item.spot.line) for item in others} - {(first.spot.cell, first.spot.line)}
+    more = f" (and on {counted(len(lines), 'more line')})" if lines else ""
+    fixes = [item.autofix for item in (first, *others) if item.autofix is not None]
+    return replace(first, message=first.message + more, autofix=fixes[0] if fixes else None)
 
 
 def rules_for(file: str, rules: Mapping[str, Rule], settings: Settings) -> Mapping[str, Rule]:

@@ -9,7 +9,7 @@ from tokenize import detect_encoding
 
 from kdoctor.errors import UsageError
 from kdoctor.version import __version__
-from kdoctor_lint.engine import lint_script, rules_for
+from kdoctor_lint.engine import lint_script, once_each, rules_for
 from kdoctor_lint.registry import chosen_rules
 from kdoctor_lint.script import STDIN, parse_script
 from kdoctor_lint.settings import Settings, read_settings
@@ -39,7 +39,7 @@ class Plugin:
         settings = _settings(Path.cwd())
         rules = rules_for(self._path, chosen_rules(settings.select, settings.ignore, notes=False), settings)
         findings, _ = lint_script(parse_script(self._path, self._data), rules, settings.targets)
-        for finding in findings:
+        for finding in once_each(findings):
             if finding.rule.judge is not None:
                 spot = finding.spot
                 yield spot.line, spot.column - 1, f"{finding.rule.code} {finding.message}", type(self)

@@ -46,6 +46,8 @@ class Rule:
     judge: Callable[[Trace], Iterable[Hit]] | None = None
     """Finds violations in what a script does. None for problems that the linter detects while it reads a file:
     comments cannot silence these."""
+    once: bool = False
+    """Whether equal messages in a file are one finding, at the first line."""
     words: tuple[str, ...] = ("distribute", "Strategy")
     """A file with none of these words cannot violate the rule. Analysis is skipped if no rule needs it."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
-from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -37,10 +37,16 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
     elif isinstance(target, ast.Starred):
         bind(interpreter, target.value, UNKNOWN, env)
     elif isinstance(target, ast.Subscript):
-        owner, key = interpreter.evaluate_all([target.value, target.slice], env)
-        if isinstance(owner, val.External) and owner.name == "os.environ" and isinstance(key, val.Text):
+        _set_item(interpreter, target, value, env)
+
+
+def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env: Env) -> None:
+    owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+    if isinstance(owner, val.External) and isinstance(key, val.Text):
+        if owner.name == "os.environ":
             note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
-        mark_escaped(value)
+        elif owner.name == "sys.modules":
+            interpreter.replaced.add(key.value)
 
 
 def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Value) -> None:
@@ -60,7 +66,7 @@ def _named(value: Value, name: str) -> Value:
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
-    note_attribute(interpreter, target, owner)
+    note_attribute(interpreter, target, owner, env)
     if target.attr == "trainable" and not (isinstance(value, val.Truth) and value.value):
         interpreter.trace.freezes = True
     if (
@@ -69,8 +75,9 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         and isinstance(owner.receiver, val.Object)
     ):
         owner.receiver.attributes[target.attr] = value
+    if isinstance(owner, val.Object) and owner.cls is not None:
+        owner.cls.assigned.setdefault(target.attr, []).append(value)
     if not isinstance(owner, val.Object):
-        mark_escaped(value)
         return
     value = _named(value, target.attr)
     before = owner.attributes.get(target.attr)

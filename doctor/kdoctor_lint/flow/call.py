@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Foreign, Given, Layer, Made, Model, Place, Text, Value
@@ -46,11 +46,6 @@ class Call:
         with self.interpreter.calling(function, self.node):
             return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
 
-    def pass_on(self) -> None:
-        """The arguments are passed to code outside the file."""
-        for value in (*self.args, *self.keywords.values()):
-            mark_escaped(value)
-
     def build_on(self, parts: Iterable[Value]) -> None:
         """Models become part of one that this call creates or changes."""
         for part in parts:
@@ -70,9 +65,6 @@ class Call:
 
 
 def unknown(call: Call, callee: object) -> Value:
-    """Code outside the file may do anything with its arguments, and may create models in the current scope."""
+    """Code outside the file may create models in the current scope. What is known of its arguments stays."""
     del callee
-    call.pass_on()
-    if call.interpreter.place is not Place.OUTSIDE:
-        call.interpreter.trace.unclear = True
     return call.create(Foreign) if call.interpreter.place is Place.INSIDE else UNKNOWN

@@ -41,7 +41,7 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
         else:
             keywords[keyword.arg] = value
     call = Call(interpreter, node, args, keywords, spread)
-    note_call(call, callee)
+    note_call(call, callee, env)
     return _BY_CALLEE.get(callee.__class__, unknown)(call, callee)
 
 
@@ -77,9 +77,6 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(instance, val.Model | val.Layer):
             held = instance.attributes.values()
             call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
-    elif type(instance) is val.Object:
-        # A dataclass, or a base class outside the file.
-        call.pass_on()
     return instance
 
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value, join
 
@@ -23,9 +24,9 @@ class Env:
         """Whether it belongs to another module of the same tree."""
         self.stars: list[str] = []
         """Modules imported with ``from ... import *``."""
+        self.assigned: dict[str, list[Value]] = {}
+        """Every value that a name gets."""
         self._outer_names: dict[str, Env] = {}
-        self._rebound: dict[str, Value] = {}
-        """What is true of all models, optimizers and metrics that a name was bound to, if there were several."""
 
     def get(self, name: str) -> Value:
         """The value of a name."""
@@ -42,19 +43,24 @@ class Env:
     def set(self, name: str, value: Value) -> None:
         """Bind a name."""
         home = self._outer_names.get(name)
+        (home or self).assigned.setdefault(name, []).append(value)
         if home is None:
-            before = self.names.get(name)
-            if isinstance(before, Made) and before is not value:
-                self._rebound[name] = join(self._rebound.get(name, before), value)
             self.names[name] = value
         else:
             home.names[name] = join(home.names.get(name, value), value)
+
+    def all_outer(self, name: str) -> Sequence[Value]:
+        """Every value that a name gets in the environments around this one."""
+        if self.parent is None or name in self.names:
+            return ()
+        return self.parent.assigned.get(name) or self.parent.all_outer(name)
 
     def forget_rebound(self) -> None:
         """Names mean any of their objects from now on, because it is unknown when a function reads them."""
         env: Env | None = self
         while env is not None:
-            env.names.update(env._rebound)  # noqa: SLF001 - another instance of this class
+            several = {name: values for name, values in env.assigned.items() if isinstance(values[0], Made)}
+            env.names.update({name: reduce(join, values) for name, values in several.items() if name in env.names})
             env = env.parent
 
     def declare_outer(self, names: Sequence[str], home: Env) -> None:

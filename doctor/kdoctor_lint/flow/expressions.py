@@ -11,11 +11,11 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
+from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import canonical
+from kdoctor_lint.names import Kind, canonical, kind_of
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -46,7 +46,7 @@ def _constant(_: Interpreter, node: Any, __: Env) -> Value:
 def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner = interpreter.evaluate(node.value, env)
     name = node.attr
-    note_attribute(interpreter, node, owner)
+    note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
         return val.Number(None, scaled=True)
     if isinstance(owner, val.External):
@@ -77,6 +77,8 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
         return val.Tensor(owner.node, owner.place, owner.strategy)
     if isinstance(owner, val.Model) and name == "optimizer":
         return val.Optimizer(owner.node, val.Place.UNSURE, None, built=True)
+    if name == "model" and owner.cls and Kind.CALLBACK in map(kind_of, owner.cls.external_bases()):
+        return val.Model(owner.cls.node, val.Place.UNSURE, None)
     member = owner.cls.member(name) if owner.cls else None
     if isinstance(member, Function) and member.receiver is not None:
         return Function(member.node, member.env, owner)
@@ -167,9 +169,8 @@ def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    """The values of the parts go where the analysis does not follow them, such as into a dictionary."""
-    for value in interpreter.evaluate_all(ast.iter_child_nodes(node), env):
-        mark_escaped(value)
+    """A whole that is not followed, such as a dictionary."""
+    interpreter.evaluate_all(ast.iter_child_nodes(node), env)
     return UNKNOWN
 
 
@@ -214,11 +215,10 @@ def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
         bind(interpreter, generator.target, UNKNOWN, inner)
         interpreter.evaluate_all(generator.ifs, inner)
     element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    values = interpreter.evaluate_all(element, inner)
+    interpreter.evaluate_all(element, inner)
     plain = len(node.generators) == 1 and not node.generators[0].ifs
     if isinstance(node, ast.ListComp) and isinstance(over, val.Counted) and plain:
         return val.Counted(over.count, _first_text(node.elt))
-    mark_escaped(values[-1])
     return UNKNOWN
 
 

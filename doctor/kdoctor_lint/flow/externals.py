@@ -21,8 +21,6 @@ from kdoctor_lint.names import (
     kind_of,
 )
 
-_NO_ESCAPE = frozenset({"builtins", "kdoctor", "logging", "math", "numpy"})
-"""Modules whose functions do nothing with a strategy that is passed to them."""
 _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 _DEVICE_SETTINGS = frozenset(
     f"tensorflow.config.{name}"
@@ -61,8 +59,6 @@ def _harmless(call: Call, name: str) -> Value:
         call.interpreter.place = val.Place.INSIDE if call.interpreter.strategy else val.Place.UNSURE
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
-    if name.partition(".")[0] not in _NO_ESCAPE and not name.startswith("tensorflow.train.Checkpoint"):
-        call.pass_on()
     return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
 
 

@@ -50,6 +50,12 @@ class Interpreter:
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
+        self.replaced: set[str] = set()
+        """Modules that the script puts into ``sys.modules``."""
+        self.patched: AbstractSet[str] = frozenset()
+        """Names of attributes that the script may set on any object."""
+        self.checks: dict[int, list[Callable[[], bool]]] = {}
+        """Whether an attribute is certainly one of Keras, for each time that its node is read."""
         self.path: tuple[int, ...] = ()
         """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0
@@ -204,10 +210,9 @@ class Interpreter:
                     function.env.forget_rebound()
                     self.path = (id(function),)
                     with self.scoped(val.Place.UNSURE, None):
-                        result = self.follow(function, [], {}, spread=True)
+                        self.follow(function, [], {}, spread=True)
                     self.path = ()
                     self._unseen_models = None
-                    mark_escaped(result)
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node
@@ -242,21 +247,6 @@ class Interpreter:
             if rest is not None:
                 env.names[rest.arg] = UNKNOWN
         return env
-
-
-def mark_escaped(value: Value) -> None:
-    """A value is passed to code outside the file."""
-    if isinstance(value, val.Strategy):
-        value.escaped = True
-    elif isinstance(value, val.Optimizer):
-        value.built = True
-    elif isinstance(value, val.Many):
-        for item in value.items:
-            mark_escaped(item)
-    elif type(value) is val.Object:
-        for held in value.attributes.values():
-            if isinstance(held, val.Strategy | val.Optimizer):
-                mark_escaped(held)
 
 
 def _key(value: Value) -> object:

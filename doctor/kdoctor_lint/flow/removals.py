@@ -2,11 +2,13 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from kdoctor_lint.edits import Cast, Fix, Method, Name
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
+from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import ending_of
 from kdoctor_lint.flow.trace import Gone, home_of
@@ -21,6 +23,10 @@ _KERAS_ONLY = frozenset({
 """Methods that only Keras and TensorFlow have, so the receiver may be unknown."""
 _METRIC = re.compile(r"loss|acc|metric|auc|iou|precision|recall|f1", re.IGNORECASE)
 """Names of metrics. Only those of Keras have ``reset_states``, but layers still have it."""
+_ROOTS = ("keras.", "tensorflow.", "builtins.", "abc.", "typing.")
+"""Modules whose classes define no method that Keras has removed."""
+_ANY_NAME = ("__getattr__", "__getattribute__", "__dict__", "setattr", "vars")
+"""Names in a class that may define any other."""
 _INTERNAL = ("keras.src.", "tensorflow.python.")
 _ONLY_KERAS_LOADS = frozenset({"use_multiprocessing", "max_queue_size"})
 """Arguments that only methods of Keras have, so the receiver may be unknown."""
@@ -54,37 +60,110 @@ def note_import(
     interpreter.trace.gone.append(Gone(node, found, fix))
 
 
-def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value) -> None:
+def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value, env: Env) -> None:
     """An attribute of an object is used, such as ``optimizer.lr``."""
-    if node.attr == "auto_shard" and getattr(node.value, "attr", "") == "experimental_distribute":
-        _note(interpreter, node, "DistributeOptions.auto_shard", by_name=True)
-    if node.attr == "lr" and isinstance(owner, val.Optimizer):
-        _note(interpreter, node, "Optimizer.lr")
-    elif node.attr == "lr" and _is_optimizer_of_model(node.value, owner):
-        _note(interpreter, node, "Optimizer.lr", by_name=True)
+    if node.attr == "lr":
+        certain = _resolved(interpreter, node, owner, env)
+        # In callbacks, for example. Only Keras has models with one optimizer.
+        of_unknown = isinstance(owner, val.Method) and _is_unknown(owner.receiver)
+        if isinstance(owner, val.Optimizer) or (of_unknown and ast.unparse(node.value).endswith("model.optimizer")):
+            _note(interpreter, node, "Optimizer.lr", certain)
+    elif node.attr == "auto_shard" and isinstance(owner, val.Method) and owner.name == "experimental_distribute":
+        _note(interpreter, node, "DistributeOptions.auto_shard", lambda: type(owner.receiver) is val.Object)
 
 
-def _is_optimizer_of_model(node: ast.expr, owner: Value) -> bool:
-    """Whether this is ``model.optimizer``, as in callbacks. Only Keras has models with one optimizer."""
-    if not isinstance(node, ast.Attribute) or node.attr != "optimizer" or not isinstance(owner, val.Method):
-        return False
-    name = getattr(node.value, "attr", None) or getattr(node.value, "id", "")
-    return (type(owner.receiver) is Value or isinstance(owner.receiver, val.Foreign)) and name == "model"
-
-
-def note_call(call: Call, callee: Value) -> None:
+def note_call(call: Call, callee: Value, env: Env) -> None:
     """A function, a class or a method is called."""
     if isinstance(callee, val.External):
         _note_external(call, callee.name)
-    elif isinstance(callee, val.Method):
-        _note_method(call, callee)
+    elif isinstance(call.node.func, ast.Attribute):
+        receiver = getattr(callee, "receiver", None) or val.UNKNOWN
+        certain = _resolved(call.interpreter, call.node.func, receiver, env)
+        if isinstance(callee, val.Method):
+            for form in _removed(call, receiver, callee.name):
+                if form in REMOVED:
+                    _note(call.interpreter, call.node, form, certain)
 
 
-def _note(interpreter: Interpreter, node: ast.AST, name: str, *, by_name: bool = False) -> None:
-    """Note a use, with a fix unless only the name of the method or attribute says whose it is."""
+def _note(interpreter: Interpreter, node: ast.AST, name: str, certain: Callable[[], bool] = lambda: True) -> None:
     if not interpreter.tests_release and home_of(node) is None:
         removed = REMOVED[name]
-        interpreter.trace.gone.append(Gone(node, removed, None if by_name else _fix(removed, node)))
+        interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node), certain))
+
+
+def _is_unknown(value: Value) -> bool:
+    return type(value) is Value or isinstance(value, val.Foreign)
+
+
+def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, env: Env) -> Callable[[], bool]:
+    """Whether an object is certainly of Keras or TensorFlow, each time that this code runs.
+
+    This is decided at the end, when all assignments and all derived classes are known.
+    """
+    again = interpreter.conditional and isinstance(node.value, ast.Name)
+    values = env.assigned.get(ast.unparse(node.value), ()) if again else ()
+    checks = interpreter.checks.setdefault(id(node), [])
+    checks.append(lambda: all(_lacks(one, node.attr) for one in (receiver, *values, *_kept(node.value, env))))
+    return lambda: node.attr not in interpreter.patched and all(check() for check in checks)
+
+
+def _lacks(value: Value, name: str) -> bool:
+    """Whether a class of Keras or TensorFlow defines an object, and none of the script gives it an attribute."""
+    if not isinstance(value, val.Made) or isinstance(value, val.Foreign):
+        return value is val.NONE or isinstance(value, val.Strategy)
+    return all(
+        isinstance(base, val.Class) or (isinstance(base, val.External) and base.name.startswith(_ROOTS))
+        for cls in _related(value.cls)
+        for base in ([val.UNKNOWN] if {name, *_ANY_NAME} & _words(cls.node) else cls.bases)
+    )
+
+
+def _related(cls: Value | None) -> Iterable[val.Class]:
+    """A class of the script, its bases, and the classes derived from it, of which an instance may be."""
+    return {*_reached(cls, "bases"), *_reached(cls, "derived")}
+
+
+def _reached(cls: Value | None, step: str) -> Iterator[val.Class]:
+    if isinstance(cls, val.Class):
+        yield cls
+        for other in getattr(cls, step):
+            yield from _reached(other, step)
+
+
+def _words(node: ast.AST) -> AbstractSet[str]:
+    """What a class may define: names in it, attributes that it sets, and strings, as ``setattr`` has them."""
+    words = set[str]()
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Attribute) or isinstance(part.ctx, ast.Store) or part.attr == "__dict__":
+            found = (getattr(part, key, None) for key in ("name", "id", "attr", "value"))
+            words.update(word for word in found if isinstance(word, str))
+    return words
+
+
+def patched_in(body: Sequence[ast.stmt]) -> AbstractSet[str]:
+    """What a script may set on classes and objects of Keras: attributes of all but ``self``, and strings."""
+    parts = [part for statement in body for part in ast.walk(statement)]
+    stores = (part for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store))
+    names = {part.attr for part in stores if getattr(part.value, "id", "") != "self"}
+    strings = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return (names | strings) - {"lr"}
+
+
+def _kept(node: ast.expr, env: Env) -> Sequence[Value]:
+    """Every value that the outer name or the attribute gets from which an object is read."""
+    if isinstance(node, ast.Name):
+        return env.all_outer(node.id)
+    owner = _held(node.value, env) if isinstance(node, ast.Attribute) else None
+    related = _related(owner.cls) if isinstance(owner, val.Object) else ()
+    return [value for cls in related for value in cls.assigned.get(getattr(node, "attr", ""), ())]
+
+
+def _held(node: ast.expr, env: Env) -> Value:
+    if isinstance(node, ast.Name):
+        return env.get(node.id)
+    owner = _held(node.value, env) if isinstance(node, ast.Attribute) else None
+    held = owner.attributes.get(getattr(node, "attr", "")) if isinstance(owner, val.Object) else None
+    return held or val.UNKNOWN
 
 
 def _fix(removed: Removed, node: ast.AST) -> Fix | None:
@@ -115,7 +194,7 @@ def _note_use(call: Call, name: str) -> None:
     """A function or class that is still there, used as before."""
     if _OF_ARRAYS.match(name) and any(isinstance(value, val.Tensor) for value in call.args):
         _note(call.interpreter, call.node, "TensorFlow functions of Keras tensors")
-    if kind_of(name) is Kind.LOADED and _lacks(call.get(0, "filepath"), _MODELS):
+    if kind_of(name) is Kind.LOADED and _lacks_ending(call.get(0, "filepath"), _MODELS):
         _note(call.interpreter, call.node, "load_model without .keras")
     if name.startswith("keras.") and name.endswith(".ModelCheckpoint") and not call.args[1:] and not call.spread:
         _note_checkpoint(call)
@@ -126,13 +205,13 @@ def _note_checkpoint(call: Call) -> None:
     if "period" in call.keywords or not (weights is None or isinstance(weights, val.Truth)):
         return
     only_weights = isinstance(weights, val.Truth) and weights.value
-    if only_weights and _lacks(path, _WEIGHTS):
+    if only_weights and _lacks_ending(path, _WEIGHTS):
         _note(call.interpreter, call.node, "ModelCheckpoint without .weights.h5")
-    elif not only_weights and _lacks(path, (".keras", ".h5")):
+    elif not only_weights and _lacks_ending(path, (".keras", ".h5")):
         _note(call.interpreter, call.node, "ModelCheckpoint without .keras")
 
 
-def _lacks(path: Value | None, endings: tuple[str, ...]) -> bool:
+def _lacks_ending(path: Value | None, endings: tuple[str, ...]) -> bool:
     """Whether a path certainly has none of the endings."""
     end = ending_of(path)
     unclear = isinstance(path, val.Given) and any(ending.endswith(end) for ending in endings)
@@ -144,31 +223,26 @@ _OWNERS: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def _note_method(call: Call, callee: val.Method) -> None:
-    receiver, name = callee.receiver, callee.name
-    if type(receiver) is Value or isinstance(receiver, val.Foreign):
-        if name in _KERAS_ONLY:
-            owners = (f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer"))
-            _note(call.interpreter, call.node, next(item for item in owners if item in REMOVED), by_name=True)
-        if name == "reset_states" and _METRIC.search(ast.unparse(call.node.func).rpartition(".")[0]):
-            _note(call.interpreter, call.node, "Metric.reset_states", by_name=True)
-        for key in sorted(call.keywords.keys() & _ONLY_KERAS_LOADS):
-            if f"Model.{name}({key}=)" in REMOVED:
-                _note(call.interpreter, call.node, f"Model.{name}({key}=)", by_name=True)
+def _removed(call: Call, receiver: Value, name: str) -> Iterator[str]:
+    """Entries that a call of a method may be in. If the object is unknown, only Keras has such names and arguments."""
+    if not _is_unknown(receiver):
+        owner = _OWNERS.get(type(receiver), "")
+        yield from (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords))
+        if isinstance(receiver, val.Model):
+            yield _saved(call, name)
         return
-    owner = _OWNERS.get(type(receiver), "")
-    for form in (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords)):
-        if form in REMOVED:
-            _note(call.interpreter, call.node, form)
-    if isinstance(receiver, val.Model):
-        _note_saved(call, name)
+    if name in _KERAS_ONLY:
+        yield from (f"{item}.{name}" for item in ("Strategy", "Model", "Optimizer"))
+    if name == "reset_states" and _METRIC.search(ast.unparse(call.node.func).rpartition(".")[0]):
+        yield "Metric.reset_states"
+    yield from (f"Model.{name}({key}=)" for key in sorted(call.keywords.keys() & _ONLY_KERAS_LOADS))
 
 
-def _note_saved(call: Call, name: str) -> None:
+def _saved(call: Call, name: str) -> str:
+    """The entry of a call that saves or loads, if its path has a wrong ending."""
     path = call.get(0, "filepath")
-    if name == "save_weights" and _lacks(path, _WEIGHTS):
-        _note(call.interpreter, call.node, "Model.save_weights without .weights.h5")
-    elif name == "load_weights" and _lacks(path, _MODELS):
-        _note(call.interpreter, call.node, "Model.load_weights without .weights.h5")
-    elif name == "save" and _lacks(path, _MODELS):
-        _note(call.interpreter, call.node, "Model.save without .keras")
+    if name == "save_weights" and _lacks_ending(path, _WEIGHTS):
+        return "Model.save_weights without .weights.h5"
+    if name == "load_weights" and _lacks_ending(path, _MODELS):
+        return "Model.load_weights without .weights.h5"
+    return "Model.save without .keras" if name == "save" and _lacks_ending(path, _MODELS) else ""

@@ -23,31 +23,33 @@ def import_modules(interpreter: Interpreter, node: Any, env: Env) -> None:
     """``import tensorflow as tf``."""
     for alias in node.names:
         _note_legacy(interpreter, alias.name)
-        note_import(interpreter, alias, alias.name, canonical(alias.name))
         name = alias.name if alias.asname else alias.name.partition(".")[0]
         members = _members(interpreter, alias, 0, name, env)
-        full = canonical(name)
-        env.set(alias.asname or name, val.External(full) if members is None else val.Module(full, members))
+        if members is None:
+            note_import(interpreter, alias, alias.name, canonical(alias.name))
+        value = val.External(canonical(name)) if members is None else val.Module(f".{name}", members)
+        env.set(alias.asname or name, value)
 
 
 def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
     """``from tensorflow import keras``."""
-    # What a relative import binds is outside the file, and must not look like an absolute name.
-    module = f".{node.module or ''}" if node.level else canonical(node.module)
-    if not node.level:
-        _note_legacy(interpreter, node.module)
     members = _members(interpreter, node, node.level, node.module or "", env)
+    # What is in the tree must not look like a name of a package.
+    near = bool(node.level) or members is not None
+    module = f".{node.module or ''}" if near else canonical(node.module)
+    if not near:
+        _note_legacy(interpreter, node.module)
     for alias in node.names:
         if alias.name == "*" and members is not None:
             env.names.update(members)
             continue
-        if alias.name == "*" and not node.level:
+        if alias.name == "*":
             env.stars.append(module)
             continue
         name = canonical(f"{module}.{alias.name}")
         if home_of(alias) is None:
             interpreter.trace.imports.append(Named(alias, name))
-        if not node.level:
+        if not near:
             note_import(interpreter, alias, node.module, name, node)
         value = members.get(alias.name) if members is not None else None
         inner = f"{node.module}.{alias.name}" if node.module else alias.name
@@ -58,9 +60,16 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _members(interpreter: Interpreter, node: Any, level: int, name: str, env: Env) -> Mapping[str, Value] | None:
     """What a module of the same tree defines. Only the modules that the script itself imports are followed."""
-    root = canonical(name).partition(".")[0]
-    if env.foreign or not name or (not level and kind_of(root) is not Kind.UNKNOWN):
+    root = name.partition(".")[0]
+    if root in interpreter.replaced and not level:
+        return {}
+    if env.foreign or not name:
         return None
+    if not level and kind_of(canonical(root)) is not Kind.UNKNOWN:
+        # A file next to the script comes before an installed package, unless the script is in a package itself.
+        if interpreter.neighbours(1, "__init__") is not None or interpreter.neighbours(1, root) is None:
+            return None
+        level = 1
     module = interpreter.neighbours(level, name)
     return None if module is None else interpreter.read_module(module, node)
 
@@ -192,12 +201,19 @@ def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 
 def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
-    bodies = [[*node.body, *node.orelse], *(handler.body for handler in node.handlers)]
+    bodies = [[*node.body, *node.orelse], *(_binding(handler, handler.body) for handler in node.handlers)]
     catches = any(map(_catches_missing, node.handlers))
     interpreter.catching += catches
     ended = _branches(interpreter, bodies, env)
     interpreter.catching -= catches
     return interpreter.execute(node.finalbody, env) or ended
+
+
+def _binding(pattern: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements after the names of an exception or a pattern are bound to something unknown."""
+    nodes = [pattern] if isinstance(pattern, ast.ExceptHandler) else ast.walk(pattern)
+    names = (getattr(node, "name", None) or getattr(node, "rest", None) for node in nodes)
+    return [*(ast.Assign([ast.Name(name)], ast.Constant(...)) for name in names if name), *body]
 
 
 def _catches_missing(handler: ast.ExceptHandler) -> bool:
@@ -243,9 +259,15 @@ def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     bases = interpreter.evaluate_all(node.bases, env)
+    heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
+    added = interpreter.evaluate_all([*heads, *(item.value for item in node.keywords)], env)
+    bases += [UNKNOWN for value in added if not isinstance(value, val.External) or kind_of(value.name) is Kind.UNKNOWN]
     inner = Env(env, is_class=True)
     interpreter.execute(node.body, inner)
     cls = val.Class(node, bases, inner.names)
+    for base in bases:
+        if isinstance(base, val.Class):
+            base.derived.append(cls)
     env.set(node.name, cls)
     instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
     for member in inner.names.values():
@@ -273,7 +295,7 @@ def _nonlocal(_: Interpreter, node: Any, env: Env) -> None:
 
 def _match(interpreter: Interpreter, node: Any, env: Env) -> bool:
     interpreter.evaluate(node.subject, env)
-    return _branches(interpreter, [*(case.body for case in node.cases), []], env)
+    return _branches(interpreter, [*(_binding(case.pattern, case.body) for case in node.cases), []], env)
 
 
 EXECUTORS: Mapping[type, Executor] = {

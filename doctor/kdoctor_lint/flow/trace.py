@@ -1,7 +1,7 @@
 """What a script does, as far as the rules need it: events in the order in which they happen."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,6 +75,8 @@ class Gone(NamedTuple):
     node: ast.AST
     removed: Removed
     fix: Fix | None = None
+    certain: Callable[[], bool] = lambda: True
+    """Whether the whole script shows that it is of TensorFlow or Keras, and not of a class of the same names."""
 
 
 class Saved(NamedTuple):

@@ -138,7 +138,12 @@ class Class(Value):
 
     node: ast.ClassDef
     bases: Sequence[Value]
+    """UNKNOWN is among them if a decorator or a metaclass may add anything."""
     members: dict[str, Value]
+    derived: "list[Class]" = field(default_factory=list)
+    """Classes of the script that have it as a base."""
+    assigned: dict[str, list[Value]] = field(default_factory=dict)
+    """Every value that an attribute of an instance gets."""
 
     def member(self, name: str) -> Value | None:
         """The attribute that the class, or a base class in the script, defines."""
@@ -178,7 +183,7 @@ class Strategy(Value):
     node: ast.AST
     devices: Value = UNKNOWN
     escaped: bool = False
-    """Whether it is passed to code outside the file."""
+    """Whether a scope of it may be entered that the file does not show."""
     path: tuple[int, ...] = ()
     """The branches that it is created in."""
 
@@ -344,13 +349,16 @@ def _join_made(one: Value, other: Value) -> Value:
     place = (
         one.place if isinstance(one, Made) and isinstance(other, Made) and one.place is other.place else Place.UNSURE
     )
+    if not isinstance(one, Object) or not isinstance(other, Object):
+        return UNKNOWN
+    cls = one.cls if one.cls is other.cls else Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
     if isinstance(one, Model) and isinstance(other, Model):
-        return Model(one.node, place, one.strategy, loaded=one.loaded and other.loaded)
+        return Model(one.node, place, one.strategy, loaded=one.loaded and other.loaded, cls=cls)
     if isinstance(one, Optimizer) and isinstance(other, Optimizer):
         algorithm = one.algorithm if one.algorithm == other.algorithm else ""
         slots, built = one.slots and other.slots, one.built or other.built
         first = one if one.clipping or not other.clipping else other
-        joined = Optimizer(first.node, place, first.strategy, algorithm=algorithm, slots=slots, built=built)
+        joined = Optimizer(first.node, place, first.strategy, algorithm=algorithm, slots=slots, built=built, cls=cls)
         joined.clipping = first.clipping
         return joined
     return UNKNOWN

@@ -9,6 +9,10 @@ def _judge(trace: Trace) -> Hits:
             yield data.frozen, "`cache` after `shuffle` keeps the order of the first epoch"
 
 
+_BAD = training("""strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.TFRecordDataset(files).shuffle(10_000).cache().batch(batch_size).prefetch(tf.data.AUTOTUNE)
+""")
 RULE = Rule(
     id="lint.cache-after-shuffle",
     code="KD207",
@@ -17,14 +21,8 @@ RULE = Rule(
     why="""The cache stores the order of the first epoch. Every later epoch then sees the same examples in the same
 order, and in the same batches.""",
     fix="Cache first, then shuffle.",
-    bad=training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.TFRecordDataset(files).shuffle(10_000).cache().batch(batch_size).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.TFRecordDataset(files).cache().shuffle(10_000).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-"""),
+    bad=_BAD,
+    good=_BAD.replace(".shuffle(10_000).cache()", ".cache().shuffle(10_000)"),
     sources=("https://www.tensorflow.org/guide/data_performance", MEASURED),
     judge=_judge,
 )

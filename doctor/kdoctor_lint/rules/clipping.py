@@ -3,7 +3,7 @@ from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
+from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
@@ -35,10 +35,8 @@ gradient is compared with the whole limit. The training raises no error and take
 tf_keras adds up the gradients first, so scripts that use it are not reported.""",
     fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
     bad=PLAIN.replace('"adam"', "keras.optimizers.Adam(clipnorm=1.0)"),
-    good="""import keras
-import tensorflow as tf
-
-
+    good=KERAS
+    + """
 class Clipping(keras.Model):
     def train_step(self, data):
         inputs, targets = data

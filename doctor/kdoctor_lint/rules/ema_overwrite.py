@@ -1,7 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._examples import MIRRORED, MODEL
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -15,8 +15,7 @@ def _judge(trace: Trace) -> Hits:
 
 
 _BAD = f"""{MIRRORED}with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
+    {MODEL}    optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
     model.compile(optimizer=optimizer, loss="mse")
 """
 RULE = Rule(

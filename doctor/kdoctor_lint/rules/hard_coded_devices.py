@@ -22,6 +22,7 @@ def _judge(trace: Trace) -> Hits:
                 yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {devices}"
 
 
+_GOOD = "import tensorflow as tf\n\nstrategy = tf.distribute.MirroredStrategy()\n"
 RULE = Rule(
     id="lint.hard-coded-devices",
     code="KD302",
@@ -31,14 +32,8 @@ RULE = Rule(
 Without a list, `MirroredStrategy` uses every visible GPU. The job's environment (`CUDA_VISIBLE_DEVICES`, the
 scheduler) selects them.""",
     fix="Remove the device list and select GPUs with `CUDA_VISIBLE_DEVICES`.",
-    bad="""import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
-""",
-    good="""import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-""",
+    bad=_GOOD.replace("()", '(["/gpu:0", "/gpu:1"])'),
+    good=_GOOD,
     sources=("https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy",),
     judge=_judge,
 )

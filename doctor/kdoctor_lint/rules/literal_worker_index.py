@@ -1,8 +1,11 @@
 import ast
+import re
 from collections.abc import Sequence
 
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import has_workers
+
+_TF_CONFIG = re.compile(r"environ\['TF_CONFIG'\]$")
 
 
 def _judge(trace: Trace) -> Hits:
@@ -10,19 +13,10 @@ def _judge(trace: Trace) -> Hits:
         return
     nodes = [node for statement in trace.body for node in ast.walk(statement)]
     for node in nodes:
-        if isinstance(node, ast.Assign) and any(map(_is_tf_config, node.targets)):
+        if isinstance(node, ast.Assign) and any(map(_TF_CONFIG.search, map(ast.unparse, node.targets))):
             shown = _index(_literal(node.value, nodes))
             if shown is not None:
                 yield node, f"every process of this script is worker {shown}"
-
-
-def _is_tf_config(target: ast.expr) -> bool:
-    return (
-        isinstance(target, ast.Subscript)
-        and ast.unparse(target.value).endswith("environ")
-        and isinstance(target.slice, ast.Constant)
-        and target.slice.value == "TF_CONFIG"
-    )
 
 
 def _literal(value: ast.expr, nodes: Sequence[ast.AST]) -> ast.expr | None:
@@ -33,12 +27,10 @@ def _literal(value: ast.expr, nodes: Sequence[ast.AST]) -> ast.expr | None:
     changes = (node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
     if any(part.id == given.id for node in changes for part in ast.walk(node) if isinstance(part, ast.Name)):
         return None
-    assigned = [node.value for node in nodes if isinstance(node, ast.Assign) and _names(node.targets, given.id)]
+    assigned = [
+        node.value for node in nodes if isinstance(node, ast.Assign) and given.id in map(ast.unparse, node.targets)
+    ]
     return assigned[0] if len(assigned) == 1 else None
-
-
-def _names(targets: Sequence[ast.expr], name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
 def _index(config: ast.expr | None) -> int | None:

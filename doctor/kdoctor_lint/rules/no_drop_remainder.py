@@ -1,7 +1,7 @@
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -16,13 +16,10 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
-_BAD = f"""{MIRRORED}global_batch = 64 * strategy.num_replicas_in_sync
+_BAD = training("""strategy = tf.distribute.MirroredStrategy()
+global_batch = 64 * strategy.num_replicas_in_sync
 dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10), keras.layers.BatchNormalization()])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-"""
+""").replace("(10)", "(10), keras.layers.BatchNormalization()")
 RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",

@@ -1,6 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -12,11 +13,7 @@ def _judge(trace: Trace) -> Hits:
             yield optimizer.node, f"{late}, and fails{releases(trace)}"
 
 
-_BAD = """import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
+_BAD = f"""{MIRRORED}with strategy.scope():
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
     optimizer = keras.optimizers.Adam()
 

@@ -1,5 +1,6 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import DEFAULT
+from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import on_keras_3
 
 
@@ -12,15 +13,7 @@ def _judge(trace: Trace) -> Hits:
 
 
 _STRATEGY = "ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())"
-_BAD = f"""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.{_STRATEGY}
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, steps_per_epoch=100)
-"""
+_BAD = PLAIN.replace("MirroredStrategy()", _STRATEGY) + "model.fit(dataset, steps_per_epoch=100)\n"
 RULE = Rule(
     id="lint.parameter-server-fit",
     code="KD508",

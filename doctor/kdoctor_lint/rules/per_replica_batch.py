@@ -18,6 +18,11 @@ def _judge(trace: Trace) -> Hits:
             )
 
 
+_BAD = training("""PER_REPLICA_BATCH = 64
+strategy = tf.distribute.MirroredStrategy()
+dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(PER_REPLICA_BATCH).prefetch(tf.data.AUTOTUNE)
+""")
+_GLOBAL = "global_batch = PER_REPLICA_BATCH * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.per-replica-batch",
     code="KD201",
@@ -27,15 +32,8 @@ RULE = Rule(
 batched with the per-replica size leaves each replica only a fraction of it. Steps are then dominated by
 overhead, and batch statistics come from few examples.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    bad=training("""PER_REPLICA_BATCH = 64
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(PER_REPLICA_BATCH).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""PER_REPLICA_BATCH = 64
-strategy = tf.distribute.MirroredStrategy()
-global_batch = PER_REPLICA_BATCH * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-"""),
+    bad=_BAD,
+    good=_BAD.replace("Strategy()\n", f"Strategy()\n{_GLOBAL}").replace("(PER_REPLICA_BATCH)", "(global_batch)"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/input",
         "https://keras.io/guides/distributed_training_with_tensorflow/",

@@ -1,12 +1,15 @@
+from functools import partial
+
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
-def _judge(trace: Trace) -> Hits:
-    for node, removed, fix in trace.gone:
-        if removed.package == "keras" and trace.legacy:
+def judge(trace: Trace, *, certain: bool) -> Hits:
+    """What is certainly removed, or what only its name says."""
+    for node, removed, fix, is_certain in trace.gone:
+        if (removed.package == "keras" and trace.legacy) or is_certain() is not certain:
             continue
         if removed.name.startswith("tensorflow.compat.v1.disable") and not trace.compiled:
             continue  # a graph without Keras
@@ -14,7 +17,10 @@ def _judge(trace: Trace) -> Hits:
         if target is None or target >= removed.since:
             name = removed.name.replace("tensorflow.", "tf.", 1)
             since = f"{_PACKAGES[removed.package]} {'.'.join(map(str, removed.since))}"
-            yield node, f"`{name}` does not work since {since}; use {removed.instead}", fix
+            if certain:
+                yield node, f"`{name}` does not work since {since}; use {removed.instead}", fix
+            else:
+                yield node, f"if this is `{name}`, it does not work since {since}; use {removed.instead}"
 
 
 RULE = Rule(
@@ -35,6 +41,7 @@ is code that tests the version or catches the error.""",
         "https://github.com/tensorflow/tensorflow/releases",
         MEASURED,
     ),
-    judge=_judge,
+    judge=partial(judge, certain=True),
     words=("tensorflow", "keras"),
+    once=True,
 )

@@ -1,4 +1,5 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import PLAIN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -11,16 +12,12 @@ def _judge(trace: Trace) -> Hits:
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
-_BAD = """import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
+_BAD = (
+    PLAIN.replace("Mirrored", "MultiWorkerMirrored")
+    + """model.fit(dataset)
 model.save("/shared/model.keras")
 """
+)
 _SAVING = """worker = strategy.cluster_resolver.task_id
 folder = "/shared" if worker == 0 else f"/tmp/worker-{worker}"
 model.save(f"{folder}/model.keras")

@@ -1,6 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -12,19 +13,12 @@ def _judge(trace: Trace) -> Hits:
             yield event.node, f"{message}{releases(trace)}"
 
 
-_BAD = """import keras
-import tensorflow as tf
-
-
+_BAD = f"""{KERAS}
 def squared_error(targets, predictions):
     return tf.reduce_mean(tf.square(targets - predictions))
 
 
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss=squared_error)
-"""
+{PLAIN.removeprefix(KERAS)}""".replace('"mse"', "squared_error")
 RULE = Rule(
     id="lint.scalar-loss",
     code="KD505",

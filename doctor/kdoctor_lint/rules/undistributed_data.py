@@ -1,5 +1,6 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.rules._examples import MIRRORED
 
 
 def _judge(trace: Trace) -> Hits:
@@ -8,11 +9,7 @@ def _judge(trace: Trace) -> Hits:
             yield node, "every replica gets the whole batch, because the dataset is not distributed"
 
 
-_BAD = """import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
+_BAD = f"""{MIRRORED}batch_size = 32 * strategy.num_replicas_in_sync
 dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 with strategy.scope():
     model = keras.Sequential([keras.layers.Dense(1)])

@@ -2,7 +2,7 @@ from kdoctor_lint.flow.trace import Fitted, literal
 from kdoctor_lint.flow.values import Dataset, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, splits
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._examples import training
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 _SCALING = frozenset({"SGD"})
@@ -17,10 +17,8 @@ def _judge(trace: Trace) -> Hits:
         scales = optimizer is not None and optimizer.algorithm in _SCALING and _batch_grows(event)
         rate = literal(optimizer.rate) if optimizer and scales else None
         if optimizer and rate:
-            yield (
-                optimizer.node,
-                f"learning rate stays {rate.value:g} while the batch size grows with the number of replicas",
-            )
+            constant = f"learning rate stays {rate.value:g}"
+            yield optimizer.node, f"{constant} while the batch size grows with the number of replicas"
 
 
 def _batch_grows(event: Fitted) -> bool:
@@ -28,13 +26,10 @@ def _batch_grows(event: Fitted) -> bool:
     return splits(event.home) and isinstance(size, Number) and (size.scaled or bool(size.product and count_names(size)))
 
 
-_BAD = f"""{MIRRORED}batch_size = 32 * strategy.num_replicas_in_sync
+_BAD = training("""strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
 dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
-model.fit(dataset)
-"""
+""").replace('"adam"', "keras.optimizers.SGD(learning_rate=0.1)")
 RULE = Rule(
     id="lint.unscaled-learning-rate",
     code="KD205",

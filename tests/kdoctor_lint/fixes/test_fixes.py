@@ -2,18 +2,23 @@
 
 ``cases/edits.txt`` has a case a section: ``safe`` and ``unsafe`` fixes, and ``none`` where nothing may change.
 ``cases/moves.txt`` has a name that moved on each line.
+``cases/own.txt`` has programs whose own classes have names of Keras. They run without TensorFlow.
 """
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kdoctor.model import Severity
 from kdoctor_lint.edits import Name
-from kdoctor_lint.engine import lint_script
+from kdoctor_lint.engine import lint, lint_script
 from kdoctor_lint.fixes.apply import fix_file
 from kdoctor_lint.names import canonical
 from kdoctor_lint.registry import RULES
@@ -23,6 +28,7 @@ from kdoctor_lint.script import parse_script
 CASES = Path(__file__).parent / "cases"
 HEAD = "import keras\nimport tensorflow as tf\n"
 EDITS = re.findall(r"^### (\w+): (.+)\n((?:(?!###).*\n?)*)", (CASES / "edits.txt").read_text("utf-8"), re.MULTILINE)
+OWN = re.findall(r"^### (.+)\n((?:(?!###).*\n?)*)", (CASES / "own.txt").read_text("utf-8"), re.MULTILINE)
 MOVES = [line.split(" -> ") for line in (CASES / "moves.txt").read_text("utf-8").splitlines()]
 FIXES = {name: rule for name, rule in RULES.items() if name in {"lint.removed-api", "lint.multi-gpu-model"}}
 
@@ -56,6 +62,60 @@ def test_name_that_moved_is_fixed(tmp_path: Path, old: str, new: str) -> None:
     assert lint_script(parse_script("train.py", after.encode()), FIXES)[0] == []
 
 
+KERAS = """
+class _Keras:
+    def __init__(self, **given): vars(self).update(given)
+class metrics:
+    class Mean(_Keras):
+        def reset_state(self): print("state of Keras")
+        reset_states = reset_state
+class optimizers:
+    class SGD(_Keras): learning_rate = lr = 0.1
+class Model(_Keras):
+    def fit(self, data): print("fit of Keras")
+    fit_generator = fit
+import sys
+sys.modules.update({"keras.metrics": metrics, "keras.optimizers": optimizers})
+"""
+"""What the programs use of Keras 2, which has the old names and the new ones."""
+MIXINS = """
+class Resets:
+    def reset_states(self): print("own states")
+class Mean(Resets): pass
+class SGD:
+    def __init__(self, lr): self.lr = lr
+"""
+
+
+def printed(program: Path) -> str:
+    """What a program prints, with no packages but the stand-ins."""
+    done = subprocess.run(
+        [sys.executable, "-S", str(program)],
+        capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(program.parent / "packages")},
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.parametrize(("title", "code"), OWN, ids=[title for title, _ in OWN])
+def test_fix_of_own_class_changes_nothing(tmp_path: Path, title: str, code: str) -> None:
+    del title
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "keras.py").write_text(KERAS, encoding="utf-8")
+    (packages / "mixins.py").write_text(MIXINS, encoding="utf-8")
+    for name in ("tensorflow", "torch"):
+        (tmp_path / f"{name}.py").write_text(MIXINS, encoding="utf-8")
+    path = tmp_path / "train.py"
+    path.write_text(code, encoding="utf-8")
+    before = printed(path)
+    assert before
+    findings, _ = lint_script(parse_script(str(path), code.encode()), RULES)
+    assert [item for item in findings if item.rule.severity is Severity.ERROR] == []
+    path.write_bytes(fixed(path, code.encode(), unsafe=True))
+    assert printed(path) == before
+
+
 def test_every_edit_has_a_case() -> None:
     moved = {canonical(old.replace("tf.", "tensorflow.", 1)) for old, _ in MOVES}
     entries = {name for name, entry in REMOVED.items() if isinstance(entry.edit, Name) and "." in name}
@@ -71,9 +131,6 @@ def test_every_edit_has_a_case() -> None:
 
 @pytest.mark.tensorflow
 def test_new_names_exist() -> None:
-    import subprocess
-    import sys
-
     new = sorted({new.replace("tf.", "tensorflow.", 1) for _, new in MOVES})
     program = f"import keras, tensorflow\nfor name in {new!r}:\n    eval(name)\nprint('all')\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
@@ -131,6 +188,17 @@ def test_file_that_cannot_be_parsed_is_left_alone(tmp_path: Path, name: str, dat
 def test_silenced_finding_is_not_fixed(tmp_path: Path) -> None:
     code = b"import tensorflow as tf\na = tf.log(1)  # noqa: KD403\nb = tf.log(2)\n"
     assert fixed(tmp_path / "train.py", code) == code.replace(b"tf.log(2)", b"tf.math.log(2)")
+
+
+def test_removed_name_is_one_finding_and_every_line_is_fixed(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import tensorflow as tf\na = tf.log(1)  # noqa: KD403\nb = tf.log(2), tf.log(3)\nc = tf.log(4)\ntf.Session()\n"
+    )
+    report = lint([str(path)])
+    assert [(item.spot.line, "1 more line" in item.message) for item in report.findings] == [(3, True), (5, False)]
+    assert [item.finding.spot.line for item in report.ignored] == [2]
+    assert fixed(path, path.read_bytes()).count(b"tf.math.log") == 3
 
 
 def test_other_target_has_no_fix(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.expressions import EVALUATORS
 from kdoctor_lint.flow.interpreter import Interpreter, Neighbours
-from kdoctor_lint.flow.removals import patched_in
+from kdoctor_lint.flow.removals import set_in
 from kdoctor_lint.flow.statements import EXECUTORS
 from kdoctor_lint.flow.trace import Trace
 
@@ -31,7 +31,7 @@ def analyze(
     """
     interpreter = Interpreter(EVALUATORS, EXECUTORS)
     interpreter.trace.body = body
-    interpreter.patched = patched_in(body)
+    interpreter.patched, interpreter.defined = set_in(body)
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
     if neighbours is not None:

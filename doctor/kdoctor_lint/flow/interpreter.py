@@ -54,6 +54,8 @@ class Interpreter:
         """Modules that the script puts into ``sys.modules``."""
         self.patched: AbstractSet[str] = frozenset()
         """Names of attributes that the script may set on any object."""
+        self.defined: AbstractSet[str] = frozenset()
+        """Names of attributes that its classes define."""
         self.checks: dict[int, list[Callable[[], bool]]] = {}
         """Whether an attribute is certainly one of Keras, for each time that its node is read."""
         self.path: tuple[int, ...] = ()

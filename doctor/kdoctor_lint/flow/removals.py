@@ -100,11 +100,19 @@ def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, en
 
     This is decided at the end, when all assignments and all derived classes are known.
     """
-    again = interpreter.conditional and isinstance(node.value, ast.Name)
-    values = env.assigned.get(ast.unparse(node.value), ()) if again else ()
+    inner = env.assigned.get(ast.unparse(node.value), ())
+    values = inner if interpreter.conditional else ()
     checks = interpreter.checks.setdefault(id(node), [])
     checks.append(lambda: all(_lacks(one, node.attr) for one in (receiver, *values, *_kept(node.value, env))))
-    return lambda: node.attr not in interpreter.patched and all(check() for check in checks)
+
+    def certain() -> bool:
+        # A parameter or an item of a list may also be an object of a class of the script.
+        is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+        shown = is_self or isinstance(node.value, ast.Call) or inner or _kept(node.value, env)
+        open_to_others = node.attr in interpreter.defined and not shown
+        return node.attr not in interpreter.patched and not open_to_others and all(check() for check in checks)
+
+    return certain
 
 
 def _lacks(value: Value, name: str) -> bool:
@@ -140,13 +148,18 @@ def _words(node: ast.AST) -> AbstractSet[str]:
     return words
 
 
-def patched_in(body: Sequence[ast.stmt]) -> AbstractSet[str]:
-    """What a script may set on classes and objects of Keras: attributes of all but ``self``, and strings."""
+def set_in(body: Sequence[ast.stmt]) -> tuple[AbstractSet[str], AbstractSet[str]]:
+    """What a script may set on objects of Keras, and what its classes define. ``self`` is an object of a class."""
     parts = [part for statement in body for part in ast.walk(statement)]
-    stores = (part for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store))
+    stores = [part for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)]
     names = {part.attr for part in stores if getattr(part.value, "id", "") != "self"}
     strings = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    return (names | strings) - {"lr"}
+    held = [item for part in parts if isinstance(part, ast.ClassDef) for item in part.body]
+    targets = {ast.unparse(target) for item in held for target in getattr(item, "targets", ())}
+    defined = {getattr(item, "name", "") for item in held} | targets | {part.attr for part in stores}
+    words = {getattr(part, "id", getattr(part, "attr", "")) for part in parts}
+    anything = defined if words & {"__dict__", "globals", "locals", "vars"} else set[str]()
+    return (names | strings | anything) - {"lr"}, defined - {"lr"}
 
 
 def _kept(node: ast.expr, env: Env) -> Sequence[Value]:
@@ -155,7 +168,9 @@ def _kept(node: ast.expr, env: Env) -> Sequence[Value]:
         return env.all_outer(node.id)
     owner = _held(node.value, env) if isinstance(node, ast.Attribute) else None
     related = _related(owner.cls) if isinstance(owner, val.Object) else ()
-    return [value for cls in related for value in cls.assigned.get(getattr(node, "attr", ""), ())]
+    name = getattr(node, "attr", "")
+    members = (cls.members[name] for cls in related if name in cls.members)
+    return [*members, *(value for cls in related for value in cls.assigned.get(name, ()))]
 
 
 def _held(node: ast.expr, env: Env) -> Value:

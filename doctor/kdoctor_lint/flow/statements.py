@@ -196,6 +196,8 @@ def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)
+    if not isinstance(node.iter, ast.List | ast.Tuple):
+        env.assigned.pop(ast.unparse(node.target), None)  # the items may be others by then
     _branches(interpreter, [node.body, []], env)
     return interpreter.execute(node.orelse, env)
 

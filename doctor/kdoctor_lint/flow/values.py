@@ -354,6 +354,8 @@ def _join_made(one: Value, other: Value) -> Value:
     cls = one.cls if one.cls is other.cls else Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
     if isinstance(one, Model) and isinstance(other, Model):
         return Model(one.node, place, one.strategy, loaded=one.loaded and other.loaded, cls=cls)
+    if isinstance(one, Metric) and isinstance(other, Metric):
+        return Metric(one.node, place, one.strategy, cls=cls)
     if isinstance(one, Optimizer) and isinstance(other, Optimizer):
         algorithm = one.algorithm if one.algorithm == other.algorithm else ""
         slots, built = one.slots and other.slots, one.built or other.built

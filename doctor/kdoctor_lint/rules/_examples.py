@@ -8,6 +8,25 @@ SCOPE = f"""with strategy.scope():
 """
 PLAIN = MIRRORED + SCOPE
 """A model that is created and compiled in the scope of a strategy."""
+MEAN = "loss = tf.reduce_mean((model(x) - y) ** 2)\n"
+DIVIDED = """losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
+"""
+LOOP = f"""{MIRRORED}with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    optimizer = keras.optimizers.SGD()
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        {MEAN}    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+for x, y in dataset:
+    strategy.run(step, args=(x, y))
+"""
+"""A custom loop."""
 
 
 def training(lines: str) -> str:

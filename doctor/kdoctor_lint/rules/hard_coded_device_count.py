@@ -40,6 +40,11 @@ def _meshes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
             yield node, size, "the mesh of all devices depends on it"
 
 
+_BAD = training("""NUM_GPUS = 8
+strategy = tf.distribute.MirroredStrategy()
+dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(64 * NUM_GPUS).prefetch(tf.data.AUTOTUNE)
+""")
+_SIZE = "global_batch = 64 * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
@@ -49,14 +54,10 @@ RULE = Rule(
 With more GPUs, some are idle. `keras.distribution.DeviceMesh` raises ValueError in both cases, unless it is given a
 part of the devices.""",
     fix="Use `strategy.num_replicas_in_sync`, or `len(keras.distribution.list_devices())`, instead of a number.",
-    bad=training("""NUM_GPUS = 8
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(64 * NUM_GPUS).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-"""),
+    bad=_BAD,
+    good=_BAD.replace("NUM_GPUS = 8\n", "")
+    .replace("64 * NUM_GPUS", "global_batch")
+    .replace("dataset =", f"{_SIZE}dataset ="),
     sources=("https://www.tensorflow.org/guide/distributed_training",),
     judge=_judge,
     words=("distribute", "Strategy", "DeviceMesh"),

@@ -1,7 +1,7 @@
 from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import is_global, is_per_replica
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -17,25 +17,6 @@ def _judge(trace: Trace) -> Hits:
             yield node, f"loss is divided by {shown} instead of the global batch size, but gradients are summed"
 
 
-_MEAN = "loss = tf.reduce_mean((model(x) - y) ** 2)\n"
-_DIVIDED = """losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
-        loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
-"""
-_BAD = f"""{MIRRORED}with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(1)])
-    optimizer = keras.optimizers.SGD()
-
-
-def step(x, y):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((model(x) - y) ** 2)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-
-for x, y in dataset:
-    strategy.run(step, args=(x, y))
-"""
 RULE = Rule(
     id="lint.loss-not-scaled",
     code="KD206",
@@ -45,10 +26,8 @@ RULE = Rule(
 part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
 batch size, or by the number of replicas.""",
     fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
-    bad=_BAD,
-    good=_BAD.replace("with strategy", "global_batch = 64 * strategy.num_replicas_in_sync\nwith strategy").replace(
-        _MEAN, _DIVIDED
-    ),
+    bad=LOOP,
+    good=LOOP.replace(MEAN, DIVIDED).replace("with str", "global_batch = 64 * strategy.num_replicas_in_sync\nwith str"),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -1,7 +1,7 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -13,27 +13,10 @@ def _judge(trace: Trace) -> Hits:
             yield optimizer.node, f"{late}, and fails{releases(trace)}"
 
 
-_BAD = f"""{MIRRORED}with strategy.scope():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-    optimizer = keras.optimizers.Adam()
-
-
-def step(x, y):
-    with tf.GradientTape() as tape:
-        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
-        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-
-@tf.function
-def train_step(x, y):
-    strategy.run(step, args=(x, y))
-
-
-for x, y in dataset:
-    train_step(x, y)
-"""
+_RUN = "    strategy.run(step, args=(x, y))\n"
+_BAD = LOOP.replace(MEAN, DIVIDED.replace("=global_batch", "=64")).replace("SGD", "Adam")
+_BAD = _BAD.replace("[keras.layers", "[keras.Input((4,)), keras.layers").replace(_RUN, "    train_step(x, y)\n")
+_BAD = _BAD.replace("for x", f"@tf.function\ndef train_step(x, y):\n{_RUN}\n\nfor x")
 RULE = Rule(
     id="lint.optimizer-built-late",
     code="KD503",

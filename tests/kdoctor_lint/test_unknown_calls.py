@@ -19,12 +19,18 @@ SCRIPTS = [
         if case.found and case.rule.severity is not Severity.INFO
     ),
 ]
+MAY_BUILD = "KD503"
+"""Code outside the file may build an optimizer that it gets, so this error is withheld."""
 
 
 def errors(code: str) -> list[tuple[str, str]]:
     """The errors and warnings, each with its line of code."""
     found, _ = lint_script(parse_script("train.py", code.encode()), RULES)
-    return [(item.rule.code, item.source) for item in found if item.rule.severity is not Severity.INFO]
+    return [
+        (item.rule.code, item.source)
+        for item in found
+        if item.rule.severity is not Severity.INFO and item.rule.code != MAY_BUILD
+    ]
 
 
 def with_calls(code: str) -> Iterator[str]:
@@ -44,5 +50,5 @@ def with_calls(code: str) -> Iterator[str]:
 @pytest.mark.parametrize(("rule", "code"), SCRIPTS, ids=[rule for rule, _ in SCRIPTS])
 def test_unknown_call_removes_no_error(rule: str, code: str) -> None:
     before = errors(code)
-    assert before or RULES[rule.partition(":")[0]].severity is Severity.INFO
+    assert before or RULES[rule.partition(":")[0]].code == MAY_BUILD
     assert [text for text in with_calls(code) if errors(text) != before] == []

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.expressions import EVALUATORS
@@ -31,7 +32,7 @@ def analyze(
     """
     interpreter = Interpreter(EVALUATORS, EXECUTORS)
     interpreter.trace.body = body
-    interpreter.patched, interpreter.defined = set_in(body)
+    interpreter.names_set = cache(partial(set_in, body))
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
     if neighbours is not None:

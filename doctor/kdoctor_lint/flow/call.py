@@ -9,7 +9,7 @@ from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import UNKNOWN, Foreign, Given, Layer, Made, Model, Place, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, Foreign, Given, Layer, Made, Model, Optimizer, Place, Text, Value
 
 M = TypeVar("M", bound=Made)
 
@@ -64,7 +64,9 @@ class Call:
             self.interpreter.trace.saved.append(Saved(self.site, what, shown))
 
 
-def unknown(call: Call, callee: object) -> Value:
-    """Code outside the file may create models in the current scope. What is known of its arguments stays."""
-    del callee
+def unknown(call: Call, _: object) -> Value:
+    """Code outside the file may build an optimizer, and create models in the current scope. No argument changes."""
+    for value in (*call.args, *call.keywords.values()):
+        if isinstance(value, Optimizer):
+            value.built = True
     return call.create(Foreign) if call.interpreter.place is Place.INSIDE else UNKNOWN

@@ -52,10 +52,8 @@ class Interpreter:
         """Depth of branches and loops around this statement."""
         self.replaced: set[str] = set()
         """Modules that the script puts into ``sys.modules``."""
-        self.patched: AbstractSet[str] = frozenset()
-        """Names of attributes that the script may set on any object."""
-        self.defined: AbstractSet[str] = frozenset()
-        """Names of attributes that its classes define."""
+        self.names_set: Callable[[], tuple[AbstractSet[str], AbstractSet[str]]] = lambda: (frozenset(), frozenset())
+        """Names of attributes that the script may set on any object, and those that its classes define."""
         self.checks: dict[int, list[Callable[[], bool]]] = {}
         """Whether an attribute is certainly one of Keras, for each time that its node is read."""
         self.path: tuple[int, ...] = ()

@@ -34,7 +34,6 @@ def _overlap_loss(call: Call) -> Value:
 
 
 def _average(call: Call) -> Value:
-    """``tf.nn.compute_average_loss``."""
     size, interpreter = call.get(2, "global_batch_size"), call.interpreter
     if interpreter.in_replica and isinstance(size, val.Number) and size.value is not None and not size.scaled:
         interpreter.trace.divided_by.append((call.site, size, interpreter.strategy))
@@ -79,7 +78,6 @@ def _joined(call: Call) -> Value:
 
 
 def _variable(call: Call) -> Value:
-    """``os.environ.get``."""
     name = call.args[0] if call.args else UNKNOWN
     return given(name.value) if isinstance(name, val.Text) else UNKNOWN
 

@@ -109,8 +109,9 @@ def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, en
         # A parameter or an item of a list may also be an object of a class of the script.
         is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
         shown = is_self or isinstance(node.value, ast.Call) or inner or _kept(node.value, env)
-        open_to_others = node.attr in interpreter.defined and not shown
-        return node.attr not in interpreter.patched and not open_to_others and all(check() for check in checks)
+        patched, defined = interpreter.names_set()
+        open_to_others = node.attr in patched or (node.attr in defined and not shown)
+        return not open_to_others and all(check() for check in checks)
 
     return certain
 

@@ -137,7 +137,7 @@ class JobComparison:
     rounded: tuple[str, ...] = ()
     """Variables whose difference is explained by rounding, at most six."""
     rounded_share: float = 0.0
-    """Their share of the weights."""
+    """The share of the weights in those of them that differ by more than a tenth of their way."""
     logs: Logs = field(default_factory=dict)
     """What ``fit`` reports on all replicas."""
     reference_logs: Logs = field(default_factory=dict)

@@ -246,8 +246,7 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
         return rules.assumptions
     if wanted is VersionMatrix and rules.matrix is not None:
         host = facts.get(Host)
-        in_wsl = isinstance(host, Host) and "microsoft" in (host.kernel or "").lower()
-        return rules.matrix.at("wsl2" if in_wsl else None)
+        return rules.matrix.at("wsl2" if isinstance(host, Host) and host.in_wsl else None)
     if wanted is VersionMatrix:
         return Unavailable(unavailable="no version matrix was given")
     if wanted is not SmokeRun:

@@ -83,6 +83,11 @@ class Host(FactGroup):
     transparent_hugepages: Literal["always", "madvise", "never"] | None = None
     disks: tuple[Disk, ...] = ()
 
+    @property
+    def in_wsl(self) -> bool:
+        """Whether this is Windows Subsystem for Linux, whose kernels name Microsoft and whose driver is that of Windows."""
+        return "microsoft" in (self.kernel or "").lower()
+
     def limit(self, name: str) -> ResourceLimit | None:
         """The limit of that name (``memlock``), or None."""
         return next((limit for limit in self.limits if limit.name == name), None)

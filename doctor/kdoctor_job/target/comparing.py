@@ -124,7 +124,6 @@ class Comparison:
         try:
             mirrored = self._trials.on_replicas(setup)
             alone = self._trials.on_one_device(setup)
-            mirrored = mirrored._replace(logs=named_as(mirrored.logs, alone.logs))
             reordered: List[Trained] = []
             found = _difference(names, alone, mirrored, reordered)
             clips = any(option.name == CLIPS for option in self._options)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-T = TypeVar("T")
+Logs = Mapping[str, Optional[float]]
+"""Numbers that ``fit`` or ``evaluate`` reports, by their names; None for one that is not finite."""
 
 SMALLEST_CHANGE = 0.1
 """Smaller changes of a variable, as shares of the largest change of any, count as this much: a bias in front of a
@@ -134,7 +135,7 @@ def numbers(logs: Optional[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
     return found
 
 
-def named_as(logs: Mapping[str, T], others: Mapping[str, Any]) -> Dict[str, T]:
+def named_as(logs: Logs, others: Mapping[str, Any]) -> Dict[str, Optional[float]]:
     """The numbers with the others' names, if the names differ only by what Keras appends to those it makes up."""
 
     def key(name: str) -> Tuple[str, int]:
@@ -147,8 +148,9 @@ def named_as(logs: Mapping[str, T], others: Mapping[str, Any]) -> Dict[str, T]:
     return {other: logs[name] for name, other in zip(mine, theirs)}
 
 
-def differ(logs: Mapping[str, Optional[float]], others: Mapping[str, Optional[float]]) -> bool:
+def differ(logs: Logs, others: Logs) -> bool:
     """Whether reported numbers differ by more than ``QUIET`` of the larger one."""
+    logs = named_as(logs, others)
     return logs.keys() != others.keys() or not all(
         one is not None and other is not None and math.isclose(one, other, rel_tol=QUIET, abs_tol=QUIET / 10)
         for one, other in ((logs[name], others[name]) for name in logs)

@@ -35,6 +35,11 @@ from kdoctor.text.lists import counted
 _TEMPLATES = templates_of(SHARED)
 
 
+def _sentence(reason: str) -> str:
+    """The reason with a capital letter, unless it begins with a check's id."""
+    return reason if "." in reason.split(" ")[0] else reason[:1].upper() + reason[1:]
+
+
 def render_html(report: Report, canvas: Canvas) -> str:
     """The report as one HTML file. Its policy forbids every request, and every script but the one for copying."""
     shown = list(sections(report))
@@ -46,7 +51,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         script_hash=policy_hash(script),
         verdict=report.verdict.conclusion,
         conclusion=CONCLUSIONS[report.verdict.conclusion],
-        verdict_sentence=report.verdict.reason[:1].upper() + report.verdict.reason[1:],
+        verdict_sentence=_sentence(report.verdict.reason),
         host=report.node.name if report.node else "",
         totals=counts(report),
         duration=seconds(report.duration_s),

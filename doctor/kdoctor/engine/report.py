@@ -68,9 +68,9 @@ class Result:
     evidence: tuple[Evidence, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     why: str = ""
-    """Why the healthy condition matters."""
+    """Why the healthy condition matters; empty in JSON if the check was skipped."""
     sources: tuple[str, ...] = ()
-    """Public pages with the criterion."""
+    """Public pages with the criterion; none in JSON if the check was skipped."""
     blocked_by: str | None = None
     """The failed prerequisite, if the check was skipped because of it."""
     accepted: str | None = None

@@ -85,7 +85,7 @@ class Host(FactGroup):
 
     @property
     def in_wsl(self) -> bool:
-        """Whether this is Windows Subsystem for Linux, whose kernels name Microsoft and whose driver is that of Windows."""
+        """Whether this is Windows Subsystem for Linux, whose kernels name Microsoft and whose driver is Windows'."""
         return "microsoft" in (self.kernel or "").lower()
 
     def limit(self, name: str) -> ResourceLimit | None:

@@ -28,7 +28,7 @@ from kdoctor.engine.report import (
     Waiver,
 )
 from kdoctor.facts import Node
-from kdoctor.model import Remedy, Rollback
+from kdoctor.model import Remedy, Rollback, Status
 from kdoctor.text.canvas import Canvas
 from kdoctor.version import __version__
 
@@ -165,8 +165,10 @@ def make_document(report: Report) -> ReportDocument:
 
 
 def _result(result: Result) -> dict[str, Any]:
-    duration_s = round(result.duration_s, 6)
-    return {**vars(result), "duration_s": duration_s, "findings": [_finding(judged) for judged in result.findings]}
+    """A result; of a skipped check without the texts that explain it, which would be most of a CPU run's report."""
+    texts = {"why": "", "sources": ()} if result.status is Status.SKIP else {}
+    duration_s, findings = round(result.duration_s, 6), [_finding(judged) for judged in result.findings]
+    return {**vars(result), **texts, "duration_s": duration_s, "findings": findings}
 
 
 def _finding(judged: JudgedFinding) -> dict[str, Any]:

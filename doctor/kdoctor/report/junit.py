@@ -1,11 +1,11 @@
-"""JUnit XML, for CI systems: a suite for each family, a case for each check."""
+"""JUnit XML, for CI systems: a suite for each family, a case for each check; one for those skipped for one reason."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.phrases import by_family, counting, describe_reason, headline
+from kdoctor.report.phrases import by_family, counting, describe_reason, headline, skipped_together
 from kdoctor.report.sections import check, failure, plain
 from kdoctor.text.canvas import Canvas
 
@@ -39,13 +39,19 @@ def _suite(root: ET.Element, family: str, results: Sequence[Result], report: Rep
         ("verdict", report.verdict.conclusion.value),
     ):
         ET.SubElement(properties, "property", name=name, value=value)
-    for result in results:
-        _case(suite, result, report.fail_on)
+    for members in skipped_together(results):
+        if len(members) > 1:
+            case = ET.SubElement(suite, "testcase", name=describe_reason(members[0]), classname=f"kdoctor.{family}")
+            case.set("time", "0.000")
+            ET.SubElement(case, "skipped", message=", ".join(result.id for result in members))
+        else:
+            _case(suite, members[0], report.fail_on)
 
 
 def _tally(element: ET.Element, results: Sequence[Result], fail_on: Severity) -> None:
-    kinds = [_element(result, fail_on) for result in results]
-    element.set("tests", str(len(results)))
+    cases = [members[0] for _, group in by_family(results) for members in skipped_together(group)]
+    kinds = [_element(result, fail_on) for result in cases]
+    element.set("tests", str(len(kinds)))
     element.set("failures", str(kinds.count("failure")))
     element.set("errors", str(kinds.count("error")))
     element.set("skipped", str(kinds.count("skipped")))

@@ -141,6 +141,14 @@ def describe_waiver(waiver: Waiver, *, expired: bool = False) -> str:
     return f"{'expired on' if expired else 'until'} {waiver.expires}, by {waiver.owner}: {waiver.reason}"
 
 
+def skipped_together(results: Iterable[Result]) -> Iterator[tuple[Result, ...]]:
+    """Each check alone, in order; those that were skipped for the same reason together, at the place of the first."""
+    groups: dict[str | int, list[Result]] = {}
+    for number, result in enumerate(results):
+        groups.setdefault(describe_reason(result) if result.status is Status.SKIP else number, []).append(result)
+    yield from map(tuple, groups.values())
+
+
 def describe_reason(result: Result) -> str:
     """Why a check was skipped or is unknown, and whether that is accepted."""
     reason = result.reason or "no reason was given"

@@ -23,6 +23,7 @@ from kdoctor.report.phrases import (
     family_title,
     headline,
     instant,
+    skipped_together,
 )
 from kdoctor.text.lists import counted
 
@@ -144,15 +145,14 @@ def _checks(report: Report, results: Iterable[Result]) -> Iterator[Block]:
 
 
 def _grouped(results: Iterable[Result]) -> Iterator[Block]:
-    """Each check; neighbours that were skipped for the same reason are one block."""
-    for reason, group in groupby(map(check, results), key=lambda block: block.status is Status.SKIP and block.text):
-        members = tuple(group)
-        if reason and len(members) > 1:
-            yield Block(
-                title=f"{counted(len(members), 'check')}: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members
-            )
+    """Each check; those that were skipped for the same reason are one block."""
+    for members in skipped_together(results):
+        blocks = tuple(map(check, members))
+        if len(blocks) > 1:
+            title = f"{counted(len(blocks), 'check')}: {blocks[0].text}"
+            yield Block(title=title, status=Status.SKIP, mark=Mark.SKIP, blocks=blocks)
         else:
-            yield from members
+            yield from blocks
 
 
 def check(result: Result) -> Block:

@@ -65,7 +65,7 @@ class Call:
 
 
 def unknown(call: Call, _: object) -> Value:
-    """Code outside the file may build an optimizer that it gets, and create models in the current scope; nothing else changes."""
+    """Code outside the file may build an optimizer that it gets, and create models in the current scope; no more."""
     for value in (*call.args, *call.keywords.values()):
         if isinstance(value, Optimizer):
             value.built = True

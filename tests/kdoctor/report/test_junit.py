@@ -63,12 +63,19 @@ def test_unknown_is_an_error_unless_accepted() -> None:
 
 
 def test_skip_has_a_reason_and_pass_has_evidence() -> None:
-    (skipped,) = cases(cpu_report())["gpu.free"].result
+    (skipped,) = cases(gpu_report())["topology.pcie-width"].result
     assert isinstance(skipped, Skipped)
-    assert skipped.message == "the checklist expects no GPUs"
+    assert skipped.message == gpu_report().results[3].reason
     passed = cases(cpu_report())["versions.tensorflow-installed"]
     assert passed.result == []
     assert passed.system_out == "tensorflow: 2.21.0"
+
+
+def test_checks_skipped_for_one_reason_are_one_case() -> None:
+    suite = suites(cpu_report())["kdoctor.gpu"]
+    (skipped,) = (case for case in suite if case.name == "the checklist expects no GPUs")
+    assert "gpu.free" in skipped.result[0].message.split(", ")
+    assert suite.tests == len(list(suite))
 
 
 def test_odd_text_makes_valid_xml() -> None:

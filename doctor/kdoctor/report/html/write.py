@@ -37,7 +37,7 @@ _TEMPLATES = templates_of(SHARED)
 
 def _sentence(reason: str) -> str:
     """The reason with a capital letter, unless it begins with a check's id."""
-    return reason if "." in reason.split(" ")[0] else reason[:1].upper() + reason[1:]
+    return reason if "." in reason.partition(" ")[0] else reason[:1].upper() + reason[1:]
 
 
 def render_html(report: Report, canvas: Canvas) -> str:

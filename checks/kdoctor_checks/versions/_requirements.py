@@ -14,6 +14,13 @@ from kdoctor.model import Evidence, Finding, Outcome, Remedy, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, meets, parse_version
 
+TENSORFLOWS = frozenset({
+    "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
+    "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm", "tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu",
+    "tf-nightly-intel",
+})  # fmt: skip
+"""Distributions that contain the folder ``tensorflow``, or require one that does."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
@@ -92,21 +99,30 @@ def judge_needs(
         kept: distributions that the job needs as they are, so that the fix changes what requires them.
     """
     yield from needs.unjudged
-    bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target, kept))]
-    for outcome in bad:
-        known = explained_by.get(canonicalize_name(outcome.subject.partition(" ")[0]), ())
-        yield replace(outcome, explained_by=known) if isinstance(outcome, Finding) else outcome
+    wrong = [name for name in needs.by_name if unmet_needs(name, needs, packages) and name not in kept]
+    together = sorted(name for name in wrong if name not in explained_by)  # pip shall resolve them together
+    bad = False
+    for name in sorted(needs.by_name):
+        names = together if name in together else [name]
+        if outcome := _judge(name, needs, packages, target, kept, names):
+            bad = True
+            known = explained_by.get(name, ())
+            yield (
+                replace(outcome, explained_by=(*outcome.explained_by, *known))
+                if isinstance(outcome, Finding)
+                else outcome
+            )
     if not bad:
         requirements, owners = counted(needs.count, "requirement"), counted(count, "distribution")
         yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
 
 
 def _judge(
-    name: str, needs: Needs, packages: Packages, target: Target, kept: Collection[str]
+    name: str, needs: Needs, packages: Packages, target: Target, kept: Collection[str], together: Sequence[str]
 ) -> Finding | Unjudged | None:
-    """The outcome for a required distribution; None if it meets all requirements."""
+    """The outcome for a required distribution; None if it meets all requirements. Its fix installs all ``together``."""
     package, wanted = packages.find(name), needs.by_name[name]
-    specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
+    specifiers = _specifiers(wanted)
     if package and not specifiers:
         return None  # any version meets them, even an invalid one
     version = parse_version(package.version) if package else None
@@ -128,12 +144,19 @@ def _judge(
         remedy=_other_owners(name, owners, packages, target)
         if package and name in kept
         else Remedy.reinstall(
-            f"Install a version of {name} that meets all requirements. If there is none, change the version of "
-            "a package that requires it.",
-            install(target, packages, f"{name}{narrowest(specifiers)}"),
+            f"Install {some(together)} in versions that meet all requirements. If there are none, change "
+            "what requires them.",
+            install(
+                target, packages, *(f"{other}{narrowest(_specifiers(needs.by_name[other]))}" for other in together)
+            ),
         ),
-        rollback=restore(target, packages, *(owners if package and name in kept else (name,))),
+        rollback=restore(target, packages, *(owners if package and name in kept else together)),
+        explained_by=("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else (),
     )
+
+
+def _specifiers(wanted: Iterable[Need]) -> SpecifierSet:
+    return SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
 
 
 def _other_owners(name: str, owners: Sequence[str], packages: Packages, target: Target) -> Remedy:

@@ -8,13 +8,7 @@ from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-
-_VARIANTS = frozenset({
-    "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
-    "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm", "tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu",
-    "tf-nightly-intel",
-})  # fmt: skip
-"""Distributions that contain the folder ``tensorflow``, or require one that does."""
+from kdoctor_checks.versions._requirements import TENSORFLOWS
 
 
 @check("versions.one-tensorflow", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
@@ -29,7 +23,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
         https://www.tensorflow.org/install/pip
         https://packaging.python.org/en/latest/specifications/recording-installed-packages/
     """
-    found = [package for package in packages.installed if package.name in _VARIANTS]
+    found = [package for package in packages.installed if package.name in TENSORFLOWS]
     required = {name for package in found for name in _requirements(package)}
     # On some platforms "tensorflow" is empty and requires the distribution that has the files (tensorflow-intel).
     separate = [package for package in found if package.name not in required]
@@ -63,7 +57,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
 def _wanted(kept: str, names: list[str], tensorflow: TensorFlowBuild, packages: Packages) -> str:
     """The one to install: the release whose files are there, with CUDA if one of them had it."""
     name = "tensorflow" if "tensorflow" in names else kept
-    has_wheels = any(package.name.startswith("nvidia-") for package in packages.installed)
+    has_wheels = any(package.name.startswith("nvidia-cu") for package in packages.installed)
     extra = "[and-cuda]" if has_wheels and "cpu" not in name else ""
     return f"{name}{extra}=={tensorflow.version}" if tensorflow.version else f"{name}{extra}"
 

@@ -75,6 +75,10 @@ test_one_tensorflow = table(
         packages(package("nvidia-cudnn-cu12", "9.3.0.75"), CORE, package("tensorflow-cpu", "2.21.0")),
         f"; {INSTALL} 'tensorflow[and-cuda]==2.21.0'.",
     ),
+    fails(  # NVML's binding needs no CUDA
+        packages(package("nvidia-ml-py", "13.0"), CORE, package("tensorflow-cpu", "2.21.0")),
+        f"; {INSTALL} tensorflow==2.21.0.",
+    ),
     overwritten("2 TensorFlows, which overwrite", "tensorflow==2.21.0", "tensorflow", "tensorflow-cpu"),
     overwritten("2 TensorFlows, which overwrite", "tf-nightly==2.21.0", "tf-nightly", "tensorflow-cpu"),
     overwritten("3 copies are installed", "tensorflow==2.21.0", *["tensorflow"] * 3, copies=3),
@@ -192,7 +196,7 @@ MARKERS = (
     ('platform_python_implementation == "PyPy"', {"implementation": "pypy"}, fails),
     ('implementation_name == "pypy"', {"implementation": "cpython"}, passes),
 )
-KERAS_RELEASE = "versions.keras-compatible"
+ONE, KERAS_RELEASE = "versions.one-tensorflow", "versions.keras-compatible"
 INVALID = packages(root("bad ( core", "numpy"), package("numpy", "2.0"), package("pandas", "2.0", "bad ( other"))
 
 test_package_conflicts = table(
@@ -205,7 +209,7 @@ test_package_conflicts = table(
         briefs=["tensorflow 2.21.0 needs >=1.23.5,<2.0.0"],
         commands=(f"{INSTALL} 'numpy>=1.23.5,>1.20,<2.0.0'",),
         rollback=(f"{INSTALL} numpy==2.4.6",),
-        explained_by=[""],
+        explained_by=[ONE],
     ),
     fails(packages(root("numpy>=1.26")), of=["numpy"], briefs=["not installed, but tensorflow 2.21.0 needs >=1.26"]),
     fails(with_numpy("numpy", others=[LEGACY_2_20]), LEGACY, of=["tensorflow 2.21.0"], explained_by=[KERAS_RELEASE]),
@@ -225,7 +229,13 @@ test_package_conflicts = table(
         packages(root("keras>=3.12", "numpy>=2"), package("keras", "3.6.0"), package("numpy", "1.24.4")),
         keras(version="3.6.0"),
         of=["keras 3.6.0", "numpy 1.24.4"],
-        explained_by=[KERAS_RELEASE, ""],
+        explained_by=[f"{ONE}, {KERAS_RELEASE}", ONE],
+    ),
+    fails(  # pip resolves both together
+        packages(root("numpy>=2", "pytz>1", "six"), *(package(name, "1.0") for name in ("numpy", "pytz", "six"))),
+        of=["numpy 1.0", "pytz 1.0"],
+        commands=(f"{INSTALL} 'numpy>=2' 'pytz>1'",),
+        rollback=(f"{INSTALL} numpy==1.0 pytz==1.0",),
     ),
     fails(with_numpy(*LONG, numpy="2.0", others=OWNERS), "  does not meet the requirements of other packages."),
     fails(packages(root(*LONG), *OWNERS), "  not installed, but required."),
@@ -273,6 +283,9 @@ test_other_conflicts = table(
         *nightly("numpy>=99", package("pandas", "2.0", "numpy>=98", "keras>=99"), package("keras", "3.15.1")),
         of=["keras 3.15.1", "numpy 2.0"],
         explained_by=[f"{KERAS_RELEASE}, versions.package-conflicts", "versions.package-conflicts"],
+    ),
+    fails(  # goes with the second TensorFlow
+        with_others(package("tensorflow-cpu", "2.20.0", "pytz>1")), of=["pytz"], explained_by=[ONE]
     ),
     given=(*FACTS, keras()),
 )

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -17,6 +18,10 @@ pytest.register_assert_rewrite("helpers.comparison_checks")
 # need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No property depends on how busy the machine is.
+settings.register_profile("any-load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-load")
 
 # What a test checks must not appear in the history of the person who runs it.
 os.environ["KDOCTOR_NO_HISTORY"] = "1"

@@ -100,7 +100,7 @@ def judge_needs(
     """
     yield from needs.unjudged
     wrong = [name for name in needs.by_name if unmet_needs(name, needs, packages) and name not in kept]
-    together = sorted(name for name in wrong if name not in explained_by)  # pip shall resolve them together
+    together = sorted(name for name in wrong if name not in explained_by)  # pip resolves them together
     bad = False
     for name in sorted(needs.by_name):
         names = together if name in together else [name]

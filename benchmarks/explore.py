@@ -1,9 +1,9 @@
 """Draws jobs from the public API of the installed Keras, and examines each under all invariants: ``make explore``.
 
-A list finds what somebody has thought of. Here, there is none: the symbols are those of ``keras.layers``, ``losses``,
+A list holds what was thought of before. Here, the symbols are those of ``keras.layers``, ``losses``,
 ``metrics``, ``optimizers``, ``regularizers``, ``constraints`` and ``initializers`` and the arguments of an optimizer,
 each alone, and then drawn combinations of them. What a symbol needs is found by trying: the first form of inputs with
-which the job trains on one device. Then ``kdoctor.preflight`` compares it on two CPU devices, in a process of its own
+which the job trains on one device. Then ``kdoctor.preflight`` compares it on two CPU devices, in its own process
 that is forked after the import. Combinations that break are made smaller as long as they break in the same way.
 
 One line of JSON for each job is added to the file of ``--results``, with the script of the job, and a later run goes

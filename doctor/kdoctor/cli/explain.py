@@ -134,9 +134,14 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
     elsewhere = [row for row in matrix.known_bad if row.id == name not in known.by_id]
     parts += [explain_combination(row, matrix) for row in elsewhere]
-    features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
+    features = [feature for feature, row in matrix.features.items() if name in _names_of(feature, row.title)]
     parts += [explain_feature(feature, matrix) for feature in features]
     return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
+
+
+def _names_of(feature: str, title: str) -> tuple[str, ...]:
+    """What a feature is called: its id, and its title in reports, each also without the name of its scenario."""
+    return feature, feature.partition("/")[2], title, title.partition(": ")[2]
 
 
 def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:

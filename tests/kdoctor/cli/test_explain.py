@@ -115,3 +115,10 @@ def test_feature_is_explained_by_its_case() -> None:
     done = kdoctor("explain", "clipnorm")
     assert (done.returncode, "smoke.clipping" in done.stdout, "keras 3.2.1 to " in done.stdout) == (0, True, True)
     assert "clipnorm" in kdoctor("explain", "clipnrm").stderr
+
+
+def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:
+    matrix, catalog, known = load_matrix(environ={}), load_catalog(), load_failures()
+    unknown = [row.title for row in matrix.features.values() if not explain_name(row.title, catalog, known, matrix)]
+    assert (len(matrix.features) > 100, unknown) == (True, [])
+    assert "first-batch-uneven" in explain_name("first batch uneven", catalog, known, matrix)

@@ -141,7 +141,7 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
 
 def _names_of(feature: str, title: str) -> tuple[str, ...]:
     """What a feature is called: its id, and its title in reports, each also without the name of its scenario."""
-    return feature, feature.partition("/")[2], title, title.partition(": ")[2]
+    return feature, feature.partition("/")[2], title, title.partition(": ")[2] or title
 
 
 def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:

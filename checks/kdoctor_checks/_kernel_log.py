@@ -50,6 +50,7 @@ def describe(event: KernelLogEvent) -> str:
         "not-supported": "this driver does not support the GPU",
         "no-power": "a power cable is not connected",
         "driver-crash": "NVIDIA's driver crashed in the kernel",
+        "program-crash": "a program crashed",
         "gsp-failed": "GSP firmware failed",
         "reset-required": "calls fail until the GPU is reset",
         "uvm-fatal": "fatal error of unified memory",

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -22,6 +23,13 @@ _REMEDY = Remedy.change_code(
     look=("sudo dmesg | grep -i xid",),
 )
 
+_CRASH_REMEDY = Remedy.change_code(
+    "Run the program again with these variables. They show its Python stack and NCCL's last steps:",
+    look=("export PYTHONFAULTHANDLER=1 NCCL_DEBUG=INFO",),
+)
+_CRASH = "program-crash"
+_LIBRARY = re.compile(r" in (lib[^ \[]+)\[")
+
 _FOLLOW = {43, 45}
 """Xids of the programs that a failure ended."""
 
@@ -30,11 +38,11 @@ _FOLLOW = {43, 45}
 def application_xids(
     log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
 ) -> Iterator[Outcome]:
-    """The kernel logged no Xid caused by a program.
+    """The kernel logged no failure of a program.
 
     Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
     a program that is known to work triggers them, the GPU may be faulty. Other Xids for which NVIDIA's catalog asks at
-    most to restart the program are reported here too.
+    most to restart the program are reported here too, and crashes (segfaults) in libraries of CUDA and TensorFlow.
     Remedy: look up the Xid in NVIDIA's catalog, and check the program named in the log line.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -43,21 +51,18 @@ def application_xids(
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    events = [
-        item
-        for item in log.events
-        if item.kind == "xid" and item.code != XID_RECOVERY and classify(item) == "tolerated"
-    ]
+    events = [item for item in log.events if _is_of_program(item)]
     failed = {event.bus_id for event in log.events if is_failure(event) and event.bus_id}
     for bus_id, found in by_device(events).items():
-        follows = bus_id in failed and {event.code for event in found} <= _FOLLOW
+        crashed = all(event.kind == _CRASH for event in found)
+        follows = bool(failed) if crashed else bus_id in failed and {event.code for event in found} <= _FOLLOW
         yield Finding(
-            subject=log_subject(bus_id, subjects(gpus, pci)),
+            subject="kernel log" if crashed else log_subject(bus_id, subjects(gpus, pci)),
             observed=summary(found),
             brief=_brief(found),
             noted=not follows,
-            expected="no Xid",
-            remedy=_REMEDY,
+            expected="no Xid and no crash of a program",
+            remedy=_CRASH_REMEDY if crashed else _REMEDY,
             rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
@@ -68,8 +73,18 @@ def application_xids(
         yield nothing_logged(log, gpus, pci, "Xid of a program", sign="Xid")
 
 
+def _is_of_program(event: KernelLogEvent) -> bool:
+    return event.kind == _CRASH or (
+        event.kind == "xid" and event.code != XID_RECOVERY and classify(event) == "tolerated"
+    )
+
+
 def _brief(events: Sequence[KernelLogEvent]) -> str:
+    libraries = dict.fromkeys(found[1] for event in events if (found := _LIBRARY.search(event.text)))
+    if libraries and all(event.kind == _CRASH for event in events):
+        return f"a program crashed in {some(list(libraries), 2)}, not a GPU"
+    events = [event for event in events if event.kind == "xid"]
     numbers = some([f"{event.code}" for event in {event.code: event for event in events}.values()], 3)
     if all(map(of_display, events)):
         return f"the display failed (Xid {numbers}), which no training uses"
-    return f"a program failed (Xid {numbers})"
+    return f"a program failed (Xid {numbers}), usually not the hardware"

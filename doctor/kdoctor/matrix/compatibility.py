@@ -150,7 +150,7 @@ def _gpu_rules(
     for name in machine.unnamed_gpus:
         yield Reason("missing", "gpu", f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
-        if gpu.arm_only and (found := arm_reason(matrix, machine, gpu)):
+        if gpu.arm_only and (found := arm_reason(matrix, release, machine, gpu)):
             yield found
             continue
         yield from _gpu_driver_rule(matrix, machine, gpu)

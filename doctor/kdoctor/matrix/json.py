@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kdoctor.documents import Document, Part
+from kdoctor.matrix.advice import advise
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
 from kdoctor.matrix.view import View, shown_driver
@@ -169,6 +170,15 @@ class AnswerKeras(Part):
     defects: list[AnswerDefect]
 
 
+class AnswerAdvice(Part):
+    """What to do on the machine, as on a terminal."""
+
+    text: str
+    reasons: list[str]
+    commands: list[str]
+    notes: list[str]
+
+
 class MatrixAnswer(Document):
     """Which TensorFlow runs where."""
 
@@ -177,6 +187,7 @@ class MatrixAnswer(Document):
     matrix: AnswerMatrix
     machine: Annotated[AnswerMachine | None, Field(description="None if no machine was judged.")]
     best: AnswerVerdict | None
+    advice: list[AnswerAdvice]
     needs: Annotated[AnswerNeeds | None, Field(description="Only with --tensorflow.")] = None
     keras: Annotated[
         list[AnswerKeras],
@@ -194,6 +205,7 @@ def render_json(view: View) -> str:
         "matrix": view.matrix,
         "machine": None,
         "best": _verdict(view, view.best) if view.best else None,
+        "advice": list(advise(view)),
         "needs": _needs(view.needs) if view.needs else None,
         "keras": view.keras,
         "releases": [_verdict(view, verdict) for verdict in view.verdicts],

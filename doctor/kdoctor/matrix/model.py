@@ -150,7 +150,10 @@ class GpuKind(StrictPart):
     arm_models: Texts = ()
     """Models that only come with an Arm processor, for which TensorFlow's wheels are CPU builds."""
     embedded: bool = False
-    """Whether they are parts of Jetson modules, whose CUDA libraries come with JetPack."""
+    """Whether they are parts of Jetson modules, whose CUDA libraries come with JetPack.
+
+    Machine code of another capability does not run on them.
+    """
     oldest_driver: Dotted | None = None
     """The first driver that supports them, if a source names it."""
     last_branch: Positive | None = None

@@ -6,6 +6,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.model import Platform, Release, VersionMatrix, cudnn_requirement
 from kdoctor.matrix.values import numbers, parse_requirement, specifier
@@ -28,7 +29,7 @@ def platform_rule(release: Release, elsewhere: Platform | None, machine: Machine
         yield Reason("against", "platform", f"its wheel for {elsewhere.platform} is a CPU build")
 
 
-def arm_reason(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Reason | None:
+def arm_reason(matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu) -> Reason | None:
     """Why wheels do not run on a GPU of an Arm machine; None if the platform's wheels decide."""
     kind, elsewhere = matrix.capability(gpu.capability), matrix.elsewhere(machine.platform)
     if elsewhere is None or elsewhere.gpu is None:
@@ -37,9 +38,16 @@ def arm_reason(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Reason
             text = f"{gpu.name} comes with an Arm processor: it is judged with --platform linux-aarch64"
         return Reason("against", "platform", text)
     if kind is not None and kind.embedded:
+        if not all(kind.number in kernels.cubins or _has_ptx(kernels, kind.number) for kernels in release.kernels):
+            text = f"it has no code for {gpu.shown}, and a Jetson does not run the machine code of another GPU"
+            return Reason("against", "gpu", text)
         text = f"whether its CUDA libraries for Arm servers run on {gpu.name}, whose own come with JetPack"
         return Reason("missing", "platform", text)
     return None
+
+
+def _has_ptx(kernels: Kernels, number: int) -> bool:
+    return Kernels(cubins=(), ptx=kernels.ptx).runs_on(f"{number // 10}.{number % 10}") is not None
 
 
 def drivers_apart(matrix: VersionMatrix, machine: Machine) -> Iterator[Reason]:

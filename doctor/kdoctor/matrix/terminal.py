@@ -1,25 +1,23 @@
 """The answer of ``kdoctor matrix`` on a terminal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from kdoctor.matrix.advice import advise, install_commands, ways_beside
 from kdoctor.matrix.needs_rows import all_rows, known_bad_line, known_bad_text, main_rows
 from kdoctor.matrix.requirements import Needs
-from kdoctor.matrix.verdict import Verdict, add_row
+from kdoctor.matrix.verdict import Verdict
 from kdoctor.matrix.view import (
     View,
     cells,
     groups,
     mark,
-    matrix_name,
-    named,
+    matrix_text,
     notes,
     outcome_text,
     reasons,
     shown_releases,
     span,
 )
-from kdoctor.matrix.ways import way_out
 from kdoctor.text.canvas import SCREEN, Canvas
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import command_lines, shorten, to_ascii, wrap
@@ -61,8 +59,7 @@ def _rows(line: str, canvas: Canvas) -> int:
 def _facts(view: View, canvas: Canvas) -> Iterator[str]:
     for fact in view.facts:
         yield from _labelled(fact.label, f"{fact.value} ({fact.origin})", canvas)
-    platform = (view.machine.platform if view.machine else None) or view.matrix.platform
-    yield from _labelled("Matrix", f"{matrix_name(view)}, {platform}", canvas)
+    yield from _labelled("Matrix", matrix_text(view), canvas)
     yield ""
 
 
@@ -136,69 +133,16 @@ def _groups(view: View, canvas: Canvas) -> Iterator[list[str]]:
 
 
 def _advice(view: View, canvas: Canvas) -> Iterator[str]:
-    if view.unlisted is not None:
-        text = (
-            f"TensorFlow {view.unlisted} is installed, and the matrix has no row for it. kdoctor check judges it by its"
-        )
-        yield from wrap(f"{text} trainings. To read its row from the wheel:", canvas.width)
-        yield from command_lines(add_row(view.unlisted), canvas.width)
-        if view.best is not None:
-            yield f"Newest release in the matrix that runs here: {named(view, view.best.release)}"
-    elif view.best is not None:
-        on = " on the CPU" if view.machine is not None and view.machine.for_cpu else ""
-        kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
-        yield f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"
-        yield from _install(view.best, canvas)
-    elif view.on_cpu is not None:
-        yield f"No {view.matrix.framework} in the matrix uses a GPU here. For the CPU:"
-        yield from command_lines(view.on_cpu, canvas.width)
-    elif view.nearest is not None:
-        yield from _nearest(view, view.nearest, canvas)
-    if view.on_jax is not None:
-        release = named(replace(view, matrix=view.matrix.of("jax")), view.on_jax.release)
-        yield f"Keras 3 also runs on {release}, which uses the GPU:"
-        yield from command_lines(f"{view.on_jax.command} keras", canvas.width)
-    yield from _ways(view, canvas)
-    for line in view.advice:
-        text, found, command = line.partition(": python ")
-        yield from wrap(f"{text}:" if found else line, canvas.width, first="  - ", rest="    ")
-        yield from command_lines(f"python {command}", canvas.width) if found else ()
-
-
-def _nearest(view: View, near: Verdict, canvas: Canvas) -> Iterator[str]:
-    """The release that comes closest, where none is known to run."""
-    if near.outcome == "unknown":
-        yield f"Inconclusive. Newest release without a known problem: {named(view, near.release)}"
-    else:
-        yield f"No {view.matrix.framework} in the matrix runs here. Closest: {near.release.version}"
-    for reason in reasons(near):
-        yield from wrap(reason, canvas.width, first="  - ", rest="    ")
-    if near.outcome == "unknown":
-        yield from _install(near, canvas)
-    if (last := view.earlier) is not None:
-        text = (
-            f"The matrix begins at TensorFlow {view.matrix.releases[0].version}. The last release for this driver was "
-            f"{last.tensorflow}: CUDA {last.cuda} and cuDNN {last.cudnn} on the system, Python {last.python}"
-        )
-        yield from wrap(text, canvas.width, first="  - ", rest="    ")
-
-
-def _ways(view: View, canvas: Canvas) -> Iterator[str]:
-    if view.with_wheels is not None:
-        name = named(view, view.with_wheels.release)
-        yield ""
-        yield from wrap(f"With the CUDA libraries of pip in place of the system's: {name}", canvas.width)
-        yield from _commands(view.with_wheels.commands, canvas)
-    way = way_out(view.matrix, view.machine, view.verdicts)
-    if way is None:
-        return
-    why = f"; {way.why}" if way.why and view.best is not None else ""
-    yield ""
-    yield from wrap(f"To run {named(view, way.verdict.release)}: driver {way.driver} or newer{why}", canvas.width)
-    if way.package:
-        text = f"or, on data-center GPUs, NVIDIA's package {way.package}, on Ubuntu:"
-        yield from wrap(text, canvas.width, first="  ")
-        yield from _commands((*way.commands, *way.verdict.commands), canvas)
+    for item in advise(view):
+        if item.begins:
+            yield ""
+        first, rest = ("  - ", "    ") if item.follows else ("", "")
+        yield from wrap(item.text, canvas.width, first=first, rest=rest)
+        for reason in item.reasons:
+            yield from wrap(reason, canvas.width, first="  - ", rest="    ")
+        yield from _commands(item.commands, canvas)
+        for note in item.notes:
+            yield from wrap(note, canvas.width, first="  Note: ", rest="        ")
 
 
 def _commands(commands: Sequence[str], canvas: Canvas) -> Iterator[str]:
@@ -206,30 +150,21 @@ def _commands(commands: Sequence[str], canvas: Canvas) -> Iterator[str]:
         yield from command_lines(command, canvas.width)
 
 
-def _install(verdict: Verdict, canvas: Canvas) -> Iterator[str]:
-    yield from _commands(verdict.commands, canvas)
-    for note in notes(verdict):
-        yield from wrap(note, canvas.width, first="  Note: ", rest="        ")
-
-
 def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
     yield f"Requirements of TensorFlow {needs.release.version}{', a pre-release' if needs.release.prerelease else ''}"
     python = view.machine.python if view.machine else None
     for label, body in all_rows(needs, python) if view.detailed else main_rows(needs):
         yield from _labelled(label, body, canvas)
-    if view.on_cpu is not None:
-        yield "Install, for the CPU"
-        yield from command_lines(view.on_cpu, canvas.width)
-    elif not view.verdicts or view.verdicts[0].outcome != "does-not-run":
-        yield "Install"
-        yield from _commands(view.verdicts[0].commands if view.verdicts else needs.commands, canvas)
+    if commands := install_commands(view, needs):
+        yield "Install, for the CPU" if view.on_cpu else "Install"
+        yield from _commands(commands, canvas)
 
 
 def _verdict(view: View, canvas: Canvas, room: int) -> Iterator[str]:
     """The verdict on the named release with its reasons and notes, in at most ``room`` lines with those that follow."""
     for verdict in view.verdicts:
         said = [wrap(text, canvas.width, first="  - ", rest="    ") for text in [*reasons(verdict), *notes(verdict)]]
-        others = [line for text in _others(view) for line in wrap(text, canvas.width, first="  - ", rest="    ")]
+        others = [line for text in ways_beside(view) for line in wrap(text, canvas.width, first="  - ", rest="    ")]
         room -= len(others) + _AROUND_PROBLEMS
         shown = said if view.detailed else said[:1]
         for lines in said[len(shown) :]:
@@ -241,15 +176,6 @@ def _verdict(view: View, canvas: Canvas, room: int) -> Iterator[str]:
         if said[len(shown) :]:
             yield f"  - and {len(said) - len(shown)} more: --all"
         yield from others
-
-
-def _others(view: View) -> Iterator[str]:
-    """What else to do where the named release does not run."""
-    way = way_out(view.matrix, view.machine, view.verdicts)
-    if way is not None and way.package:
-        yield f"without a newer driver: NVIDIA's forward-compatibility package {way.package}, on data-center GPUs"
-    if view.instead is not None:
-        yield f"newest release that runs here: {named(view, view.instead.release)} (leave out --tensorflow)"
 
 
 def _rest(view: View, needs: Needs, canvas: Canvas, room: int) -> Iterator[str]:

@@ -252,6 +252,12 @@ def matrix_name(view: View) -> str:
     return f"{view.matrix.name}, {view.matrix.updated}{f' ({age})' if age else ''}"
 
 
+def matrix_text(view: View) -> str:
+    """Its name, date and age, and the platform that was judged."""
+    platform = (view.machine.platform if view.machine else None) or view.matrix.platform
+    return f"{matrix_name(view)}, {platform}"
+
+
 def outcome_text(view: View, verdict: Verdict) -> str:
     """The verdict in a word."""
     on_cpu = view.machine is not None and view.machine.for_cpu and verdict.outcome == "runs"

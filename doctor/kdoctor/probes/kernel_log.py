@@ -15,7 +15,7 @@ from pathlib import Path
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
 from kdoctor.probes.kernel_lines import Line, split_line
-from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, MESSAGES, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, IN_LIBRARY, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _BYTES = re.compile(r'"MESSAGE" ?: ?\[ ?\d')
@@ -110,7 +110,7 @@ class LogReader:
     def read_block(self, block: bytes) -> None:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
         left = block.translate(None, DROPPED)
-        if self._first is None or SIGNS.search(left):
+        if self._first is None or SIGNS.search(left) or IN_LIBRARY in block:
             self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)

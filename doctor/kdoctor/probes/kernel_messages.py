@@ -159,6 +159,13 @@ _HARDWARE = (
         r"^RIP: .*\[nvidia\w*\]|usercopy: .* '\w*nvidia\w*'",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
     ),
+    # The kernel writes it as one line for each processor family: segfault, traps, unhandled exception.
+    _message(
+        "program-crash",
+        r"\[\d+\](?:: (?:segfault at|unhandled exception)| .* ip:).* in lib"
+        r"(?:nccl|cu(?:da|dnn|blas|fft|rand|solver|sparse|pti)|nvidia-|nvrtc|nvinfer|tensorflow)[^ \[]*\[",
+        "https://github.com/torvalds/linux/blob/master/arch/x86/mm/fault.c",
+    ),
     _message(
         "crash",
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
@@ -215,7 +222,7 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v"
     r"|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|Loading of [um]|Lockdown: |Linux version|\"MESSAGE\" : \[$"
+    r"|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$"
 )
 """A line without any of these words is about something else."""
 
@@ -228,5 +235,7 @@ SIGNS = re.compile(
 )
 """What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare. The
 last one is left of "MESSAGE" in JSON, which may be a list of bytes."""
+IN_LIBRARY = b" in lib"
+"""Part of each line about a program that crashed. Its letters are in most lines, so the whole block is searched."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

@@ -54,6 +54,11 @@ PROCESS = frozenset(
 """The entries of a process."""
 
 
+def is_entry(path: str) -> bool:
+    """Whether this is the path of an entry that kdoctor knows and does not read."""
+    return bool(_ENTRY.fullmatch(path))
+
+
 def is_heading(text: str) -> bool:
     """Whether this is the name of a heading that kdoctor knows."""
     return bool(_KNOWN.fullmatch(text.strip()))
@@ -253,12 +258,13 @@ _READ_ELSEWHERE = frozenset(
         "gpu reset status/reset required",
         "gpu reset status/drain and reset recommended",
         *(f"fabric/health/{name}" for name in _FABRIC_HEALTH),
+        *(f"ecc errors/{scope}/{name}" for scope, groups in _ECC.values() for group in groups for name in group),
         *(heading + name for heading in _REASON_HEADINGS for names in _REASONS.values() for name in names),
     }
 )
-_READ = frozenset(path for _, paths in _PATHS.values() for path in paths) | _READ_ELSEWHERE
+READ = frozenset(path for _, paths in _PATHS.values() for path in paths) | _READ_ELSEWHERE
 """The paths that become facts."""
-PARTS = {path.partition("/")[0] for path in _READ if "/" in path}
+PARTS = {path.partition("/")[0] for path in READ if "/" in path}
 """The headings of a GPU's block that have values below them which become facts."""
 
 
@@ -304,7 +310,7 @@ def read_gpu(
         facts=read,
         errors=errors,
         cut=cut,
-        not_understood=tuple(not_understood(entries, _READ)),
+        not_understood=tuple(not_understood(entries, READ)),
     )
 
 

@@ -300,5 +300,5 @@ _FLAGS = r">?\w[\w.<>()&-]*[+-](?=[\s,<>:\]]|$)"
 _NOT_SHOWN = r"<(?:access denied|unreadable|\?|chain|unassigned)|\.\.\.|!!! Unknown header type 7f"
 
 _NAMES = rf"(?:{_OF_DEVICE}|{_REGISTERS}|{_OF_CAPABILITIES}|{_OF_VPD})(?!\w)"
-INDENTED = rf"\s+(?:{_NAMES}|{_FLAGS}|{_NOT_SHOWN}).*"
+INDENTED = rf"\s*(?:{_NAMES}|{_FLAGS}|{_NOT_SHOWN}).*"
 """A line about a device: a name that ``lspci`` prints, or bits."""

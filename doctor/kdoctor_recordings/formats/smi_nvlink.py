@@ -18,9 +18,9 @@ BEGINS = re.compile(rf"{GPU.pattern}|.*NvLink Link Status.*")
 _STATUS_GPU = re.compile(r"\s*gpuId (?P<index>\d+):\s*")
 _STATUS_ROW = re.compile(r"\s*(?P<states>[UDX_](?:\s+[UDX_])*)\s*")
 _FIELDS: values.Fields = {"name": (values.free_text, ("name",))}
-_LINK = re.compile(r"\s+Link (?P<index>\d+): (?P<state>.*?)\s*")
-_COUNTER = re.compile(r"\s+Link (?P<index>\d+): (?P<name>[A-Z][\w ]+): (?P<value>\d+)\s*")
-_PROPERTY = re.compile(r"\s+Link \d+(?:, |: .*: ).*")
+_LINK = re.compile(r"\s*Link (?P<index>\d+): (?P<state>.*?)\s*")
+_COUNTER = re.compile(r"\s*Link (?P<index>\d+): (?P<name>[A-Z][\w ]+): (?P<value>\d+)\s*")
+_PROPERTY = re.compile(r"\s*Link \d+(?:, |: .*: ).*")
 """What ``-e``, ``-c`` and ``-R`` print about a link. It is not the link's state."""
 _FAULTS = re.compile(
     r"Re(?:play|covery) Errors|Link recovery (?:successful|failed) events"
@@ -31,7 +31,7 @@ _FAULTS = re.compile(
 Source: https://github.com/NVIDIA/DCGM/blob/master/modules/health/DcgmHealthWatch.cpp
 """
 _FAILED = "Link recovery failed events"
-_MIG_DEVICE = re.compile(r"\s+MIG \S+\s+Device +\d+: .*")
+_MIG_DEVICE = re.compile(r"\s*MIG \S+\s+Device +\d+: .*")
 _SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
 _INACTIVE = "all links are inactive"
 _NONE = re.compile(r"does not have or support nvlink", re.IGNORECASE)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor_recordings.formats import smi_failure, values
-from kdoctor_recordings.formats.gpu_fields import PARTS, PROCESS, is_heading, not_understood, read_gpu
+from kdoctor_recordings.formats.gpu_fields import PARTS, PROCESS, READ, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
+from kdoctor_recordings.formats.unindented import Headings, headings_below, headings_of
 from kdoctor_recordings.formats.values import read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
@@ -29,14 +30,10 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
     """Whether the line is a heading that has values below it, in a part of the output that names no GPU."""
     found, filled = _ENTRY.fullmatch(line), next((one for one in below if one.strip()), "")
     value = _ENTRY.fullmatch(filled)
-    return bool(
-        found
-        and found["value"] is None
-        and found["name"].lower().replace("-", "") in PARTS
-        and value
-        and value["value"] is not None
-        and _indent(filled) > _indent(line)
-    )
+    if not found or found["value"] is not None or not value or value["value"] is None:
+        return False
+    heading = _name(found)
+    return heading in PARTS and (_indent(filled) > _indent(line) or f"{heading}/{_name(value)}" in READ)
 
 
 def parse(section: Section) -> Part:
@@ -48,6 +45,7 @@ def parse(section: Section) -> Part:
     head = {name: text for name, text, _ in _entries(lines[: places[0]])}
     if not starts and any(name.partition("/")[0] in PARTS for name in head):
         return section.part(gpus=(read_gpu(None, head, (), cut=True),))
+    flat = any(_is_flat(lines[start + 1 : end]) for start, end in pairwise(places))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return section.part(
@@ -55,12 +53,17 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
+        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines, flat=flat)),
     )
 
 
-def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
-    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known."""
+def _unknown_lines(lines: Sequence[str], *, flat: bool) -> Iterator[str]:
+    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known.
+
+    Args:
+        lines: the output.
+        flat: whether it lost its indentation, so that the entries are not further right.
+    """
     filled = [line for line in lines if line.strip()]
     for line, following in zip(filled, (*filled[1:], ""), strict=False):
         if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
@@ -69,7 +72,7 @@ def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
         if found and found["value"] is not None:
             continue
         below = found and found["indent"] and _indent(following) > _indent(line)
-        if not (below or is_heading(line)):
+        if not (below or (found and flat and _ENTRY.fullmatch(following)) or is_heading(line)):
             yield line.strip()
 
 
@@ -120,16 +123,47 @@ def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
 
 def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
     """Path, text, and whether it belongs to a process. The heading of the processes counts too, with an empty text."""
+    for headings, name, value in _flat(lines) if _is_flat(lines) else _indented(lines):
+        path = "/".join((*headings, name))
+        if value is not None or path == "processes":
+            yield path, (value or "").strip(), path.startswith("processes/")
+
+
+_Placed = tuple[Headings, str, str | None]
+"""The headings above a line, its name, and its value if it is an entry."""
+
+
+def _indented(lines: Sequence[str]) -> Iterator[_Placed]:
     stack: list[tuple[int, str]] = []
-    for line in lines:
-        found = _ENTRY.fullmatch(line)
-        if not found:
-            continue
-        indent = _indent(line)
+    for found in filter(None, map(_ENTRY.fullmatch, lines)):
+        indent = _indent(found[0])
         while stack and stack[-1][0] >= indent:
             stack.pop()
-        name = " ".join(found["name"].lower().replace("-", "").split())
-        stack.append((indent, name))
-        path = "/".join(part for _, part in stack)
-        if found["value"] is not None or path == "processes":
-            yield path, (found["value"] or "").strip(), path.startswith("processes/")
+        yield tuple(name for _, name in stack), _name(found), found["value"]
+        stack.append((indent, _name(found)))
+
+
+def _flat(lines: Sequence[str]) -> Iterator[_Placed]:
+    above: Headings = ()
+    for found in filter(None, map(_ENTRY.fullmatch, lines)):
+        name = _name(found)
+        if found["value"] is None:
+            above = headings_below(above, name)
+            yield above[:-1], name, None
+        else:
+            above = headings_of(above, name)
+            yield above, name, found["value"]
+
+
+def _is_flat(lines: Sequence[str]) -> bool:
+    """Whether all entries and a heading of some of them begin in the same column."""
+    found = list(filter(None, map(_ENTRY.fullmatch, lines)))
+    columns = {_indent(one[0]) for one in found if one["value"] is not None}
+    return len(columns) == 1 and any(
+        one["value"] is None and _name(one) in PARTS and _indent(one[0]) in columns for one in found
+    )
+
+
+def _name(found: re.Match[str]) -> str:
+    """The name in a path."""
+    return " ".join(found["name"].lower().replace("-", "").split())

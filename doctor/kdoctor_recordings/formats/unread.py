@@ -22,7 +22,7 @@ _FRAME = re.compile(
 titles in a bug report.
 """
 
-_LEGEND = r"\s*(?:NIC )?Legend:\s*|\s+\S+\s+= .*|\s*NIC\d+: \S+\s*"
+_LEGEND = r"\s*(?:NIC )?Legend:\s*|\s*\S+\s+= .*|\s*NIC\d+: \S+\s*"
 _PATTERNS: dict[Kind, str] = {
     # Gpus.not_understood lists the rows of the GPUs that are not known.
     "nvidia-smi": (
@@ -34,7 +34,7 @@ _PATTERNS: dict[Kind, str] = {
     "nvidia-smi topo -m": (r"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|" + _LEGEND),
     "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,
     "nvidia-smi nvlink -s": (
-        r"GPU \d+: .*|\s+Link \d+: (?!Remote Device).*|.*(?:links are inactive|not have or support nvlink).*|\s+MIG .*"
+        r"GPU \d+: .*|\s*Link \d+: (?!Remote Device).*|.*(?:links are inactive|not have or support nvlink).*|\s*MIG .*"
         r"|.*NvLink Link Status.*|(?:GPUs|NvSwitches):|\s*gpuId \d+:\s*|\s*[UDX_](?:\s+[UDX_])*\s*|Key: .*"
         r"|\s*No NvSwitch.*"
     ),

@@ -128,7 +128,7 @@ def test_reasons_are_left_out_where_they_do_not_fit_and_counted() -> None:
 
 def test_cpu_and_prerelease_are_stated() -> None:
     early = small_matrix(release("2.20.0rc0"))
-    assert terminal(view(early))[4].endswith(": TensorFlow 2.20.0rc0, a pre-release, because no final release runs")
+    assert "a pre-release, because no final release runs" in " ".join(terminal(view(early))[4:6])
     on_cpu = terminal(view(machine=Machine(gpus=(), python="3.11")))
     assert on_cpu[4] == "Newest compatible release on the CPU: TensorFlow 2.19.0"
     assert rows(on_cpu)[1][-2:] == ["on", "CPU"]
@@ -455,7 +455,7 @@ def test_markdown_has_every_release_and_the_command() -> None:
     lines = text.splitlines()
     assert lines[:2] == ["## Compatible TensorFlow releases", ""]
     assert lines[2].replace("\\", "") == "- Driver: 560.28 (--driver)"
-    assert lines[4] == "- Matrix: the matrix of a test, 2026-01-01, linux-x86_64"
+    assert lines[4].replace("\\", "") == "- Matrix: the matrix of a test, 2026-01-01, linux-x86_64"
     table = [cells_of(line) for line in lines if line.startswith("|")]
     assert table[0] == [
         "", "TensorFlow", "Python", "CUDA", "cuDNN", "oldest driver", "machine code for", "Keras", "NumPy", "protobuf",

@@ -61,7 +61,7 @@ def test_gpu_of_an_arm_machine(gpu: NamedGpu, platform: str | None, gpu_wheels: 
     row = ELSEWHERE.model_copy(update={"gpu": gpu_wheels})
     matrix = small_matrix(release("2.3.0"), gpus=KINDS, platforms=(row,))
     machine = Machine(driver="560.28.03", gpus=(gpu,), python="3.12", platform=platform)
-    found = arm_reason(matrix, machine, gpu)
+    found = arm_reason(matrix, matrix.releases[0], machine, gpu)
     assert (found and found.kind) == kind
     assert found is None or gpu.name in found.text
     verdict = judge(matrix, matrix.releases[0], machine)
@@ -69,7 +69,7 @@ def test_gpu_of_an_arm_machine(gpu: NamedGpu, platform: str | None, gpu_wheels: 
 
 
 def test_jax_names_the_option_for_arm_machines() -> None:
-    found = arm_reason(replace(small_matrix(), framework="JAX"), MACHINE, GRACE)
+    found = arm_reason(replace(small_matrix(), framework="JAX"), release("2.3.0"), MACHINE, GRACE)
     assert found is not None
     assert "--platform linux-aarch64" in found.text
 

@@ -1,5 +1,6 @@
 """Questions that people ask, answered from primary sources in ``tests/matrix/questions.yaml``."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kdoctor.matrix.advice import advise
 from kdoctor.matrix.compatibility import compatible, needed_driver
 from kdoctor.matrix.gpus import GpuNameError, find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -76,6 +78,12 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
     view = View(matrix=matrix, machine=described.machine, facts=described.facts, verdicts=verdicts)
     screen = render(view, "terminal")
     assert rows(screen) <= SCREEN
+    document = json.loads(render(view, "json"))["advice"]
+    assert [item["text"] for item in document] == [item.text for item in advise(view)]
+    page = render(view, "markdown").replace("\\", "")
+    for item in advise(view):
+        texts = (item.text, *item.reasons, *item.commands, *item.notes)
+        assert [text for text in texts if text.replace("\\", "") not in page] == []
     found, near, with_wheels = view.best, view.nearest, view.with_wheels
     way = way_out(matrix, described.machine, verdicts)
     failing = {verdict.release.version for verdict in verdicts if verdict.outcome == "does-not-run"}

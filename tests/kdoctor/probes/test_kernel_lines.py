@@ -9,7 +9,7 @@ from helpers.cases import cases
 from kdoctor.facts import KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_lines import is_kernels, split_line
 from kdoctor.probes.kernel_log import LogReader, parse_log
-from kdoctor.probes.kernel_messages import DROPPED, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import DROPPED, IN_LIBRARY, RELEVANT, SIGNS
 from kdoctor_recordings.facts import Diagnostics
 from kdoctor_recordings.importer import import_files
 
@@ -183,13 +183,15 @@ RELEVANT_LINES = [
     "Panic#1 Part2",
     "Oops#1 Part1",
     "Linux version 5.15.0-112-generic",
+    "python[7]: segfault at 10 ip 0a sp 0b error 4 in libnccl.so.2[7f+5d]",
 ]
 
 
 @pytest.mark.parametrize("line", RELEVANT_LINES)
 def test_quick_search_misses_no_relevant_line(line: str) -> None:
     assert RELEVANT.search(line)
-    assert SIGNS.search(f"usb 1-1: new device\n{line}\nusb 1-1: gone\n".encode().translate(None, DROPPED))
+    block = f"usb 1-1: new device\n{line}\nusb 1-1: gone\n".encode()
+    assert SIGNS.search(block.translate(None, DROPPED)) or IN_LIBRARY in block
 
 
 def test_blocks_and_lines_give_the_same_log() -> None:

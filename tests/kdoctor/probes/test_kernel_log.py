@@ -53,6 +53,14 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
     ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),
     ("NVRM: API mismatch: the client has the version 580.178, but", "version-mismatch", None, None),
+    ("python3[7]: segfault at 10 ip 0a sp 0b error 4 in libnccl.so.2[7f+5d]", "program-crash", None, None),
+    ("traps: python[7] trap divide error ip:7f1 sp:7ff error:0 in libcuda.so.1[7f+5d]", "program-crash", None, None),
+    (
+        "python3[7]: unhandled exception: DABT (lower EL), ESR 0x92000046, in libcudnn.so.9[ffff+5d]",
+        "program-crash",
+        None,
+        None,
+    ),
     ("Loading of unsigned module is rejected", "module-rejected", None, None),
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
     (

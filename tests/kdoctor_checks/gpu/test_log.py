@@ -18,6 +18,7 @@ LOST = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
 FATAL = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot"
 NO_ADDRESS = "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED] (0x62) @ kernel_channel.c:2874"
 OWNED = "NVRM: The NVIDIA probe routine was not called for 3 device(s)."
+SEGFAULT = "python[7]: segfault at 7f3c00 ip 00007f3c8a sp 00007ffd1b error 4 in libnccl.so.2[7f3c8a0+5d2000]"
 UNKNOWN = "NVRM: an assertion failed somewhere"
 
 
@@ -176,7 +177,10 @@ test_application_xids = table(
     Severity.INFO,
     *(fails(xids(code), of=[GPU1], explained_by=[""]) for code in (13, 31, 43, 45)),
     *(passes(xids(code)) for code in (48, 63, 79, 154)),
-    fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13)"]),
+    fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13), usually not the hardware"]),
+    fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed in libnccl.so.2, not a GPU"]),
+    fails(logged(SEGFAULT, xid(79)), of=["kernel log"], explained_by=["gpu.kernel-log, gpu.responding"]),
+    passes(logged(SEGFAULT.replace("libnccl.so.2", "libc.so.6"))),
     fails(xids(16), briefs=["the display failed (Xid 16), which no training uses"]),
     fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
     fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),

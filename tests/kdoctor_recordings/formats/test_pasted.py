@@ -1,12 +1,18 @@
 """What people do to output when they paste it: nothing of it changes what is read."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query
+from kdoctor_recordings.formats import smi_query
+from kdoctor_recordings.formats.part import Part
+from kdoctor_recordings.formats.split import find_sections
 
 DUMPS = {"query": query("3B", "AF"), "table": TABLE, "topology": TOPOLOGY, "nvlink": NVLINK, "lspci": LSPCI}
 PASTES: dict[str, Callable[[str], str]] = {
@@ -18,6 +24,9 @@ PASTES: dict[str, Callable[[str], str]] = {
     "in a log of CI": lambda text: indent(text, "[task 2026-07-01T05:06:30.004+00:00] [train] ", lambda _: True),
     "in a log of GitHub": lambda text: indent(text, "2026-07-01T05:06:30.0041234Z ", lambda _: True),
     "in a log of a container": lambda text: indent(text, "trainer-1  | ", lambda _: True),
+    "without leading spaces": lambda text: re.sub(r"(?m)^[ \t]+", "", text),
+    "with each space once": lambda text: re.sub(r"[ \t]+", " ", text),
+    "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
 }
 
@@ -34,6 +43,50 @@ def test_pasted_output_is_read_as_the_output_itself(tmp_path: Path, name: str, p
 def test_note_behind_a_value_is_no_part_of_it(tmp_path: Path) -> None:
     noted = query("3B").replace(": Enabled", ": Enabled   <=== is this it?")
     assert imported_gpus(tmp_path, noted) == imported_gpus(tmp_path, query("3B"))
+
+
+def parsed(text: str) -> Part:
+    (section,) = find_sections("a test", text)
+    return smi_query.parse(section)
+
+
+SEVERAL = {
+    "processes",
+    "graphics_processes",
+    "ecc_corrected_volatile",
+    "ecc_uncorrected_volatile",
+    "ecc_corrected_aggregate",
+    "ecc_uncorrected_aggregate",
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_entries_missing_from_unindented_output_change_no_value(data: st.DataObject) -> None:
+    """What is read is what the output with its indentation says, or less."""
+    lines = query("3B").splitlines(keepends=True)
+    entries = [place for place, line in enumerate(lines) if line.startswith("    ") and " : " in line]
+    left_out = data.draw(st.sets(st.sampled_from(entries), max_size=12))
+    kept = [line for place, line in enumerate(lines) if place not in left_out]
+    (whole,), (flat,) = (parsed(text).gpus for text in ("".join(lines), "".join(line.lstrip() for line in kept)))
+    # Of fewer counters, the sum is another one, and a process may lack its number.
+    assert {field: value for field, value in flat.facts.items() if value != whole.facts.get(field)}.keys() <= SEVERAL
+
+
+MIG_DEVICE = """\
+    MIG Device
+        Index                             : 0
+        FB Memory Usage
+            Total                         : 9984 MiB
+            Used                          : 100 MiB
+    Accounting Mode                       : Disabled
+"""
+
+
+def test_memory_of_a_mig_device_is_not_the_gpus(tmp_path: Path) -> None:
+    divided = query("3B").replace("    GPU UUID", f"{MIG_DEVICE}    GPU UUID")
+    flat = re.sub(r"(?m)^ +", "", divided)
+    assert imported_gpus(tmp_path, flat) == imported_gpus(tmp_path, query("3B"))
 
 
 PART = """\

@@ -46,6 +46,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     duration_s: float,
     *,
     pairs: PairTests | None = None,
+    remedies: Mapping[str, str] | None = None,
 ) -> FleetReport:
     """The report of the fleet.
 
@@ -56,6 +57,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         merged_at: now, UTC, ISO 8601.
         duration_s: how long it took to read the files.
         pairs: what trainings over several nodes showed.
+        remedies: what to do where a check of a node failed, by its id.
     """
     fleet = Fleet(
         nodes=tuple(gathered.nodes[name] for name in sorted(gathered.nodes)),
@@ -66,7 +68,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         merged_at=merged_at,
         fold=fold,
     )
-    own, tallies = merge_results(fleet.nodes, fold)
+    own, tallies = merge_results(fleet.nodes, fold, remedies or {})
     results = (*_of_equal_nodes(judge(plan.checks, {Fleet: fleet}, plan.rules)), *own)
     known = frozenset({*fleet.expected, *gathered.nodes})
     alike = not any(result.findings for result in results if result.id == "cluster.tf-config")

@@ -76,8 +76,8 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         _with_nodes(cause, fleet, known, tallies, alike=alike) for cause in find_causes(results, _related(known))
     )
     nodes = tuple(_notes(fleet, known, results, causes))
-    needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes))
-    may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
+    may_be_nodes = 0 if fleet.expected else len(fleet.unread)
+    needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes) + may_be_nodes)
     undecided = tuple(_undecided(results, fleet, known))
     asked = Asked.of(fleet.nodes).options
     found = FleetReport(

@@ -188,6 +188,21 @@ def test_failed_report_without_causes_names_the_failed_checks() -> None:
     assert problems(shown)["gpu.responding"] == "node0002"
 
 
+@pytest.mark.parametrize("stricter", [1, 2, 3])
+def test_severity_of_a_check_is_the_worst_that_a_node_gives_it(stricter: int) -> None:
+    def fail(severity: str) -> Plant:
+        def plant(document: Document) -> None:
+            first, *others = document["results"]
+            document["results"] = [first | {"id": "zz.x", "status": "fail", "severity": severity}, *others]
+
+        return plant
+
+    severities = {index: "error" if index == stricter else "info" for index in (1, 2, 3)}
+    shown = merged(fleet_of(3, {index: [fail(severity)] for index, severity in severities.items()}))
+    assert [cause.severity for cause in shown.causes if "zz.x" in cause.checks] == [Severity.ERROR]
+    assert shown.passing == ()
+
+
 def test_interrupted_run_is_unknown() -> None:
     def interrupt(document: Document) -> None:
         document["interrupted"] = True

@@ -227,6 +227,14 @@ def test_unknown_that_a_checklist_accepts_is_none_of_the_fleet() -> None:
     assert shown.verdict.exit_code == 0
 
 
+def test_step_times_of_a_training_that_failed_are_not_compared() -> None:
+    def fail(document: Document) -> None:
+        PLANTS["cluster.training-speed"](document)
+        document["trainings"] = [training | {"outcome": "raised"} for training in document["trainings"]]
+
+    assert "cluster.training-speed" not in problems(merged(fleet_of(5, {2: [fail]})))
+
+
 def test_interrupted_run_is_unknown() -> None:
     def interrupt(document: Document) -> None:
         document["interrupted"] = True

@@ -6,12 +6,13 @@ numbers that are not a step time or a loss, is not seen.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from statistics import median
 
 from kdoctor.text.sanitize import clean
 from kdoctor.text.secrets import mask
 from kdoctor.text.wrap import shorten
-from kdoctor_diagnose.inputs import Log
+from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import split
 from kdoctor_diagnose.model import Against, Place
 from kdoctor_diagnose.tracebacks import LOG_PREFIX
@@ -87,9 +88,10 @@ def compare(logs: Sequence[Log], good: Sequence[Log]) -> Against:
 
 def _lines(log: Log) -> Iterator[str]:
     rest = b""
-    for block in log.blocks():
-        *whole, rest = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        yield from (line[:_LONGEST].decode("utf-8", "replace") for line in whole)
-        rest = rest[-_LONGEST:]
+    with suppress(PartlyReadError):
+        for block in log.blocks():
+            *whole, rest = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+            yield from (line[:_LONGEST].decode("utf-8", "replace") for line in whole)
+            rest = rest[-_LONGEST:]
     if rest:
         yield rest.decode("utf-8", "replace")

@@ -57,10 +57,11 @@ def diagnose(
     _refuse_empty(found)
     verdict = conclude(found, known)
     write = _Writer(found, checks, scenarios)
+    left_out = [*notes, *found.notes]
     return Diagnosis(
         schema="kdoctor/diagnosis/v1",
         kdoctor=__version__,
-        conclusion=_conclusion(verdict, found),
+        conclusion=_conclusion(verdict, found, left_out),
         causes=[write.cause(group) for group in verdict.causes],
         also=[write.cause(group) for group in verdict.also],
         ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
@@ -71,7 +72,7 @@ def diagnose(
             LogSummary(name=name, lines=lines, bytes=size)
             for name, lines, size in zip(found.names, found.lines, found.sizes, strict=True)
         ],
-        notes=[*notes, *found.notes],
+        notes=left_out,
     )
 
 
@@ -89,12 +90,12 @@ def diagnose_text(
     return diagnose([Log(name, lambda: iter([content]))], checks, scenarios)
 
 
-def _conclusion(verdict: Verdict, found: Scan) -> Conclusion:
+def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Conclusion:
     if verdict.causes:
         first = verdict.causes[0].failure
         is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
         return "cause" if is_known else "consequence"
-    return "not-recognised" if verdict.unknown else "no-failure"
+    return "not-recognised" if verdict.unknown else "not-read" if left_out else "no-failure"
 
 
 class _Writer:

@@ -26,6 +26,9 @@ _FILES = 200
 _ENTRIES = 20_000
 """Entries of a folder that are looked at."""
 _NOTEBOOK_BYTES = 200 << 20
+_UNPACKED_BYTES, _UNPACKED_SHARE = 256 << 20, 50
+"""Bytes up to which a gzip file is unpacked, or this multiple of its size if that is more. The format can reach 1,032
+times (https://zlib.net/zlib_tech.html), so that 3 MB would be read for minutes."""
 _SUFFIXES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".ipynb", ".dmesg", ".messages")
 _NAMES = ("log", "stdout", "stderr", "dmesg", "syslog", "messages", "nohup.out")
 _SAMPLE = 4096
@@ -34,12 +37,17 @@ _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\b\x1b"))
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
+class PartlyReadError(Exception):
+    """The rest of a log is not read; the message says why."""
+
+
 @dataclass(frozen=True)
 class Log:
     """A log and how to read it."""
 
     name: str
     blocks: Callable[[], Iterator[bytes]]
+    """Reads it. Raises ``UsageError`` if it cannot, and ``PartlyReadError`` after what is read."""
 
 
 def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]]:
@@ -102,8 +110,9 @@ def _file(path: Path) -> Iterator[bytes]:
         if file.seekable():
             file.seek(0)
         if packed:
+            most = max(_UNPACKED_BYTES, _UNPACKED_SHARE * os.fstat(file.fileno()).st_size)
             with gzip.open(file) as unpacked:
-                yield from _blocks(unpacked)
+                yield from _bounded(_blocks(unpacked), most)
         else:
             yield from _blocks(file)
 
@@ -123,6 +132,15 @@ def _blocks(file: Any) -> Iterator[bytes]:
     read = getattr(file, "read1", file.read)
     while block := read(BLOCK):
         yield block
+
+
+def _bounded(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
+    size = 0
+    for block in blocks:
+        yield block
+        size += len(block)
+        if size > most:
+            raise PartlyReadError("a .gz file that unpacks to more is read in full only if it is unpacked before")
 
 
 def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:

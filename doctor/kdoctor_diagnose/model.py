@@ -7,9 +7,9 @@ from pydantic import Field
 from kdoctor.documents import Document, Part
 from kdoctor.failures.known import Certainty, Kind
 
-Conclusion = Literal["cause", "consequence", "not-recognised", "no-failure"]
+Conclusion = Literal["cause", "consequence", "not-recognised", "not-read", "no-failure"]
 """A known failure is the cause; only consequences of a failure elsewhere were found; the log has a failure that is not
-known; the log has none."""
+known; what was read of the log has none, but not all was read; the log has none."""
 
 
 Owner = Literal["program", "data", "machine", "environment", "undecided"]

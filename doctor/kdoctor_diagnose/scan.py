@@ -3,7 +3,7 @@
 import re
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
@@ -11,7 +11,7 @@ from kdoctor.errors import UsageError
 from kdoctor.failures.known import KnownFailure
 from kdoctor.text.sanitize import clean
 from kdoctor.text.secrets import mask
-from kdoctor_diagnose.inputs import Log
+from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after
@@ -119,6 +119,7 @@ class Scan:
     tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
     """The last lines of each log, and their numbers."""
     notes: list[str] = field(default_factory=list)
+    """What of the logs was not read, and why."""
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
@@ -134,19 +135,31 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
     for log in logs:
         reader = _Reader(found, recogniser, len(found.names))
         found.names.append(log.name)
+        complete = False
         try:
-            for block in log.blocks():
+            for block in _until(log.blocks(), deadline):
                 reader.feed(block)
-                if sum(found.sizes) + reader.size > most_bytes or time.monotonic() > deadline:
+                if sum(found.sizes) + reader.size > most_bytes:
                     found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read")
                     break
+            else:
+                complete = True
+        except PartlyReadError as error:
+            found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read: {error}")
         except UsageError as error:
             problem = error.message if log.name in error.message else f"{log.name}: {error.message}"
             if len(logs) == 1:
                 raise UsageError(problem) from error
             found.notes.append(problem)
-        reader.end()
+        reader.end(complete=complete)
     return found
+
+
+def _until(blocks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    for block in blocks:
+        yield block
+        if time.monotonic() > deadline:
+            raise PartlyReadError("then the time limit was reached (--timeout)")
 
 
 class _Reader:
@@ -191,8 +204,8 @@ class _Reader:
             text, self._rest = text[:start], text[start:] + self._rest
         self._read(text)
 
-    def end(self) -> None:
-        """Read the last line, and keep what was found."""
+    def end(self, *, complete: bool) -> None:
+        """Read the last line, and keep what was found. Only a log that was read to its end has a tail."""
         if self._rest:
             self._read(self._rest.removesuffix(b"\n") + b"\n")
         found = self._found
@@ -200,7 +213,8 @@ class _Reader:
         found.sizes.append(self.size)
         found.events += self._events.values()
         found.errors += self._first + list(self._last)
-        found.tails[self._number] = self._tail()
+        if complete:
+            found.tails[self._number] = self._tail()
 
     def _read(self, text: bytes) -> None:
         """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""

@@ -46,6 +46,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     duration_s: float,
     *,
     pairs: PairTests | None = None,
+    remedies: Mapping[str, str] | None = None,
 ) -> FleetReport:
     """The report of the fleet.
 
@@ -56,6 +57,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         merged_at: now, UTC, ISO 8601.
         duration_s: how long it took to read the files.
         pairs: what trainings over several nodes showed.
+        remedies: what to do where a check of a node failed, by its id.
     """
     fleet = Fleet(
         nodes=tuple(gathered.nodes[name] for name in sorted(gathered.nodes)),
@@ -66,7 +68,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         merged_at=merged_at,
         fold=fold,
     )
-    own, tallies = merge_results(fleet.nodes, fold)
+    own, tallies = merge_results(fleet.nodes, fold, remedies or {})
     results = (*_of_equal_nodes(judge(plan.checks, {Fleet: fleet}, plan.rules)), *own)
     known = frozenset({*fleet.expected, *gathered.nodes})
     alike = not any(result.findings for result in results if result.id == "cluster.tf-config")
@@ -74,8 +76,8 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         _with_nodes(cause, fleet, known, tallies, alike=alike) for cause in find_causes(results, _related(known))
     )
     nodes = tuple(_notes(fleet, known, results, causes))
-    needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes))
-    may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
+    may_be_nodes = 0 if fleet.expected else len(fleet.unread)
+    needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes) + may_be_nodes)
     undecided = tuple(_undecided(results, fleet, known))
     asked = Asked.of(fleet.nodes).options
     found = FleetReport(

@@ -35,9 +35,8 @@ class _Place(Node):
 def _reported(cause: Cause) -> Cause:
     if not cause.checks:
         raise ValueError("a cause without a check")
-    # What a node sends is shown, and never offered to be pasted.
-    fix = f"{cause.fix} The commands are in the report of the node." if cause.commands or cause.look else cause.fix
-    return replace(cause, fix=fix, commands=(), look=(), rollback=Rollback.irreversible("see the reports of the nodes"))
+    # A fix is something to paste. ``results`` writes those that this kdoctor knows.
+    return replace(cause, fix="", commands=(), look=(), rollback=Rollback.irreversible("see the reports of the nodes"))
 
 
 def _asked(checklist: ChecklistName) -> str:

@@ -1,6 +1,6 @@
 """One result of each check from its results on all nodes. Problems with one headline are one finding. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kdoctor.engine.report import Cause, JudgedFinding, Result
@@ -14,7 +14,6 @@ Fold = Callable[[Iterable[str]], Nodes]
 
 @dataclass(kw_only=True)
 class _Group:
-    cause: Cause
     action: Action
     headline: str
     nodes: list[str] = field(default_factory=list)
@@ -37,12 +36,20 @@ class _Check:
     """The check that explains it, or an empty text, and the reason; to the nodes."""
 
 
-def merge_results(nodes: Sequence[FleetNode], fold: Fold) -> tuple[tuple[Result, ...], dict[str, tuple[int, int]]]:
-    """The result of each check over all nodes, and on how many it passed and failed."""
+def merge_results(
+    nodes: Sequence[FleetNode], fold: Fold, remedies: Mapping[str, str]
+) -> tuple[tuple[Result, ...], dict[str, tuple[int, int]]]:
+    """The result of each check over all nodes, and on how many it passed and failed.
+
+    Args:
+        nodes: what the nodes reported.
+        fold: names several nodes in short.
+        remedies: what to do, by check. No fix is taken from a node.
+    """
     checks: dict[str, _Check] = {}
     for node in nodes:
         _add(node, checks)
-    results = tuple(_result(check, len(nodes), fold) for check in checks.values())
+    results = tuple(_result(check, len(nodes), fold, remedies.get(check.id, "")) for check in checks.values())
     return results, {check.id: (check.passed, check.failed) for check in checks.values()}
 
 
@@ -79,15 +86,15 @@ def _add_cause(name: str, cause: Cause, lines: dict[str, NodeResult], checks: di
         if line is None or line.status is not Status.FAIL:
             continue
         group = checks[line.id].groups.setdefault(
-            problem.headline, _Group(cause=cause, action=line.action, headline=problem.headline)
+            problem.headline, _Group(action=line.action, headline=problem.headline)
         )
         if not group.nodes or group.nodes[-1] != name:
             group.nodes.append(name)
         group.subjects.setdefault(name_subjects(problem.subjects), []).append(name)
 
 
-def _result(check: _Check, total: int, fold: Fold) -> Result:
-    findings = tuple(JudgedFinding(finding=finding) for finding in _findings(check, fold))
+def _result(check: _Check, total: int, fold: Fold, remedy: str) -> Result:
+    findings = tuple(JudgedFinding(finding=finding) for finding in _findings(check, fold, remedy))
     unjudged = tuple(
         Unjudged(subject=fold(nodes), reason=reason or "no reason was given", explained_by=(cause,) if cause else ())
         for (cause, reason), nodes in check.unknown.items()
@@ -118,7 +125,8 @@ def _result(check: _Check, total: int, fold: Fold) -> Result:
 _BY_NODE = Rollback.irreversible("see the reports of the nodes")
 
 
-def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
+def _findings(check: _Check, fold: Fold, remedy: str) -> Iterator[Finding]:
+    summary = f"{remedy[:1].upper()}{remedy[1:]} The commands are in the report of a node.".strip()
     for group in check.groups.values():
         about, *others = group.subjects
         brief = f"{about}: {group.headline}" if not others else group.headline
@@ -128,10 +136,8 @@ def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
             observed=brief if not others else f"{group.headline}: {each}",
             brief=brief,
             expected=check.title,
-            remedy=Remedy(
-                summary=group.cause.fix, commands=group.cause.commands, look=group.cause.look, action=group.action
-            ),
-            rollback=group.cause.rollback,
+            remedy=Remedy(summary=summary, action=group.action),
+            rollback=_BY_NODE,
         )
     for (cause, _), nodes in check.explained.items():
         summary = f"See the report of a node: kdoctor explain {check.id}"

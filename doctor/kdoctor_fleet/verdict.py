@@ -21,7 +21,7 @@ def needed_nodes(threshold: str | None, total: int) -> int:
 
     Args:
         threshold: a number (``60``) or a share (``95%``).
-        total: number of expected nodes, or of those that reported.
+        total: number of expected nodes, or of those that reported and of files that may be of further nodes.
 
     Raises:
         UsageError: the threshold is neither, or is out of range.
@@ -67,12 +67,12 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
     if needed != len(counting):
         text += f", {needed} needed"
     warned = any(cause.severity is not Severity.INFO for cause in causes)
-    if passed + unknown < needed:
+    if passed + unknown + unread < needed:
         return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
     if options and passed:
         text += f", asked with {shorten(options, _LONGEST)}"
-    missing = [f"{unknown} unknown"] if passed < needed else []
-    missing += [f"{counted(unread, 'file')} could not be read"] if unread else []
+    missing = [f"{unknown} unknown"] if unknown and passed < needed else []
+    missing += [f"{counted(unread, 'file')} could not be read"] if unread and passed < needed else []
     missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []
     if missing:
         reason = f"{text}; {'; '.join(missing)}"

@@ -113,6 +113,13 @@ def test_gpu_with_one_unsupported_and_one_failed_reading_is_unknown() -> None:
     assert (judged, type(item)) == ([], Unjudged)
 
 
+def test_gpu_that_lacks_a_reading_does_not_excuse_one_that_failed() -> None:
+    devices = (lacking(0, NOT_SUPPORTED, name="another"), lacking(1, "Unknown Error"))
+    for order in (devices, devices[::-1]):
+        judged, others = readings(gpus(2, *order), "fan_speed_percent")
+        assert (judged, [type(item) for item in others]) == ([], [Unjudged])
+
+
 def test_reading_of_newer_drivers_is_not_applicable_where_none_has_it() -> None:
     old = lacking(0, "Function Not Found")
     (reason,) = outcome(old, newer=True)[1]

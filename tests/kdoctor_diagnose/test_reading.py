@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from helpers.cases import cases
 from kdoctor.errors import UsageError
 from kdoctor_diagnose.diagnose import diagnose, diagnose_text
-from kdoctor_diagnose.inputs import Log, logs_of
+from kdoctor_diagnose.inputs import Log, PartlyReadError, logs_of
 from kdoctor_diagnose.line import split
 from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.formats import FORMATS, render
@@ -523,3 +523,41 @@ def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
     unstuck = "E rendezvous.cc:108] Thread is unstuck! Warning above was a false-positive."
     assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-failure"
     assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"
+
+
+def test_gzip_file_of_extreme_ratio_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """Three GiB of a training's output in 3 MB, and an error at the end."""
+    path = tmp_path / "train.log.gz"
+    block = b"2026-01-01 step done\n" * 50_000
+    members = gzip.compress(block, 9) * (3 * 2**30 // len(block))
+    path.write_bytes(members + gzip.compress(f"{ERROR}\n".encode()))
+    began = time.process_time()
+    diagnosis = read(path)
+    assert time.process_time() - began < 20
+    assert diagnosis.logs[0].bytes <= max(257 << 20, 51 * path.stat().st_size)
+    assert (diagnosis.conclusion, len(diagnosis.notes)) == ("not-read", 1)
+
+
+def test_gzip_file_of_common_ratio_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "train.log.gz"
+    path.write_bytes(gzip.compress(b"step done\n" * 1_000_000 + f"{ERROR}\n".encode()))
+    assert first(read(path))[0] == ID
+
+
+def test_job_is_not_called_well_where_a_log_was_not_read(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_bytes(b"Epoch 1/1\n")
+    (tmp_path / "other.log.gz").write_bytes(gzip.compress(b"x" * 1000)[:-20])
+    assert read(tmp_path / "train.log").conclusion == "no-failure"
+    found = read(tmp_path)
+    assert (found.conclusion, len(found.notes)) == ("not-read", 1)
+
+
+def test_end_of_a_log_that_is_partly_read_is_not_the_end_of_the_job() -> None:
+    line = b"NCCL INFO Connected all trees\n"
+
+    def blocks() -> Iterator[bytes]:
+        yield line
+        raise PartlyReadError("too large")
+
+    assert diagnose([Log("train.log", lambda: iter([line]))], {}, {}).conclusion == "cause"
+    assert diagnose([Log("train.log", blocks)], {}, {}).conclusion == "not-read"

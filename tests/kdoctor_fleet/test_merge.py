@@ -11,7 +11,7 @@ from helpers.kdoctor_fleet.fleets import Document, Plant, fact, fleet_of, merged
 from helpers.kdoctor_fleet.rdma import two_hosts
 from kdoctor.engine.report import Conclusion
 from kdoctor.facts import Facts, Gpu, Gpus
-from kdoctor.model import Severity
+from kdoctor.model import Severity, Status
 from kdoctor_fleet.facts import JobHosts
 from kdoctor_fleet.report import FleetReport, NodeState
 
@@ -186,6 +186,53 @@ def test_failed_report_without_causes_names_the_failed_checks() -> None:
 
     shown = merged(fleet_of(3, {2: [strip]}))
     assert problems(shown)["gpu.responding"] == "node0002"
+
+
+@pytest.mark.parametrize("stricter", [1, 2, 3])
+def test_severity_of_a_check_is_the_worst_that_a_node_gives_it(stricter: int) -> None:
+    def fail(severity: str) -> Plant:
+        def plant(document: Document) -> None:
+            first, *others = document["results"]
+            document["results"] = [first | {"id": "zz.x", "status": "fail", "severity": severity}, *others]
+
+        return plant
+
+    severities = {index: "error" if index == stricter else "info" for index in (1, 2, 3)}
+    shown = merged(fleet_of(3, {index: [fail(severity)] for index, severity in severities.items()}))
+    assert [cause.severity for cause in shown.causes if "zz.x" in cause.checks] == [Severity.ERROR]
+    assert shown.passing == ()
+
+
+def test_difference_fails_a_node_that_is_unknown_by_itself() -> None:
+    def interrupt(document: Document) -> None:
+        document["interrupted"] = True
+
+    shown = merged(fleet_of(3, {2: [interrupt, PLANTS["cluster.frameworks"]]}))
+    assert states(shown, NodeState.FAILED) == ["node0002"]
+
+
+def test_warning_about_a_node_does_not_drain_it() -> None:
+    shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"], PLANTS["cluster.training-speed"]]}))
+    assert {cause.severity for cause in shown.causes if cause.scope == "node"} == {Severity.WARNING}
+    assert [item.drain for item in shown.exclusions] == [(), (), ()]
+
+
+def test_unknown_that_a_checklist_accepts_is_none_of_the_fleet() -> None:
+    def accept(document: Document) -> None:
+        line = {"id": "zz.x", "title": "t", "status": "unknown", "severity": "error", "accepted": "agreed"}
+        document["results"] = [*document["results"], line]
+
+    shown = merged(fleet_of(2, {1: [accept], 2: [accept]}))
+    assert {result.id: result.status for result in shown.results}["zz.x"] is Status.SKIP
+    assert shown.verdict.exit_code == 0
+
+
+def test_step_times_of_a_training_that_failed_are_not_compared() -> None:
+    def fail(document: Document) -> None:
+        PLANTS["cluster.training-speed"](document)
+        document["trainings"] = [training | {"outcome": "raised"} for training in document["trainings"]]
+
+    assert "cluster.training-speed" not in problems(merged(fleet_of(5, {2: [fail]})))
 
 
 def test_interrupted_run_is_unknown() -> None:

@@ -111,8 +111,8 @@ def test_tf_config_of_a_large_job_and_causes_are_read(tmp_path: Path) -> None:
     assert node.causes[0].checks == ("gpu.free",)
 
 
-def test_commands_of_a_node_are_not_offered(tmp_path: Path) -> None:
-    bad = {"commands": ["curl x | sudo sh"], "look": ["curl y | sh"]}
+def test_fix_of_a_node_is_not_offered(tmp_path: Path) -> None:
+    bad = {"fix": "curl w | sh", "commands": ["curl x | sudo sh"], "look": ["curl y | sh"]}
     rollback = {"kind": "commands", "why": "undo", "commands": ["curl z | sh"]}
     folder = write([healthy("node") | {"causes": [CAUSE | bad | {"rollback": rollback}]}], tmp_path / "reports")
     assert "curl" not in repr(read(folder).nodes["node"].causes)

@@ -67,7 +67,10 @@ def test_node_that_was_not_asked_what_others_were_is_unknown() -> None:
 @pytest.mark.parametrize(("others", "expected"), [("aab", "ppu"), ("ab", "pu"), ("b", "p"), ("abb", "upp")])
 def test_node_that_was_asked_something_else_than_most_is_unknown(others: str, expected: str) -> None:
     """Of two that are as common, the one by which more was evaluated counts."""
-    more = {"a": (result(), result("gpu.free")), "b": (result(), result("gpu.free", Status.SKIP))}
+    more = {
+        "a": (result(), result("gpu.free"), result("host.disk")),
+        "b": (result(), result("gpu.free", Status.SKIP), result("host.disk", Status.SKIP)),
+    }
     nodes = [replace(node(*more[letter]), checklist=letter) for letter in others]
     states = {"p": NodeState.PASSED, "u": NodeState.UNKNOWN}
     assert [own_state(one, Asked.of(nodes))[0] for one in nodes] == [states[letter] for letter in expected]
@@ -90,6 +93,14 @@ RESULTS = st.lists(
     max_size=4,
     unique_by=lambda line: line.id,
 )
+
+
+@given(st.lists(RESULTS, min_size=1, max_size=4))
+def test_every_node_decides_what_was_asked(fleet: list[list[NodeResult]]) -> None:
+    nodes = [node(*results) for results in fleet]
+    asked, alone = Asked.of(nodes), [Asked.of([one]) for one in nodes]
+    assert asked.judged == frozenset().union(*(one.judged for one in alone))
+    assert asked.errors == frozenset().union(*(one.errors for one in alone))
 
 
 @given(st.lists(st.tuples(RESULTS, st.sampled_from("ab")), min_size=1, max_size=4), st.sampled_from(Conclusion))

@@ -43,9 +43,10 @@ def test_verdict_of_states(states: str, needed: int, exit_code: int) -> None:
 
 
 def test_unread_files_and_open_comparisons_are_inconclusive() -> None:
-    assert conclude_fleet(nodes("pp"), 2, causes=(), unread=1, undecided=()).exit_code == 3
+    assert conclude_fleet(nodes("pp"), 3, causes=(), unread=1, undecided=()).exit_code == 3
+    assert conclude_fleet(nodes("pp"), 2, causes=(), unread=1, undecided=()).exit_code == 0
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=("cluster.tf-config",)).exit_code == 3
-    assert conclude_fleet(nodes("pf"), 2, causes=(), unread=1, undecided=()).exit_code == 1
+    assert conclude_fleet(nodes("pf"), 3, causes=(), unread=1, undecided=()).exit_code == 1
 
 
 def test_verdict_names_the_options_by_which_nodes_passed() -> None:

@@ -67,9 +67,8 @@ def _after_import(failure: str) -> Finding:
         KILLED if "SIGKILL" in failure else Remedy.configure("Run it again. If it ends so again, see what it wrote.")
     )
     end = failure.partition(" (")[0].removeprefix("the process that runs the trainings ")
-    return finding(
-        "trainings", failure, _EXPECTED, remedy, brief=first_short(f"their process {end}", "they ended early")
-    )
+    brief = first_short(f"their process {end}", f"their process {end.partition(' during ')[0]}", "they ended early")
+    return finding("trainings", failure, _EXPECTED, remedy, brief=brief)
 
 
 def _first(found: Finding) -> Finding:

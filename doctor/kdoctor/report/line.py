@@ -7,6 +7,7 @@ from kdoctor.text.canvas import Canvas
 
 def render_line(report: Report, canvas: Canvas) -> str:
     """``kdoctor PASS in 34.2 s: 8 passed, ...; all selected checks passed (cpu-smoke, version 1)``."""
-    decided = "".join(f"; {item.action}: {', '.join(item.checks)}" for item in report.decisions)
+    possible = [item for item in report.decisions if report.drift or item.action != "roll back at once"]
+    decided = "".join(f"; {item.action}: {', '.join(item.checks)}" for item in possible)
     checklist = f"({report.checklist.name}, version {report.checklist.version})"
     return " ".join(f"kdoctor {verdict_line(report)}{decided} {checklist}".split()) + "\n"

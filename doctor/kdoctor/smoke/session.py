@@ -18,6 +18,7 @@ from kdoctor.probes.process.records import RecordError, build
 from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
+from kdoctor.text.lists import some
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
 
@@ -132,6 +133,8 @@ class SmokeSession:
         self._invalid: str | None = None
         """Why the first invalid record was not taken."""
         self._failure: str | None = None
+        self._running: dict[tuple[str, str], str] = {}
+        """The cases that have begun and not ended, with their last phase."""
         self._faults: tuple[PackageFault, ...] = ()
         self._stacks: str | None = None
         self._stderr_tail: str | None = None
@@ -263,7 +266,10 @@ class SmokeSession:
         self._notify_sampler(kind, progress.scenario.id, case, detail)
         with self._lock:
             progress.started = now if progress.started is None else progress.started
+            place = record.scenario, case
+            self._running[place] = detail or self._running.get(place, "")
             if kind == "ended":
+                del self._running[place]
                 progress.ended = now
                 facts = dict(record.facts)
                 seen = facts.pop("gpus_seen", None)
@@ -296,7 +302,8 @@ class SmokeSession:
         if self._invalid:
             return f"the process that runs the trainings sent an invalid record: {self._invalid}"
         if self._imported:
-            return f"the process that runs the trainings {end.describe()}"
+            during = some([" ".join(filter(None, (*place, phase))) for place, phase in self._running.items()], 2)
+            return f"the process that runs the trainings {end.describe(during)}"
         if end.timed_out or end.seconds >= self._settings.import_deadline_s:
             return f"importing {what} did not finish within {self._settings.import_deadline_s:g} s"
         return f"the process that imports {what} {end.describe()}"

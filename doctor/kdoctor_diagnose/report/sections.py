@@ -12,6 +12,7 @@ _NEW = 3
 _HEADINGS = {
     "consequence": "The logs show what followed a failure, and not the failure itself.",
     "not-recognised": "The job failed, and kdoctor does not know this failure.",
+    "not-read": "The logs show no failure, but not all of them was read.",
     "no-failure": "The logs show no failure.",
 }
 

@@ -7,7 +7,10 @@ from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.sections import fields, heading, notes, own_fields, place, read
 
-_MARKS = {"cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "no-failure": Mark.PASS}
+_MARKS = {
+    "cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "not-read": Mark.UNKNOWN,
+    "no-failure": Mark.PASS,
+}  # fmt: skip
 _QUOTED = 2
 """Lines of a quotation."""
 _LONG = 4

@@ -110,7 +110,9 @@ class Delivery:
         expectation = replace(expectation, names=names, min_healthy=self.min_healthy)
         records = [read_pairs(Path(place)) for place in places if place != STDIN]
         pairs = next((pair_tests(record) for record in records if record), None)
-        found = merge(gathered, expectation, self.plan, now, time.monotonic() - begun, pairs=pairs)
+        remedies = {check.id: check.remedy for check in self.catalog.checks.values()}
+        duration_s = time.monotonic() - begun
+        found = merge(gathered, expectation, self.plan, now, duration_s, pairs=pairs, remedies=remedies)
         unexpected = [node.name for node in found.nodes if not node.expected]
         if unexpected:
             number = counted(len(unexpected), "node")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from helpers.reports import cpu_report, gpu_report, with_text
 from kdoctor.report.formats import render
 
@@ -12,6 +14,12 @@ def test_line_has_verdict_counts_and_checklist() -> None:
 
 def test_line_has_the_decisions() -> None:
     assert "; roll back at once: versions.driver-for-cuda; investigate: gpu" in render(gpu_report(), "line")
+
+
+def test_line_offers_no_rollback_where_no_passing_run_is_recorded() -> None:
+    text = render(replace(gpu_report(), drift=None), "line")
+    assert "roll back" not in text
+    assert "; investigate: gpu" in text
 
 
 def test_line_feeds_are_folded() -> None:

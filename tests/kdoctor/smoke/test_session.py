@@ -76,6 +76,16 @@ def test_killed_case_died(tmp_path: Path) -> None:
     assert (case.outcome, case.signal) == ("died", "SIGKILL")
 
 
+@pytest.mark.parametrize("phase", ["", "train"])
+def test_killed_runner_has_its_signal_and_the_phase_of_its_case(tmp_path: Path, phase: str) -> None:
+    end = "import os, time\ntime.sleep(1)\nos.kill(os.getppid(), 9)\ntime.sleep(5)"
+    body = f"case.phase({phase!r})\n{end}" if phase else end
+    fake = smoke.scenario(tmp_path, done="pass", kills=body)
+    failure = smoke.run(fake, parallel=1).failure or ""
+    assert f"died of SIGKILL during {fake.id} kills{phase and ' '}{phase}" in failure
+    assert "done" not in failure
+
+
 def test_early_exit_has_its_status(tmp_path: Path) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, leave="import os\nos.write(2, b'farewell')\nos._exit(7)"))
     assert (case.outcome, case.exit_code, case.stderr_tail) == ("died", 7, "farewell")

@@ -350,6 +350,9 @@ def test_modes_are_restored() -> None:
 def test_ecc_off_and_mig_leave_errors_uncounted() -> None:
     off = judged("gpu.ecc-errors", {"ecc_mode": False}, {"ecc_mode": False})
     assert (off.status, "gpu.ecc-mode" in (off.reason or "")) == (Status.SKIP, True)
+    unread = {"ecc_mode": None, "ecc_uncorrected_volatile": 1}
+    for others in ((), ({"ecc_mode": False},), ({},)):
+        assert judged("gpu.ecc-errors", unread, *others).status is Status.FAIL
     errors = {"ecc_uncorrected_volatile": "N/A"}
     split = {"mig_mode": True, "ecc_uncorrected_volatile": None, "errors": errors}
     assert judged("gpu.ecc-errors", {}, split).status is Status.PASS

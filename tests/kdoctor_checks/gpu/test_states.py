@@ -36,6 +36,7 @@ def user(observed: str, brief: str, **changes: Any) -> Row:
 ONE = (GpuProcess(pid=1, used_memory_bytes=None),)
 USED = "2048 MiB of 79.6 GiB used"
 FULL = {"memory_used_bytes": 40 * GIB}
+QUARTER = {"memory_total_bytes": 80 * GIB, "memory_used_bytes": 20 * GIB, "graphics_processes": DESKTOP}
 BIG = {"memory_used_bytes": 31 * GIB, "processes": (GpuProcess(pid=4711, used_memory_bytes=30 * GIB), *ONE)}
 
 test_free = table(
@@ -79,7 +80,12 @@ test_free = table(
         memory_total_bytes=None,
     ),
     # A desktop may use a quarter of the memory.
-    passes(one(memory_total_bytes=80 * GIB, memory_used_bytes=20 * GIB, graphics_processes=DESKTOP), "Xorg"),
+    passes(one(**QUARTER), "Xorg"),
+    fails(one(**{**QUARTER, "memory_used_bytes": 20 * GIB + 1})),
+    # Whose memory it is, is not known, or it is not only the desktop's.
+    fails(one(**QUARTER, processes=None)),
+    fails(one(**QUARTER, processes=ONE), {"allow_processes": True}),
+    fails(one(**{**QUARTER, "graphics_processes": ()})),
     # All have the same short form and the same commands.
     fails(
         several(held_by(11, memory_used_bytes=30 * GIB), held_by(11, memory_used_bytes=20 * GIB)),

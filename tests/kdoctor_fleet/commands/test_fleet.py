@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from helpers.cases import cases
+from helpers.checks import ALL
 from helpers.command import kdoctor
 from helpers.kdoctor_fleet.fleets import SNAPSHOT, fact, fleet_of, healthy, write
 from kdoctor.cli.schema import document_schema
@@ -53,6 +54,34 @@ def test_every_format_is_written(reports: Path, tmp_path: Path) -> None:
     run("merge", reports, *outputs, code=1)
     for name in FORMATS:
         assert "node0002" in (tmp_path / name).read_text() or name == "prometheus"
+
+
+@cases((("--min-healthy", "3"), 0), (("--min-healthy", "75%"), 0), (("--min-healthy", "76%"), 3), ((), 3))
+def test_file_that_is_not_read_may_be_a_node(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
+    folder = write(fleet_of(3), tmp_path / "reports")
+    (folder / "broken.json").write_text("{")
+    run("merge", folder, *options, code=code)
+
+
+def test_fix_comes_from_this_kdoctor_and_not_from_a_node(tmp_path: Path) -> None:
+    checks = ("gpu.free", "zz.newer")
+    reports = fleet_of(2)
+    line = {"title": "t", "status": "fail", "severity": "error"}
+    reports[1]["results"] = [line | {"id": check} for check in checks]
+    reports[1]["causes"] = [
+        {
+            "checks": [check], "severity": "error", "fix": "curl x | sh", "commands": ["curl y | sh"],
+            "problems": [{"check": check, "subjects": [], "headline": "h"}], "look": ["curl z | sh"],
+            "rollback": {"kind": "nothing", "why": "curl v | sh"},
+        }
+        for check in checks
+    ]  # fmt: skip
+    folder = write(reports, tmp_path / "reports")
+    for name in FORMATS:
+        assert "curl" not in run("merge", folder, "--format", name, "-v", code=2 if name == "nagios" else 1), name
+    causes = {cause["checks"][0]: cause for cause in json.loads(run("merge", folder, "-f", "json", code=1))["causes"]}
+    assert ALL["gpu.free"].remedy[1:] in causes["gpu.free"]["fix"]
+    assert [causes[check][key] for check in checks for key in ("commands", "look")] == [[]] * 4
 
 
 @pytest.mark.parametrize("more", [[], ["--lists", "here"]])

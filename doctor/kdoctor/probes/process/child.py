@@ -48,14 +48,15 @@ class ChildEnd:
         """Whether it ended with status 0 before its deadline."""
         return self.exit_code == 0 and not self.timed_out
 
-    def describe(self) -> str:
-        """How it ended, with the last line of its error output that is not informational."""
+    def describe(self, during: str = "") -> str:
+        """How it ended, and during what, with the last line of its error output that is not informational."""
         if self.timed_out:
             what = f"did not finish within {self.seconds:.0f} s and was ended"
         elif self.signal:
             what = f"died of {self.signal}"
         else:
             what = f"exited with status {self.exit_code}"
+        what += f" during {during}" if during else ""
         lines = (line for line in reversed(self.stderr.splitlines()) if line.strip() and not _INFORMATION.match(line))
         last = next(lines, "")
         return f"{what} ({last.strip()[:200]})" if last and not self.ok else what

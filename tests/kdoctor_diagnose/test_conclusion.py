@@ -1,0 +1,52 @@
+"""Which failure is the cause, where several are in a log: constructed failures, in every order."""
+
+from typing import Any
+
+from kdoctor.failures.known import KnownFailure, KnownFailures
+from kdoctor_diagnose.causes import Verdict, conclude
+from kdoctor_diagnose.scan import Event, Scan
+
+
+def failure(name: str, **changes: Any) -> KnownFailure:
+    return KnownFailure(**{"id": name, "kind": "crash", "symptom": name, "cause": name, "source": ["x"], **changes})
+
+
+def judge(*failures: KnownFailure, progress: int = 0) -> Verdict:
+    """The verdict of a log with one failure on each line."""
+    events = [
+        Event(item, 1, 0, line, f"line {line}", {}, None, None, last=line) for line, item in enumerate(failures, 1)
+    ]
+    found = Scan(events=events, names=["log"], lines=[len(events)], sizes=[1], progress={0: progress})
+    return conclude(found, KnownFailures(failure_modes=list(failures)))
+
+
+CAUSE, ECHO = failure("cause"), failure("echo", follows=True)
+
+
+def names(verdict: Verdict) -> list[str]:
+    return [group.failure.id for group in verdict.causes]
+
+
+def test_consequence_is_not_the_cause_before_or_after_it() -> None:
+    assert names(judge(CAUSE, ECHO)) == ["cause"]
+    assert names(judge(ECHO, CAUSE)) == ["cause"]
+    doubted = failure("echo", follows=True, needs={"keras": ">=3"})
+    assert names(judge(doubted, CAUSE)) == ["cause"]
+    assert names(judge(ECHO)) == ["echo"]
+
+
+def test_consequence_is_less_sure_than_a_cause() -> None:
+    assert judge(CAUSE).causes[0].certainty == "certain"
+    assert judge(ECHO).causes[0].certainty == "likely"
+
+
+def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> None:
+    assert judge(CAUSE, progress=5).causes[0].certainty == "likely"
+    assert judge(ECHO, progress=5).causes[0].against == []
+
+
+def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -> None:
+    mild = failure("mild", kind="silent")
+    assert names(judge(mild, failure("end", certainty="possible"))) == ["end"]
+    assert names(judge(mild, failure("end", certainty="possible", follows=True))) == ["mild"]
+    assert names(judge(mild, ECHO)) == ["echo"]

@@ -26,7 +26,7 @@ _FILES = 200
 _ENTRIES = 20_000
 """Entries of a folder that are looked at."""
 _NOTEBOOK_BYTES = 200 << 20
-_UNPACKED_BYTES, _UNPACKED_SHARE = 256 << 20, 50
+_UNPACKED_BYTES, _UNPACKED_SHARE = 256 << 20, 100
 """Bytes up to which a gzip file is unpacked, or this multiple of its size if that is more. The format can reach 1,032
 times (https://zlib.net/zlib_tech.html), so that 3 MB would be read for minutes."""
 _SUFFIXES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".ipynb", ".dmesg", ".messages")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.cases import cases
 from kdoctor.errors import UsageError
+from kdoctor_diagnose import inputs
 from kdoctor_diagnose.diagnose import diagnose, diagnose_text
 from kdoctor_diagnose.inputs import Log, PartlyReadError, logs_of
 from kdoctor_diagnose.line import split
@@ -525,16 +526,15 @@ def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
     assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"
 
 
-def test_gzip_file_of_extreme_ratio_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Three GiB of a training's output in 3 MB, and an error at the end."""
+def test_gzip_file_of_extreme_ratio_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training's output at 300 times its packed size, and an error at the end."""
+    monkeypatch.setattr(inputs, "_UNPACKED_BYTES", 1 << 20)
     path = tmp_path / "train.log.gz"
     block = b"2026-01-01 step done\n" * 50_000
-    members = gzip.compress(block, 9) * (3 * 2**30 // len(block))
+    members = gzip.compress(block, 9) * 128
     path.write_bytes(members + gzip.compress(f"{ERROR}\n".encode()))
-    began = time.process_time()
     diagnosis = read(path)
-    assert time.process_time() - began < 20
-    assert diagnosis.logs[0].bytes <= max(257 << 20, 51 * path.stat().st_size)
+    assert diagnosis.logs[0].bytes <= 101 * path.stat().st_size < 128 * len(block)
     assert (diagnosis.conclusion, len(diagnosis.notes)) == ("not-read", 1)
 
 

@@ -20,7 +20,7 @@ def explored(results: Path, *options: str) -> tuple[list[dict[str, Any]], str]:
     return [json.loads(line) for line in results.read_text().splitlines()], done.stdout
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_symbols_that_break_have_a_script_and_are_examined_once(tmp_path: Path) -> None:
     results = tmp_path / "explored.jsonl"
     found, said = explored(results, "--only", "BatchNormalization")

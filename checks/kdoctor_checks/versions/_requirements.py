@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from kdoctor.commands.markers import applicable, marker_environment
 from kdoctor.commands.packages import install, narrowest, restore
 from kdoctor.facts import Packages, Target
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, meets, parse_version
 
@@ -99,28 +99,24 @@ def judge_needs(
         kept: distributions that the job needs as they are, so that the fix changes what requires them.
     """
     yield from needs.unjudged
-    wrong = [name for name in needs.by_name if unmet_needs(name, needs, packages) and name not in kept]
-    together = sorted(name for name in wrong if name not in explained_by)  # pip resolves them together
-    bad = False
-    for name in sorted(needs.by_name):
-        names = together if name in together else [name]
-        if outcome := _judge(name, needs, packages, target, kept, names):
-            bad = True
-            known = explained_by.get(name, ())
-            yield (
-                replace(outcome, explained_by=(*outcome.explained_by, *known))
-                if isinstance(outcome, Finding)
-                else outcome
-            )
+    bad = {name: found for name in sorted(needs.by_name) if (found := _judge(name, needs, packages, target, kept))}
+    free = [name for name, found in bad.items() if isinstance(found, Finding) and name not in {*explained_by, *kept}]
+    for name, found in bad.items():
+        if not isinstance(found, Finding):
+            yield found
+            continue
+        known = (*found.explained_by, *explained_by.get(name, ()))
+        remedy, rollback = _install(free, needs, packages, target) if name in free else (found.remedy, found.rollback)
+        yield replace(found, explained_by=known, remedy=remedy, rollback=rollback)
     if not bad:
         requirements, owners = counted(needs.count, "requirement"), counted(count, "distribution")
         yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
 
 
 def _judge(
-    name: str, needs: Needs, packages: Packages, target: Target, kept: Collection[str], together: Sequence[str]
+    name: str, needs: Needs, packages: Packages, target: Target, kept: Collection[str]
 ) -> Finding | Unjudged | None:
-    """The outcome for a required distribution; None if it meets all requirements. Its fix installs all ``together``."""
+    """The outcome for a required distribution; None if it meets all requirements."""
     package, wanted = packages.find(name), needs.by_name[name]
     specifiers = _specifiers(wanted)
     if package and not specifiers:
@@ -136,23 +132,28 @@ def _judge(
     texts = [f"{need.by} needs {narrowest(need.requirement.specifier) or 'it'}" for need in unmet]
     problem = "" if package else "not installed, but "
     last = "does not meet the requirements of other packages" if package else "not installed, but required"
+    remedy, rollback = _install([name], needs, packages, target)
+    if package and name in kept:
+        remedy, rollback = _other_owners(name, owners, packages, target), restore(target, packages, *owners)
     return Finding(
         subject=f"{name} {package.version}" if package else name,
         observed=problem + ", ".join(texts),
         brief=first_short(problem + ", ".join(texts), problem + texts[0], last),
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
-        remedy=_other_owners(name, owners, packages, target)
-        if package and name in kept
-        else Remedy.reinstall(
-            f"Install {some(together)} in versions that meet all requirements. If there are none, change "
-            "what requires them.",
-            install(
-                target, packages, *(f"{other}{narrowest(_specifiers(needs.by_name[other]))}" for other in together)
-            ),
-        ),
-        rollback=restore(target, packages, *(owners if package and name in kept else together)),
+        remedy=remedy,
+        rollback=rollback,
         explained_by=("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else (),
     )
+
+
+def _install(names: Sequence[str], needs: Needs, packages: Packages, target: Target) -> tuple[Remedy, Rollback]:
+    """One command for all: pip resolves packages that are installed together, and not one after the other."""
+    wanted = [f"{name}{narrowest(_specifiers(needs.by_name[name]))}" for name in names]
+    remedy = Remedy.reinstall(
+        f"Install {some(names)} in versions that meet all requirements. If there are none, change what requires them.",
+        install(target, packages, *wanted),
+    )
+    return remedy, restore(target, packages, *names)
 
 
 def _specifiers(wanted: Iterable[Need]) -> SpecifierSet:

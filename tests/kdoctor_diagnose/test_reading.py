@@ -335,7 +335,7 @@ TAILS = st.sampled_from(["", "a line\n", "  indented\n", "Detected at node x def
 TRAINED = "Epoch 1/5\n9/9 ━━━ 0s 2ms/step - loss: 0.1\n"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(CLASSES, st.sampled_from(["", ": a message"]), st.lists(TAILS, max_size=60), st.sampled_from(["", TRAINED]))
 def test_log_that_ends_after_a_traceback_is_a_failure(name: str, message: str, tail: list[str], before: str) -> None:
     frame = 'Traceback (most recent call last):\n  File "train.py", line 3\n'

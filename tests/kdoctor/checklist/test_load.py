@@ -73,7 +73,7 @@ def test_schema_accepts_valid_and_refuses_invalid_documents() -> None:
         assert not validator.is_valid({**document, **wrong})
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_mangled_checklist_is_read_or_has_problems_with_lines(
     tmp_path: Path, catalog: Catalog, data: st.DataObject

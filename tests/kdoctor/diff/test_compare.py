@@ -294,13 +294,13 @@ def reordered(draw: st.DrawFn) -> str:
     return "".join(f"{line}  # seen\n" if draw(st.booleans()) and line else f"{line}\n" for line in text.splitlines())
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(reordered())
 def test_order_and_comments_do_not_matter(tmp_path: Path, text: str) -> None:
     assert compared(tmp_path, BASE, text).changes == ()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(range(len(EDITS))), min_size=1, max_size=4, unique=True))
 def test_several_edits_are_mirrored(tmp_path: Path, chosen: list[int]) -> None:
     text = BASE

@@ -54,7 +54,7 @@ def test_written_lock_is_read_back() -> None:
     assert read(text_of(whole)) == whole
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(LOCKS)
 def test_every_lock_is_read_back(any_lock: Lock) -> None:
     assert read(text_of(any_lock)) == any_lock
@@ -135,7 +135,7 @@ def test_other_content_is_refused(content: bytes) -> None:
     assert problem(content)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_truncated_lock_is_always_refused(data: st.DataObject) -> None:
     text = text_of(lock())

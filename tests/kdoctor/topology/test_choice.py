@@ -111,7 +111,7 @@ def test_unknown_pair_counts_as_slower_than_known() -> None:
     assert layout.link(0, 1).gbs is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), count=st.integers(2, 7))
 def test_no_other_set_has_faster_slowest_pair(data: st.DataObject, count: int) -> None:
     levels = {pair: data.draw(st.sampled_from(LEVELS)) for pair in combinations(range(count), 2)}

@@ -75,7 +75,7 @@ def test_bad_link_that_was_tried_is_named_and_its_nodes_are_not(seed: int) -> No
 
 
 @given(st.integers(5, 40), st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 2))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bad_nodes_and_links_together(number: int, seed: int, bad_count: int, link_count: int) -> None:
     """Each node has at most one bad link, and most nodes are good. No good node is blamed, and no bad one is missed."""
     source, nodes = random.Random(seed), names_of(number)  # noqa: S311

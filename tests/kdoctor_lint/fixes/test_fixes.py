@@ -210,7 +210,7 @@ def test_other_target_has_no_fix(tmp_path: Path) -> None:
 PIECES = [text.partition("---\n")[0] for _, _, text in EDITS] + [f"value = {old}\n" for old, _ in MOVES]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6), st.booleans())
 def test_fixing_twice_is_fixing_once(tmp_path: Path, pieces: list[str], unsafe: bool) -> None:  # noqa: FBT001 - given by hypothesis
     path = tmp_path / "train.py"

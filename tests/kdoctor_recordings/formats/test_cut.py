@@ -68,7 +68,7 @@ def assert_no_new_facts(cut: Any, full: Any) -> None:
 
 
 @pytest.mark.parametrize("name", DUMPS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_cut_anywhere(name: str, data: st.DataObject) -> None:
     text = DUMPS[name]
@@ -141,7 +141,7 @@ def compare_pci(cut: PciDevices, full: FactGroup) -> None:
         assert_no_new_facts(device, meant)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     name=st.sampled_from(sorted(DUMPS)),
     place=st.integers(0, 10_000),

@@ -60,7 +60,7 @@ SEVERAL = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_entries_missing_from_unindented_output_change_no_value(data: st.DataObject) -> None:
     """What is read is what the output with its indentation says, or less."""

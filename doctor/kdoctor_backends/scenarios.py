@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from kdoctor.smoke.definition import SPEED_EXPECTED
+from kdoctor.smoke.definition import HOT_S, SAME_BITS_EXPECTED, SPEED_EXPECTED
 from kdoctor.smoke.definition import define as define_anywhere
 from kdoctor.smoke.feature_scenarios import OPTIMIZERS
 
@@ -107,6 +107,17 @@ ON_JAX = (
         "kdoctor must detect it.",
         cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
         typical_s=5.0,
+    ),
+    define(
+        "smoke.same-bits-jax",
+        strategy="data-parallel",
+        framework="jax",
+        title="The same programs on every device with JAX, compared bit by bit",
+        expect=SAME_BITS_EXPECTED,
+        cases=("all-devices",),
+        settings={"hot_s": HOT_S},
+        lasts="hot_s",
+        typical_s=9.0,
     ),
     define(
         "smoke.compute-jax",

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.gpu
 HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 HAS_KERAS = importlib.util.find_spec("keras") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
+HOT_S = 20
+"""Seconds for which the GPUs are compared."""
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
 
@@ -176,6 +178,30 @@ def test_products_and_copies_are_timed(record: Record, gpus: Gpus, tmp_path: Pat
     assert case["devices"]
     assert all(value and value > 0 for value in case["measures"].values())
     assert result["status"] == ("skip" if rehearsed() or len(gpus.devices) == 1 else "pass")  # one has no equal
+
+
+def test_gpu_computes_the_same_bits(record: Record, gpus: Gpus, tmp_path: Path) -> None:
+    scenario = "same-bits" if framework() == "baseline" else "same-bits-jax"
+    checklist = tmp_path / "bits.yaml"
+    text = CHECKLIST.format(scenario=scenario, strategy="mirrored" if scenario == "same-bits" else "data-parallel")
+    own = f"- id: smoke.{scenario}\n"
+    checklist.write_text(text.replace(own, f"{own}    parameters: {{hot_s: {HOT_S}}}\n"), encoding="utf-8")
+    snapshot = tmp_path / "snapshot.json"
+    options = ("--format", "json", "--save-snapshot", snapshot)
+    done = run_kdoctor(record, "check", "--checklist", checklist, *on_gpus(), *options, folder=tmp_path)
+    (case,) = cases(snapshot, scenario)
+    if case["outcome"] == "skipped":
+        pytest.skip(case["skip_reason"])
+    result = done.results[f"smoke.{scenario}"]
+    for place, device in enumerate(case["devices"]):
+        measured = {"rounds": case["measures"]["rounds"], "seconds": case["measures"]["hot_s"]}
+        said = "; ".join(item["observed"] for item in result["findings"] or result["evidence"][place + 1 : place + 2])
+        record.row("Same bits", scenario=scenario, device=device, programs=len(case["programs"]), **measured, said=said)
+    assert case["outcome"] == "trained", case
+    assert result["status"] == "pass", result
+    assert len(case["programs"]) >= (8 if rehearsed() else 9)
+    if not rehearsed():
+        assert case["measures"]["hot_s"] >= HOT_S
 
 
 def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus: Gpus) -> None:

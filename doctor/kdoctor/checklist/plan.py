@@ -1,6 +1,8 @@
 """Turns a checklist and the options of a run into the plan that the judge follows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
@@ -57,16 +59,21 @@ def plan(
 
 
 def scenarios_to_run(checklist: Checklist, planned: Sequence[PlannedCheck]) -> tuple[ScenarioEntry, ...]:
-    """The scenarios that checks of the plan judge, in the order of the checklist."""
+    """The scenarios that checks of the plan judge, in the order of the checklist, with the settings of these checks."""
     judging = [
-        entry.check
+        entry
         for entry in planned
         if not entry.deselected and (checklist.assumptions.expects_gpus or not entry.check.needs_gpus)
     ]
-    if any(check.judges_trainings and check.scenario is None for check in judging):
-        return checklist.scenarios
-    awaited = {check.scenario for check in judging}
-    return tuple(entry for entry in checklist.scenarios if entry.scenario.id in awaited)
+    parameters: dict[str | None, dict[str, Any]] = {}
+    for entry in judging:
+        parameters.setdefault(entry.check.scenario, {}).update(entry.parameters)
+    judges_all = any(entry.check.judges_trainings and entry.check.scenario is None for entry in judging)
+    return tuple(
+        replace(entry, scenario=entry.scenario.with_settings(parameters.get(entry.scenario.id, {})))
+        for entry in checklist.scenarios
+        if judges_all or entry.scenario.id in parameters
+    )
 
 
 def _with_prerequisites(checklist: Checklist, catalog: Catalog, select: Sequence[str]) -> tuple[ChecklistEntry, ...]:

@@ -31,6 +31,7 @@ from kdoctor.facts.packages import Package, PackageFault, Packages, canonical_na
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
+    BitDifference,
     CaseOutcome,
     PairOutcome,
     SmokeCase,
@@ -44,13 +45,13 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind", "EventTime",
-    "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind",
-    "Launcher", "Libraries", "Library", "LibraryCopy", "Node", "NotCollected", "NumaNode", "NvLink", "NvmlState",
-    "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices",
-    "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase",
-    "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel",
-    "Unavailable", "Weights", "XlaFile", "canonical_name", "group_not_collected", "is_not_recorded", "link_gbs",
-    "link_generation",
+    "LIBRARY_NAMES", "BitDifference", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment",
+    "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu", "GpuPair",
+    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver",
+    "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library", "LibraryCopy", "Node",
+    "NotCollected", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
+    "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",
+    "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker",
+    "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name",
+    "group_not_collected", "is_not_recorded", "link_gbs", "link_generation",
 ]  # fmt: skip

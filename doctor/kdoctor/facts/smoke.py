@@ -90,6 +90,31 @@ class SmokePair:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BitDifference:
+    """An output of a fixed program that a device computed with other bits than an equal one, or than before."""
+
+    program: str
+    device: int
+    """Index in ``SmokeCase.devices``."""
+    other: int | None
+    """Index of the equal device that it was compared with; None if the device differs from its own first round."""
+    elements: int
+    """Elements of the output."""
+    differing: int
+    """Elements that differ; 0 if the device found a difference that the output does not have."""
+    first: int | None
+    """Index of the first element that differs."""
+    rounds: int
+    """Rounds in which it differed."""
+    found_in: int
+    """The first of these rounds, counted from 1."""
+    repeats: bool | None = None
+    """Whether the device computed other bits each time when it ran the program again at once."""
+    decided: bool = True
+    """Whether most devices of the model agree with ``other``. If not, either of the two may be wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SmokeCase:
     """One training, in a separate process."""
 
@@ -148,6 +173,10 @@ class SmokeCase:
     weight_deviation: float | None = None
     """Largest absolute difference of any weight (trainable or not, on any replica) from the same training on one
     device; None if it was not compared or is not finite."""
+    bit_differences: tuple[BitDifference, ...] = ()
+    """What devices computed differently, if the case compares their outputs bit by bit."""
+    programs: tuple[str, ...] = ()
+    """The programs whose outputs were compared."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """Measures that are specific to this scenario, by the names in its program's docstring; None is not finite."""
     job: Any = None

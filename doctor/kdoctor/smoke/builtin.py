@@ -1,6 +1,6 @@
 """The built-in scenarios."""
 
-from kdoctor.smoke.definition import SPEED_EXPECTED
+from kdoctor.smoke.definition import HOT_S, SAME_BITS_EXPECTED, SPEED_EXPECTED
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.model_scenarios import MODELS
@@ -263,6 +263,15 @@ SCENARIOS = (
         expect="Reported as evidence, because how fast is fast enough depends on the job. On GPUs the all-reduce "
         "reaches its share of the bandwidth of the links.",
         cases=("throughput",),
+        typical_s=5.0,
+    ),
+    _scenario(
+        "smoke.same-bits",
+        title="The same programs on every device, compared bit by bit",
+        expect=SAME_BITS_EXPECTED,
+        cases=("all-devices",),
+        settings={"hot_s": HOT_S},
+        lasts="hot_s",
         typical_s=5.0,
     ),
     _scenario(

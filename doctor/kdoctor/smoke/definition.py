@@ -12,6 +12,12 @@ from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, 
 _DEADLINE_S = 240.0
 SPEED_EXPECTED = "Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported."
 """What trainings that measure each GPU expect, on every backend."""
+SAME_BITS_EXPECTED = (
+    "Fixed, deterministic programs give the same bits on all devices of the same model, and each time on each device, "
+    "while the devices are at work. On GPUs this takes the time that hot_s sets; on CPU devices at most two seconds."
+)
+HOT_S = 30.0
+"""Seconds for which devices run the same programs again and again, unless a checklist sets ``hot_s``."""
 
 
 def define(  # noqa: PLR0913 - the fields of a scenario
@@ -30,6 +36,8 @@ def define(  # noqa: PLR0913 - the fields of a scenario
     pair_s: float = 0.0,
     folder: Path | None = None,
     needs_options: str = "",
+    settings: Mapping[str, float] | None = None,
+    lasts: str = "",
 ) -> Scenario:
     """A scenario whose program is named like its id, in kdoctor's folder of programs or in that of a plugin.
 
@@ -57,4 +65,6 @@ def define(  # noqa: PLR0913 - the fields of a scenario
         typical_s=typical_s,
         pair_s=pair_s,
         needs_options=needs_options,
+        settings=tuple((settings or {}).items()),
+        lasts=lasts,
     )

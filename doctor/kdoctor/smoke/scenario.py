@@ -1,9 +1,9 @@
 """The definition of a smoke scenario."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
 
@@ -66,10 +66,22 @@ class Scenario:
     """Seconds for all cases in sequence on two CPU replicas, without the import."""
     pair_s: float = 0.0
     """Additional seconds for each pair of three replicas or more, measured on CPU replicas."""
-    settings: tuple[tuple[str, str | int | None], ...] = ()
-    """Additional settings for the cases, by name."""
+    settings: tuple[tuple[str, str | float | None], ...] = ()
+    """Additional settings for the cases, by name. A parameter of a check that judges this scenario, with the same name,
+    replaces its value."""
+    lasts: str = ""
+    """The setting that is the number of seconds by which it prolongs each case, if there is one."""
     needs_options: str = ""
     """The command whose options say what it trains. Without them it is left out; empty if it needs none."""
+
+    def with_settings(self, parameters: Mapping[str, Any]) -> "Scenario":
+        """The scenario with those parameters that are settings of it, and the deadline that they need."""
+        changed = {name: parameters[name] for name, _ in self.settings if name in parameters}
+        if not changed:
+            return self
+        settings = {**dict(self.settings), **changed}
+        longer = float(settings.get(self.lasts) or 0) - float(dict(self.settings).get(self.lasts) or 0)
+        return replace(self, settings=tuple(settings.items()), deadline_s=self.deadline_s + max(0.0, longer))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,8 +63,8 @@ def _finding(own: Sequence[BitDifference], found: ReplicaGpus, place: int, round
         "Do not train on this device: take it out of service and have it examined. Results of jobs that used it may be "
         "wrong."
         if decided
-        else "One of these devices computes wrong numbers, and two cannot show which. Train on neither, and compare them "
-        "with a third one of the model."
+        else "One of these devices computes wrong numbers, and two cannot show which. Train on neither, and compare "
+        "them with a third one of the model."
     )
     return Finding(
         subject=found.names[place],

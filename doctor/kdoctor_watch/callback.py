@@ -49,6 +49,8 @@ class Watch:
         lock: a lock whose digest becomes a tag of the tracked run (MLflow, Weights & Biases).
         stall_s: a step that takes longer, and 20 times as long as usual, is a stall.
         interval_s: seconds between two looks at the machine.
+        canary: run fixed programs on the job's devices at this interval (``"10min"``, or seconds), between two steps,
+            and compare them bit by bit. By default, there is none.
         limits: parameters of checks by id, such as ``{"watch.step-time": {"factor": 1.2}}``.
         model: the model of a custom loop. Keras passes its own.
         strategy: the strategy of a custom loop. Defaults to the current one.
@@ -73,6 +75,7 @@ class Watch:
         lock: str | Path | None = None,
         stall_s: float = 120.0,
         interval_s: float = 5.0,
+        canary: str | float | None = None,
         limits: Mapping[str, Mapping[str, Any]] | None = None,
         model: Any = None,
         strategy: Any = None,
@@ -88,6 +91,7 @@ class Watch:
             lock=lock,
             stall_s=stall_s,
             interval_s=interval_s,
+            canary=canary,
             limits={} if limits is None else limits,
         )
         self.model = model

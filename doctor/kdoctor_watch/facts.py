@@ -1,9 +1,10 @@
 """What ``kdoctor.Watch`` saw during a job's own training."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.facts.smoke import BitDifference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +140,30 @@ class WatchedMemory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WatchedBits:
+    """The canary: fixed programs between two steps, compared with their outputs before the first step."""
+
+    every_s: float | None = None
+    """Seconds between two rounds; None if no canary was asked for."""
+    rounds: int = 0
+    programs: tuple[str, ...] = ()
+    devices: int = 0
+    """Devices that ran them."""
+    clean_step: int | None = None
+    """The step after which all outputs were right last; -1 before the first step."""
+    found_step: int | None = None
+    """The step after which one was wrong first."""
+    seconds: float = 0.0
+    """Time of all rounds after the first."""
+    slowest_s: float = 0.0
+    """Time of the slowest of them."""
+    unavailable: str | None = None
+    """Why no further round was run."""
+    differences: tuple[BitDifference, ...] = ()
+    """``device`` and ``other`` are indices of ``Watched.devices``."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Watched(FactGroup):
     """A job's own training, seen by ``kdoctor.Watch`` in the job's process."""
 
@@ -151,6 +176,7 @@ class Watched(FactGroup):
     values: WatchedValues
     replicas: WatchedReplicas
     input: WatchedInput
+    bits: WatchedBits = field(default_factory=WatchedBits)
     devices: tuple[str, ...] = ()
     """TensorFlow's names of the replicas' devices in this process."""
     bus_ids: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
 from kdoctor.version import __version__
+from kdoctor_watch.canary import Canary
 from kdoctor_watch.companion import Companion
 from kdoctor_watch.facts import Watched, WatchedValues
 from kdoctor_watch.publish import LOGGER, Publisher, WatchFinding, brief, tag_run
@@ -56,6 +57,8 @@ class Session:
         self._companion = Companion(
             self._judge, interval_s=settings.interval_s, on_gpus=on_gpus, device_memory=self._device_memory
         )
+        self._canary = Canary(settings.canary_s, self._devices, is_jax=self._is_jax)
+        self._canary.start()
         data.start()
         tag_run(self._tags())
 
@@ -65,6 +68,8 @@ class Session:
         self._input.before(step)
         if step >= self._variables.due:
             self.look(step - 1)
+        if self._canary.is_due:
+            self._run_canary(step - 1)
         self.read()
         self.recorder.begin(step, min(self._variables.due, self._input.due))
 
@@ -98,6 +103,12 @@ class Session:
         if self._problems() > known or self.recorder.bad:
             self._judge()
 
+    def _run_canary(self, done: int, *, last: bool = False) -> None:
+        known = len(self._canary.facts().differences)
+        self._canary.look(done, last=last)
+        if len(self._canary.facts().differences) > known:
+            self._judge()
+
     def _problems(self) -> int:
         return len(self._variables.facts().differences)
 
@@ -118,6 +129,7 @@ class Session:
                 ),
                 replicas=self._variables.facts(),
                 input=self._input.facts(),
+                bits=self._canary.facts(),
                 devices=self._devices or self._variables.devices,
                 bus_ids=self._bus_ids,
                 memory=self._companion.memory,
@@ -163,6 +175,7 @@ class Session:
         self.recorder.end()
         if self.recorder.step >= 0 and not interrupted:
             self.look(self.recorder.step)
+            self._run_canary(self.recorder.step, last=True)
         self._companion.tick()
         self._companion.close()
         report = self._report(interrupted=interrupted)

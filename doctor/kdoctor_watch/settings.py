@@ -1,6 +1,7 @@
 """What the user asks of ``kdoctor.Watch``, examined before the training begins."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from kdoctor_watch.publish import WatchFinding
 FAMILY = "watch"
 CHECKPOINT = "kdoctor-watch.keras"
 _MODEL_FILES = (".keras", ".h5")
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _LONGEST_S = 10 * 365 * 86400.0
 """Ten years. A timer takes no endless time."""
 
@@ -36,7 +38,28 @@ class Settings:
     lock: str | Path | None = None
     stall_s: float = 120.0
     interval_s: float = 5.0
+    canary: str | float | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def canary_s(self) -> float | None:
+        """Seconds between two rounds of the canary; None for none.
+
+        Raises:
+            ValueError: it is not a time.
+        """
+        if self.canary is None:
+            return None
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", str(self.canary)) if isinstance(self.canary, str) else None
+        if found:
+            return float(found[1]) * _UNITS[found[2]]
+        if (
+            isinstance(self.canary, (int, float))
+            and not isinstance(self.canary, bool)
+            and 0 < self.canary <= _LONGEST_S
+        ):
+            return float(self.canary)
+        raise ValueError(f"canary: expected a time such as '10min', '1h' or a number of seconds, found {self.canary!r}")
 
     def __post_init__(self) -> None:
         if self.every is not None and (type(self.every) is not int or self.every < 1):
@@ -57,6 +80,7 @@ class Settings:
             seconds = getattr(self, name)
             if not (isinstance(seconds, (int, float)) and 0 < seconds <= _LONGEST_S):
                 raise ValueError(f"{name}: expected seconds above 0, at most {_LONGEST_S:.0f}, found {seconds!r}")
+        self.canary_s  # noqa: B018 - raises
         if self.limits:
             plan_of(self.limits)
 

@@ -4,7 +4,15 @@ from functools import cache
 
 from kdoctor.facts import Gpus
 from kdoctor.testing import healthy_node
-from kdoctor_watch.facts import Watched, WatchedInput, WatchedMemory, WatchedReplicas, WatchedSteps, WatchedValues
+from kdoctor_watch.facts import (
+    Watched,
+    WatchedBits,
+    WatchedInput,
+    WatchedMemory,
+    WatchedReplicas,
+    WatchedSteps,
+    WatchedValues,
+)
 
 
 @cache
@@ -20,6 +28,15 @@ def healthy_watched() -> Watched:
         values=WatchedValues(logs=("loss",), steps=1000, variables=20),
         replicas=WatchedReplicas(replicas=len(devices), variables=20, checks=10, last_step=999, every=100),
         input=WatchedInput(looks=100, empty=0),
+        bits=WatchedBits(
+            every_s=600,
+            rounds=3,
+            programs=("product float32", "attention"),
+            devices=len(devices),
+            clean_step=999,
+            seconds=0.1,
+            slowest_s=0.05,
+        ),
         devices=tuple(f"/device:GPU:{index}" for index in range(len(devices))),
         bus_ids=tuple(gpu.bus_id for gpu in devices if gpu.bus_id),
         memory=(WatchedMemory(name="process", every_s=60, lows=(2**30,) * 16),),

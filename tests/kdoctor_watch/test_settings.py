@@ -27,6 +27,10 @@ from helpers.cases import cases
     {"interval_s": -1},
     {"interval_s": math.inf},
     {"interval_s": math.nan},
+    {"canary": 0},
+    {"canary": "often"},
+    {"canary": "10 days"},
+    {"canary": True},
     {"limits": 3},
     {"limits": {"watch.step-time": 3}},
     {"limits": {"watch.nothing": {}}},
@@ -52,5 +56,6 @@ def test_usual_settings_are_taken(tmp_path: Path) -> None:
         report=tmp_path / "watch.json",
         stall_s=60,
         interval_s=0.5,
+        canary="10min",
         limits={"watch.step-time": {"factor": 2}, "watch.memory": {"least_bytes": 2**30}},
     )

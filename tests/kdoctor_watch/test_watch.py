@@ -19,7 +19,7 @@ from kdoctor.errors import UsageError
 from kdoctor.lock.store import write_lock
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("healthy", "planted", "single")
+QUICK = ("healthy", "planted", "single", "canary", "wrong_bit")
 OTHERS = ("stall", "starved", "stop", "loop", "broken")
 NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.kernel-log": "skip"}
 
@@ -66,6 +66,20 @@ def judge(found: dict[str, Any]) -> None:
     assert int(numbers[2]) < 24 <= int(numbers[1]) <= int(numbers[2]) + 10
     assert "after step 37 (last finite after step 36)" in planted["findings"]["watch.finite loss"]
     assert [one.split()[0] for one in planted["live"][:2]] == ["watch.replicas-equal", "watch.finite"]
+
+    assert failed(found["canary"]) == set()
+    assert found["canary"]["statuses"]["watch.same-bits"] == "pass"
+    assert found["canary"]["same"]
+    rounds = re.search(r"on 2 devices in (\d+) rounds", found["canary"]["seen"])
+    assert rounds is not None
+    assert int(rounds[1]) >= 3
+
+    assert failed(found["wrong_bit"]) == {"watch.same-bits"}
+    ((subject, observed),) = found["wrong_bit"]["findings"].items()
+    assert subject == "watch.same-bits CPU:1"
+    steps = re.search(r"attention: 1 of 256 .* after step (\d+) .* after step (\d+)", observed)
+    assert steps is not None
+    assert int(steps[2]) < int(steps[1])
 
     assert failed(found["single"]) == {"watch.finite"}
     assert "step 37 (last finite after step 36)" in found["single"]["findings"]["watch.finite loss"]
@@ -123,11 +137,12 @@ def test_changed_bit_is_found_on_jax_without_tensorflow() -> None:
         command, check=False, capture_output=True, text=True, env=environ(PYTHONPATH=paths), timeout=600
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    finding, loop, imported = done.stdout.splitlines()
+    finding, canary, loop, imported = done.stdout.splitlines()
     assert re.match(
         r"watch.replicas-equal \S*/kernel on replica 1 \(cpu:1\): 1 of 132 values .* step 2\d \(equal after step",
         finding,
     )
+    assert re.match(r"pass 6 programs .* on 2 devices in [0-9]+ rounds", canary)
     assert re.match(r"loss: .* after step 5 .*, gradient of sequential/dense/bias: .* after step 9 ", loop)
     assert imported == "tensorflow: False"
 

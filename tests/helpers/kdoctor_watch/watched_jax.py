@@ -51,13 +51,15 @@ def main() -> None:
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(33), keras.layers.Dense(1)])
     model.compile("adam", "mse")
     values = np.random.default_rng(1).random((480, 4)).astype("float32")
-    watch = kdoctor.Watch(every=5, interval_s=0.5, history=False)
+    watch = kdoctor.Watch(every=5, interval_s=0.5, history=False, canary=0.001)
     targets = values.sum(axis=1, keepdims=True)
     model.fit(values, targets, batch_size=16, shuffle=False, verbose=0, callbacks=[Plant(), watch])
     assert watch.report is not None
     for result in watch.report.results:
         for judged in result.findings:
             sys.stdout.write(f"{result.id} {judged.finding.subject}: {judged.finding.observed}\n")
+    canary = next(result for result in watch.report.results if result.id == "watch.same-bits")
+    sys.stdout.write(f"{canary.status.value} {', '.join(one.observed for one in canary.evidence)}\n")
     sys.stdout.write(f"{', '.join(loop(model))}\n")
     sys.stdout.write(f"tensorflow: {'tensorflow' in sys.modules}\n")
 

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
+from helpers.planted_bits import wrong_outputs
 
 STEPS, BATCH = 40, 8
 
@@ -92,6 +93,36 @@ class Plants:
             copy.assign(values)
 
         return results(self.fit([self.at(24, plant)], self.data(bad_step=37)))
+
+    def canary(self) -> Any:
+        """Fixed programs before many of the steps, and the same training without them."""
+        keras = self.keras
+        weights = []
+        for canary in (None, 0.001):
+            model = self.model()
+            watch = kdoctor.Watch(every=10, history=False, canary=canary)
+            model.fit(self.data(), verbose=0, callbacks=[watch])
+            weights.append([*model.get_weights(), keras.random.uniform((3,)) if keras.__name__ == "keras" else 0.0])
+        same = all(np.array_equal(one, other) for one, other in zip(*weights, strict=True))
+        assert watch.report is not None
+        seen = next(result for result in watch.report.results if result.id == "watch.same-bits").evidence[0].observed
+        return {**results(watch), "same": same, "seen": seen}
+
+    def wrong_bit(self) -> Any:
+        """The second device computes one wrong bit from its fifth product on."""
+        made: Any = importlib.import_module("kdoctor_target.training.same_bits_tensorflow")
+        plain = made.make_programs
+        plants = {1: lambda run: run >= 4}
+
+        def put(array: Any, place: int) -> Any:
+            with tf.device(f"CPU:{place}"):
+                return tf.constant(array)
+
+        made.make_programs = lambda *given, **named: wrong_outputs(plain(*given, **named), put, "attention", plants)
+        try:
+            return results(self.fit([], canary=0.001))
+        finally:
+            made.make_programs = plain
 
     def stall(self) -> Any:
         """Step 30 takes longer than any step may on a busy machine, and so does a callback after the last step."""

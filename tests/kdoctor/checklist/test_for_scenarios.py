@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from helpers.cases import cases
@@ -5,6 +7,7 @@ from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
+from kdoctor.smoke.definition import HOT_S
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
 
@@ -60,6 +63,20 @@ def test_checklist_has_every_check_of_its_scenarios(catalog: Catalog) -> None:
     (running,) = scenarios_to_run(checklist, plan(checklist, catalog))
     assert (running.scenario.id, running.replicas, running.strategy) == ("smoke.state", 3, "mirrored")
     assert not checklist.assumptions.expects_gpus
+
+
+def test_parameter_of_a_check_is_a_setting_of_its_scenario(catalog: Catalog) -> None:
+    scenario = catalog.scenarios["smoke.same-bits"]
+    checklist = checklist_of(catalog, [scenario], "smoke-chosen", replicas=2)
+    planned = plan(checklist, catalog)
+    (usual,) = scenarios_to_run(checklist, planned)
+    assert usual.scenario == scenario
+    longer = [
+        replace(entry, parameters={"hot_s": 600.0}) if entry.check.id == scenario.id else entry for entry in planned
+    ]
+    (running,) = scenarios_to_run(checklist, longer)
+    assert dict(running.scenario.settings) == {"hot_s": 600.0}
+    assert running.scenario.deadline_s == scenario.deadline_s + 600.0 - HOT_S
 
 
 def test_without_a_number_of_replicas_gpus_are_expected(catalog: Catalog) -> None:

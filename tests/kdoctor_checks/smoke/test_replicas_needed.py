@@ -31,6 +31,8 @@ OF_ANY_NUMBER = {
     "smoke.one-device",
     "smoke.pairs",
     "smoke.persistence",
+    "smoke.same-bits",
+    "smoke.same-bits-jax",
     "smoke.speed",
     "smoke.tpu",
 }

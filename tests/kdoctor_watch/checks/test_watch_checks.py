@@ -6,7 +6,7 @@ from typing import Any
 from helpers.facts import bus_id
 from helpers.kdoctor_watch.facts import BUSY, watched
 from helpers.rows import fails, passes, skips, table, unknown
-from kdoctor.facts import EventTime, GpuSampling, GpuSeries, GpuUse, KernelLog, SampledGpu
+from kdoctor.facts import BitDifference, EventTime, GpuSampling, GpuSeries, GpuUse, KernelLog, SampledGpu
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN
 from kdoctor.model import Severity
 from kdoctor.probes.kernel_log import parse_log
@@ -57,6 +57,29 @@ test_replicas_equal = table(
     unknown(replicas(checks=0)),
     unknown(replicas(variables=0)),
     skips(replicas(replicas=1, variables=0)),
+)
+
+
+BITS = BitDifference(
+    program="attention", device=1, other=None, elements=256, differing=2, first=3, rounds=1, found_in=5, repeats=True
+)
+
+
+def bits(*differences: BitDifference, **changes: Any) -> Watched:
+    return watched(bits=replace(watched().bits, differences=differences, **changes))
+
+
+test_same_bits = table(
+    "watch.same-bits",
+    Severity.ERROR,
+    passes(bits(clean_step=99, rounds=4), "2 programs gave the same bits on 8 devices in 4 rounds", "step 99"),
+    fails(bits(BITS, clean_step=99, found_step=130), "2 of 256", "after step 130", "after step 99", of=["GPU:1"]),
+    fails(bits(BITS, clean_step=-1, found_step=130), "before the first step"),
+    fails(bits(replace(BITS, other=0), clean_step=None, found_step=-1), "not as on GPU:0", "never"),
+    fails(bits(BITS, replace(BITS, device=0, other=1, decided=False)), "attention", of=["GPU:0", "GPU:1"]),
+    unknown(bits(unavailable="ResourceExhaustedError: no memory")),
+    unknown(bits(rounds=1)),
+    skips(bits(every_s=None)),
 )
 
 

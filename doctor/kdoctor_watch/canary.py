@@ -1,0 +1,89 @@
+"""Runs fixed programs on the job's devices between two steps, and compares their outputs bit by bit.
+
+The programs are those of ``smoke.same-bits`` that are deterministic without the framework's deterministic operations.
+They draw no random numbers, make no variables and trace nothing of TensorFlow's.
+"""
+
+import importlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kdoctor.facts import BitDifference
+from kdoctor_watch.facts import WatchedBits
+from kdoctor_watch.publish import brief
+
+
+class Canary:
+    """The comparisons during one training. The first round is before its first step."""
+
+    def __init__(self, every_s: float | None, devices: Sequence[str], *, is_jax: bool) -> None:
+        self._every_s = every_s
+        self._devices = devices
+        self._is_jax = is_jax
+        self._comparison: Any = None
+        self._due = float("inf")
+        self._clean: int | None = None
+        self._found: int | None = None
+        self._seconds = 0.0
+        self._slowest_s = 0.0
+        self._unavailable: str | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the time for a round has come."""
+        return time.monotonic() >= self._due
+
+    def start(self) -> None:
+        """The first round, with which the others are compared."""
+        if self._every_s is not None:
+            self._guarded(self._first, -1)
+
+    def look(self, done: int, *, last: bool = False) -> None:
+        """A round after step ``done``. In the last one, the devices are compared on the host, too."""
+        if self._comparison is not None and self._unavailable is None:
+            began = time.monotonic()
+            self._guarded(lambda: self._comparison.again(devices=last), done)
+            spent = time.monotonic() - began
+            self._seconds, self._slowest_s = self._seconds + spent, max(self._slowest_s, spent)
+
+    def _first(self) -> None:
+        from kdoctor_target.training.same_bits import SIZES, Comparison
+
+        framework = "jax" if self._is_jax else "tensorflow"
+        made = importlib.import_module(f"kdoctor_target.training.same_bits_{framework}")
+        devices: Sequence[Any] = self._devices or ("/device:CPU:0",)
+        if self._is_jax:
+            devices = importlib.import_module("jax").local_devices()
+        sizes = SIZES["canary" if any("GPU" in device for device in self._devices) else "cpu"]
+        self._comparison = Comparison(made.make_programs(devices, sizes, trains=False), made.models_of(devices))
+        self._comparison.begin()
+
+    def _guarded(self, work: Any, done: int) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - a full memory must not end the training
+            self._unavailable = brief(error)
+            self._due = float("inf")
+            return
+        self._due = time.monotonic() + (self._every_s or 0.0)
+        if not self._comparison.differences:
+            self._clean = done
+        elif self._found is None:
+            self._found = done
+
+    def facts(self) -> WatchedBits:
+        """The comparisons so far."""
+        comparison = self._comparison
+        return WatchedBits(
+            every_s=self._every_s,
+            rounds=comparison.rounds if comparison else 0,
+            programs=tuple(comparison.programs) if comparison else (),
+            devices=len(self._devices) or 1,
+            clean_step=self._clean,
+            found_step=self._found,
+            seconds=self._seconds,
+            slowest_s=self._slowest_s,
+            unavailable=self._unavailable,
+            differences=tuple(BitDifference(**one) for one in comparison.differences) if comparison else (),
+        )

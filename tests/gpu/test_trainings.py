@@ -2,13 +2,20 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers import smoke
+from helpers.command import environ
+from helpers.planted_scenario import planted_scenario
 from helpers.real_gpu import Ran, Record, on_gpus, rehearsed, run_kdoctor
-from kdoctor.facts import Gpus
+from kdoctor.catalog.load import load_catalog
+from kdoctor.facts import Gpus, SmokeRun
+from kdoctor.smoke.session import SmokeSettings
 
 pytestmark = pytest.mark.gpu
 
@@ -202,6 +209,61 @@ def test_gpu_computes_the_same_bits(record: Record, gpus: Gpus, tmp_path: Path) 
     assert len(case["programs"]) >= (8 if rehearsed() else 9)
     if not rehearsed():
         assert case["measures"]["hot_s"] >= HOT_S
+
+
+def test_flipped_bit_is_found_on_the_gpu(record: Record, tmp_path: Path) -> None:
+    scenario = load_catalog().scenarios["smoke.same-bits" if framework() == "baseline" else "smoke.same-bits-jax"]
+    plants = [("output", "product bfloat16", 0, "once"), ("output", "training", 0, "at-first")]
+    settings = SmokeSettings(devices_kind="cpu" if rehearsed() else "gpu", replicas=1)
+    planted = planted_scenario(scenario, tmp_path, plants)
+    run = smoke.run_scenarios([planted], settings, smoke.context()).runs[scenario.id]
+    assert isinstance(run, SmokeRun), run
+    for (_, program, *_), case in zip(plants, run.cases, strict=True):
+        assert case.outcome == "trained", case
+        record.row(
+            "Planted bits", case=case.name, found=str([(one.program, one.device) for one in case.bit_differences])
+        )
+        assert {(one.program, one.device, one.other) for one in case.bit_differences} == {(program, 0, None)}
+
+
+CANARY = """
+import json, os, time
+import keras, numpy as np
+import kdoctor
+
+keras.utils.set_random_seed(1)
+width = {width}
+hidden = [keras.layers.Dense(width, "relu") for _ in range(4)]
+model = keras.Sequential([keras.Input((width,)), *hidden, keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+numbers = np.random.default_rng(1).standard_normal((64 * 256, width)).astype("float32")
+losses = []
+watch = kdoctor.Watch(history=False, canary={canary})
+began = time.monotonic()
+while time.monotonic() < began + {seconds}:
+    model.fit(numbers, numbers[:, :1], batch_size=256, verbose=0, callbacks=[watch])
+    bits = next(result for result in watch.report.results if result.id == "watch.same-bits")
+    print(json.dumps({{"status": bits.status.value, "said": [one.observed for one in bits.evidence] or bits.reason}}))
+"""
+
+
+def test_canary_runs_between_the_steps_of_a_fit(record: Record, tmp_path: Path) -> None:
+    backend = "tensorflow" if framework() == "baseline" else "jax"
+    script = tmp_path / "fit.py"
+    script.write_text(CANARY.format(width=64 if rehearsed() else 4096, canary=0.05, seconds=3), encoding="utf-8")
+    variables = {"KERAS_BACKEND": backend, "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environ(**variables),
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    *_, last = map(json.loads, done.stdout.splitlines())
+    record.row("Canary", backend=backend, status=last["status"], said=str(last["said"]))
+    assert last["status"] == "pass"
 
 
 def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus: Gpus) -> None:

@@ -1,11 +1,9 @@
 """Fixed programs on real TensorFlow and JAX devices: clean ones agree, and flipped bits are found where they are."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from helpers import smoke
+from helpers.planted_scenario import Plant, planted_scenario
 from helpers.tiers import asked_for, tiered
 from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import SmokeRun
@@ -14,60 +12,6 @@ from kdoctor.smoke.session import SmokeSettings
 SCENARIOS = {name: one for name, one in load_catalog().scenarios.items() if name.startswith("smoke.same-bits")}
 pytestmark = pytest.mark.tensorflow
 
-TESTS = Path(__file__).parents[2]
-_PROGRAM = """
-from helpers import planted_bits as planted
-from kdoctor_target.training import same_bits
-
-if FRAMEWORK == "tensorflow":
-    import tensorflow as tf
-
-    from kdoctor_target.training import same_bits_tensorflow as made
-    from kdoctor_target.training.replicas import replica_devices
-
-    def put(array, place):
-        with tf.device(f"CPU:{place}"):
-            return tf.constant(array)
-
-    def devices(case):
-        names = replica_devices(case)
-        tf.keras.utils.set_random_seed(1)
-        tf.config.experimental.enable_op_determinism()
-        return names
-else:
-    import jax
-
-    from kdoctor_target.training import same_bits_jax as made
-
-    def put(array, place):
-        return jax.device_put(array, jax.devices()[place])
-
-    def devices(case):
-        return jax.devices()[: case.replicas]
-
-WHEN = {"each-time": planted.always, "at-first": planted.only(0), "once": planted.only(4), "last": planted.only(7)}
-
-
-def case_of(plant):
-    what, program, place, when = plant
-
-    def run(case):
-        names = devices(case)
-        if what == "input":
-            made.inputs = planted.wrong_inputs(same_bits.inputs, place, program)
-        programs = made.make_programs(names, same_bits.SIZES["cpu"], trains=True)
-        if what == "output":
-            programs = planted.wrong_outputs(programs, put, program, {place: WHEN[when]})
-        differences = planted.compared(programs, made.models_of(names))
-        case.note(programs=list(programs.names), bit_differences=differences, devices=list(map(str, names)))
-
-    return run
-
-
-CASES = {" ".join(map(str, plant)): case_of(plant) for plant in PLANTS}
-"""
-
-Plant = tuple[str, str, int, str]
 PLANTS: tuple[Plant, ...] = (
     ("output", "product float16", 1, "each-time"),
     ("input", "matrix", 2, "each-time"),
@@ -105,12 +49,7 @@ def test_clean_devices_agree(scenario: str) -> None:
 @pytest.fixture(scope="module", params=sorted(SCENARIOS))
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     scenario = SCENARIOS[request.param]
-    program = tmp_path_factory.mktemp("planted") / "program.py"
-    plants = asked_for(request, "plant")
-    given = f"import sys\n\nsys.path.append({str(TESTS)!r})\nFRAMEWORK, PLANTS = {scenario.framework!r}, {plants!r}\n"
-    program.write_text(given + _PROGRAM, encoding="utf-8")
-    cases = tuple(" ".join(map(str, plant)) for plant in plants)
-    planted = replace(scenario, program=program, cases=cases)
+    planted = planted_scenario(scenario, tmp_path_factory.mktemp("planted"), asked_for(request, "plant"))
     settings = SmokeSettings(devices_kind="cpu", replicas=3)
     result = smoke.run_scenarios([planted], settings, smoke.context()).runs[scenario.id]
     assert isinstance(result, SmokeRun), result

@@ -27,9 +27,9 @@ _OTHER_MACHINE = Remedy.configure(
     look=_LOOK,
 )
 _ONE_GPU = Remedy.configure(
-    "For a machine with one GPU use the checklist single-gpu-keras. Else request more GPUs from the scheduler "
-    "or container runtime, or find the GPU that the driver does not list.",
-    "kdoctor check --checklist single-gpu-keras",
+    "For a job on one GPU, expect one. Else request more GPUs from the scheduler or container runtime, or find the "
+    "GPU that the driver does not list.",
+    "kdoctor check --gpus 1",
     look=_LOOK,
 )
 

@@ -27,8 +27,7 @@ def tensorflow_installed(
             brief="not installed in the examined environment",
             expected="TensorFlow 2",
             remedy=Remedy.reinstall(
-                f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
-                "environment with --python.",
+                f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, {_instead(packages)}.",
                 _installation(packages, target, has_cuda=has_cuda),
             ),
             rollback=restore(target, packages, "tensorflow"),
@@ -41,6 +40,12 @@ def tensorflow_installed(
         name = tensorflow.distribution or "tensorflow"
         brief = f"{'TensorFlow' if name == 'tensorflow' else name} {tensorflow.version}"
         yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
+
+
+def _instead(packages: Packages) -> str:
+    """What else may be meant: a job on JAX, if both Keras and JAX are installed."""
+    other = "check another environment with --python"
+    return f"{other}, or set KERAS_BACKEND=jax" if packages.find("jax") and packages.find("keras") else f"or {other}"
 
 
 def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> str:

@@ -31,7 +31,7 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def in_same_place(command: str, asked: str) -> str:
-    """A command of a fix, for the environment that a run examined.
+    """A command of a fix, for the environment and the checklist of a run.
 
     Args:
         command: any command. Only those of kdoctor change.
@@ -42,9 +42,15 @@ def in_same_place(command: str, asked: str) -> str:
     words = shlex.split(asked)
     called = quoted(*words[: next((place for place, word in enumerate(words) if word in _EXAMINING), 1)])
     here = command.replace(_NAME, called, 1)
-    environment = next(
-        (value for option, value in pairwise(words) if option == "--python"),
-        next((word.partition("=")[2] for word in words if word.startswith("--python=")), None),
-    )
-    examines = command.split()[1] in _EXAMINING
-    return f"{here} --python {quoted(environment)}" if environment and examines and "--python" not in command else here
+    does = command.split()[1]
+    if does not in _EXAMINING:
+        return here
+    kept = [("--python",), *([("--checklist", "-c")] if does == "check" else [])]
+    given = {names[0]: _value(words, names) for names in kept if names[0] not in command}
+    return " ".join([here, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
+
+
+def _value(words: Sequence[str], names: Sequence[str]) -> str | None:
+    """The value of an option of the run."""
+    after = (value for word, value in pairwise(words) if word in names)
+    return next(after, next((word.partition("=")[2] for word in words if word.startswith(f"{names[0]}=")), None))

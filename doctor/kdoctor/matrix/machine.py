@@ -8,6 +8,7 @@ identify a GPU.
 import glob
 import os
 import re
+import shutil
 import sys
 import threading
 from collections import Counter
@@ -245,7 +246,9 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         return text, "python", Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
-    called = target.python if option else "python"
+    # A stand-in is not the environment of the job, whose shell finds its own.
+    is_found = target.stand_in or shutil.which("python", path=environ.get("PATH")) == target.python
+    called = "python" if is_found and not option else target.python
     fact = Fact("Python", target.version, f"{target.python}, {target.chosen_by}")
     if target.python == sys.executable:
         return target.version, called, fact, tuple(sys.path)

@@ -42,6 +42,8 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
         "kdoctor check --python 'a b'",
         "kdoctor check --checklist cpu-smoke --python 'a b'",
     ),
+    ("kdoctor check --gpus 1", "kdoctor check -c node.yaml", "kdoctor check --gpus 1 --checklist node.yaml"),
+    ("kdoctor snapshot", "kdoctor check --checklist=x --python y", "kdoctor snapshot --python y"),
     ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python x"),
     ("kdoctor check --python PATH", "kdoctor check --python x", "kdoctor check --python PATH"),
     (

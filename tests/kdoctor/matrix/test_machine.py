@@ -277,11 +277,14 @@ def test_packages_of_another_interpreter_are_those_of_its_environment(
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n")
     python = str(tmp_path / "venv/bin/python")
-    target = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python")
+    target = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python", stand_in=False)
     monkeypatch.setattr(module, "choose_target", lambda *_: target)
     found = asked(tmp_path, python=python)
     assert (found.machine.python, found.installed) == ("3.11.7", "2.21.0")
     assert facts(found)["Python"] == ("3.11.7", f"{python}, --python")
+    assert found.machine.interpreter == asked(tmp_path, python=None).machine.interpreter == python
+    target.stand_in = True
+    assert asked(tmp_path, python=None).machine.interpreter == "python"
 
 
 def test_slow_or_failing_reads_are_given_up() -> None:

@@ -69,7 +69,7 @@ test_count_expected = table(
         briefs=["2 usable, at least 4 expected"],
         expected="at least 4",
     ),
-    fails(gpus(1), wanted(at_least=2), commands=("kdoctor check --checklist single-gpu-keras",), after=[""]),
+    fails(gpus(1), wanted(at_least=2), commands=("kdoctor check --gpus 1",), after=[""]),
     skips(gpus(0), wanted(count=0)),
     fails(
         LOST_OF_THREE,

@@ -231,3 +231,44 @@ class JobRun:
     fit_arguments: tuple[str, ...] = ()
     """Other arguments of ``fit`` that the copies are trained with."""
     training: JobTraining | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRestore:
+    """The job trained, saved, killed, and restored in fresh processes. What has no value was not reached."""
+
+    folder: str
+    not_run: Reason = None
+    """Why the job was not trained to the first save."""
+    save_problem: Reason = None
+    """Why it could not be saved."""
+    load_problem: Reason = None
+    """The error of loading it on all replicas, or of the training after that."""
+    alone_problem: Reason = None
+    """The same on one device."""
+    half_problem: Reason = None
+    backup_problem: Reason = None
+    """The error of BackupAndRestore."""
+    variables: int | None = None
+    """Variables of the model and the optimizer that were compared."""
+    lost: tuple[str, ...] | None = None
+    """Those that are missing or have other bits after loading, at most six."""
+    seeds: tuple[str, ...] = ()
+    """States of random number generators that begin again after loading."""
+    apart: tuple[str, ...] | None = None
+    """Variables that the next epoch moves to other values than in the run that was not killed."""
+    lost_alone: tuple[str, ...] | None = None
+    """As ``lost``, after loading on one device."""
+    half: Literal["noticed", "silent", "complete", "absent"] | None = None
+    """What loading did with the save that was killed: it raised, loaded wrong values, loaded all, or found no file."""
+    half_said: Reason = None
+    backup_epochs: tuple[int, ...] = ()
+    """Epochs that ran with BackupAndRestore after the second of two was interrupted."""
+    backup_apart: tuple[str, ...] | None = None
+    """As ``apart``, with BackupAndRestore."""
+    backup_random: bool = False
+    """Whether the model draws random numbers, so that its values with BackupAndRestore were not compared."""
+    save_s: float | None = None
+    restore_s: float | None = None
+    save_bytes: int | None = None
+    free_bytes: int | None = None

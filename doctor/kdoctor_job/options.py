@@ -1,5 +1,6 @@
 """The options of ``kdoctor check`` that name the user's model and data."""
 
+from pathlib import Path
 from typing import Annotated
 
 from kdoctor.cli.lazy import ADVANCED
@@ -38,6 +39,15 @@ FitArgumentsOption = Annotated[
         panel=ADVANCED,
     ),
 ]
+RestoreOption = Annotated[
+    Path | None,
+    option(
+        "Also save and kill your job in a new folder inside this one, on the file system where it will save, and see "
+        "whether it comes back.",
+        metavar="DIR",
+        panel=EXAMINE,
+    ),
+]
 ModelTimeoutOption = Annotated[
     float | None,
     option(
@@ -57,6 +67,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     steps_per_epoch: StepsPerEpochOption = None,
     fit_arguments: FitArgumentsOption = None,
     model_timeout: ModelTimeoutOption = None,
+    restore: RestoreOption = None,
 ) -> AddedTraining | None:
     """The training of the user's model, if the options name it (entry point ``kdoctor.options``).
 
@@ -70,6 +81,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
             "--steps-per-epoch": steps_per_epoch,
             "--fit-arguments": fit_arguments,
             "--model-timeout": model_timeout,
+            "--restore": restore,
         }
         given = [name for name, value in dependent.items() if value is not None]
         if given:
@@ -87,4 +99,5 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
         deadline_s=OWN_DEADLINE_S if model_timeout is None else model_timeout,
+        restore=None if restore is None else str(restore.absolute()),
     ).training()

@@ -10,6 +10,8 @@ from kdoctor.smoke.scenario import AddedTraining
 
 OWN_MODEL = "smoke.own-model"
 """The scenario's id. It runs only if a model is given."""
+RESTORE = "restore"
+"""The case that saves, kills and restores the job. It runs only if a folder is given."""
 OWN_DEADLINE_S = 600.0
 """Default deadline for the model, its data and its steps, in seconds."""
 DEFAULT_STEPS = 8
@@ -49,6 +51,8 @@ class UserModel:
     steps: int = DEFAULT_STEPS
     steps_per_epoch: int | None = None
     deadline_s: float = OWN_DEADLINE_S
+    restore: str | None = None
+    """The folder on the file system where the job saves; None for no restoring."""
 
     def __post_init__(self) -> None:
         """Validate the names.
@@ -71,6 +75,8 @@ class UserModel:
             ("steps", self.steps),
             ("steps_per_epoch", self.steps_per_epoch),
             ("budget_s", int(_BUDGET * self.deadline_s)),
+            ("restore", self.restore),
         )
-        scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s)
+        cases = (*SCENARIO.cases, *([RESTORE] if self.restore else []))
+        scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s, cases=cases)
         return AddedTraining(scenario=scenario, options=f"--model {self.model}", folder=Path.cwd())

@@ -8,6 +8,7 @@ from pathlib import Path
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find
+from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import make_strategy
@@ -40,3 +41,6 @@ def own_model(case: Case) -> None:
         own=own,
     )
     job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
+
+
+CASES = {"restore": restore}

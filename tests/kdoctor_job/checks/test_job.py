@@ -8,6 +8,7 @@ import pytest
 from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.facts import smoke_case, smoke_run
+from helpers.kdoctor_job.restored import GOOD
 from helpers.rows import fails, passes, skips, table, unknown
 from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
@@ -26,6 +27,7 @@ from kdoctor_job.facts import (
     JobModel,
     JobOption,
     JobProblem,
+    JobRestore,
     JobRun,
     JobTraining,
 )
@@ -129,7 +131,9 @@ def run(
         data=replace(DATA, **(data or {})),
         training=replace(TRAINING, **(training or {})),
     )
-    return smoke_run("smoke.own-model", 4, replace(smoke_case("own-model", 4), **{"job": job, **case}))
+    own = replace(smoke_case("own-model", 4), **{"job": job, **case})
+    restored = smoke_case("restore", 4, job=own.job and JobRestore(**GOOD))
+    return smoke_run("smoke.own-model", 4, own, restored)
 
 
 def judge(check_id: str, facts: SmokeRun, **parameters: Any) -> Result:

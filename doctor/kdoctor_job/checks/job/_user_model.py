@@ -16,7 +16,8 @@ from kdoctor.probes.process.records import build
 from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import unknown
-from kdoctor_job.facts import JobData, JobModel, JobRun, JobTraining
+from kdoctor_job.facts import JobData, JobModel, JobRestore, JobRun, JobTraining
+from kdoctor_job.own_model import RESTORE
 
 SCENARIO = "smoke.own-model"
 _CASE = "own-model"
@@ -57,6 +58,17 @@ def training_of(run: SmokeRun) -> JobTraining | Unjudged:
     return training
 
 
+def restore_of(run: SmokeRun) -> JobRestore | NotApplicable | Unjudged:
+    """What restoring the job showed, or why it is not known."""
+    case = run.case(RESTORE)
+    if case is None and run.failure is None:
+        return NotApplicable(reason="the job was not saved and restored (--restore DIR)")
+    if case is None or case.job is None:
+        return unknown("job", case.error_message if case and case.error_message else _no_result(run), of_import(run))
+    found = case.job if isinstance(case.job, JobRestore) else plausible(build(JobRestore, case.job))
+    return unknown("job", f"it was not trained: {found.not_run}") if found.not_run else found
+
+
 def replicas_of(run: SmokeRun) -> int | None:
     """Number of replicas."""
     case = run.case(_CASE)
@@ -84,6 +96,7 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "data": data_of,
     "training": training_of,
     "replicas": replicas_of,
+    "restore": restore_of,
 }
 """What a check of the job may ask for, by the names of its parameters."""
 _MATRIX = "matrix"
@@ -117,7 +130,7 @@ def job_check(
         @wraps(function)
         def judge(run: SmokeRun, **others: Any) -> Iterator[Outcome]:
             facts = [others.pop(name) if name == _MATRIX else _READERS[name](run) for name in names]
-            reason = next((fact for fact in facts if isinstance(fact, Unjudged)), None)
+            reason = next((fact for fact in facts if isinstance(fact, Unjudged | NotApplicable)), None)
             if reason is not None:
                 yield reason
             elif several and replicas_of(run) == 1:

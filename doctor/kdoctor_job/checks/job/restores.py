@@ -1,0 +1,117 @@
+from collections.abc import Iterator
+
+from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._versions import first_short
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_job.checks.job._user_model import job_check, remedy_for
+from kdoctor_job.facts import JobRestore
+
+_SAVED = "the saved model"
+_ALIKE = "what was saved, and a training that goes on as if it had not been killed"
+_TO_STATE = (
+    "Restore with a tf.train.Checkpoint of model and optimizer, or BackupAndRestore, and compare the variables after "
+    "loading."
+)
+_OTHER_CALLBACK = "Save with ModelCheckpoint, and load the file before fit."
+
+
+@job_check("job.restores", Severity.ERROR)
+def restores(restore: JobRestore) -> Iterator[Outcome]:
+    """The job can be saved, killed and restored, and trains on as if it had not been interrupted.
+
+    Why: a job of two weeks is interrupted. Whether its checkpoint can be loaded, and has everything that the training
+    needs, shows on the day when it is too late. With --restore DIR, kdoctor trains the job for an epoch of a few steps,
+    saves it in DIR, kills the process during the next save, and loads the first save in fresh processes, on all
+    replicas and on one device. Every variable of the model and of the optimizer must have the same bits, and another
+    epoch must end where the run that was not killed ends. BackupAndRestore must do so, too. Not tested are the
+    position in the data and values outside of variables.
+    Remedy: register own classes, and save what the training needs in variables.
+    Source: https://keras.io/guides/serialization_and_saving/
+    """
+    if restore.save_problem:
+        fix = f"Make {restore.folder} writable, with space for several saves, or save elsewhere."
+        brief = first_short(restore.save_problem, "the job cannot be saved")
+        yield finding(
+            "saving", restore.save_problem, "the job is saved", remedy_for(restore.save_problem, fix), brief=brief
+        )
+        return
+    yield _loaded(restore)
+    yield _alone(restore)
+    yield _half(restore)
+    yield _backup(restore)
+
+
+def _loaded(restore: JobRestore) -> Outcome:
+    if restore.load_problem:
+        return _not_loaded(restore.load_problem, "all replicas")
+    if restore.lost is None or restore.apart is None or not restore.variables:
+        return unknown(_SAVED, "loading it had no result")
+    if restore.lost:
+        observed = f"not as saved after loading: {some(restore.lost)}"
+        return finding(_SAVED, observed, _ALIKE, _TO_STATE, brief="loading loses variables")
+    if restore.apart:
+        observed = f"after another epoch, other values than without the kill: {some(restore.apart)}"
+        remedy = "Keep what the training needs in variables of the model: plain attributes are not saved."
+        return finding(_SAVED, observed, _ALIKE, remedy, brief="it trains on differently")
+    again = f"; random numbers begin again ({some(restore.seeds)})" if restore.seeds else ""
+    variables = counted(restore.variables, "variable")
+    return evidence(_SAVED, f"{variables} the same after loading, and the next epoch ends the same{again}")
+
+
+def _not_loaded(problem: str, where: str) -> Outcome:
+    otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
+    remedy = remedy_for(problem, otherwise)
+    brief = first_short(problem, "the save cannot be loaded")
+    return finding(f"loading on {where}", problem, "it loads and trains on", remedy, brief=brief)
+
+
+def _alone(restore: JobRestore) -> Outcome:
+    subject = "one device"
+    if restore.alone_problem:
+        # What cannot be loaded on all replicas is one problem.
+        same = restore.alone_problem == restore.load_problem
+        return unknown(subject, "as on all replicas") if same else _not_loaded(restore.alone_problem, subject)
+    if restore.lost_alone is None:
+        return unknown(subject, "loading the save there had no result")
+    if restore.lost_alone:
+        observed = f"not as saved after loading on one device: {some(restore.lost_alone)}"
+        return finding(subject, observed, _ALIKE, _TO_STATE, brief="loading on one device loses variables")
+    return evidence(subject, "it loads the save with the same variables, and trains on")
+
+
+def _half(restore: JobRestore) -> Outcome:
+    subject = "half-written save"
+    if restore.half is None:
+        return unknown(subject, restore.half_problem or "it was not loaded")
+    if restore.half == "silent":
+        observed = "a save that was killed loads without an error, with other values than were saved"
+        remedy = "Save under another name and rename the file when it is complete."
+        return finding(subject, observed, "loading it raises an error", remedy, brief="it loads wrong values")
+    told = {"noticed": "loading it raises an error", "complete": "it was complete", "absent": "it left no file"}
+    return evidence(subject, f"{told[restore.half]}; the save before is intact")
+
+
+def _backup(restore: JobRestore) -> Outcome:
+    subject = "BackupAndRestore"
+    if restore.backup_problem:
+        problem = restore.backup_problem
+        return finding(
+            subject,
+            problem,
+            "fit goes on",
+            remedy_for(problem, _OTHER_CALLBACK),
+            brief=first_short(problem, "fit does not go on"),
+        )
+    if not restore.backup_epochs or restore.backup_apart is None:
+        return unknown(subject, "it had no result")
+    if 0 in restore.backup_epochs:
+        observed = "fit began with the first epoch again"
+        return finding(subject, observed, "it goes on with the second", _OTHER_CALLBACK, brief="fit begins again")
+    if restore.backup_apart:
+        observed = f"after the second epoch, other values than without the kill: {some(restore.backup_apart)}"
+        return finding(subject, observed, _ALIKE, _OTHER_CALLBACK, brief="it trains on differently")
+    compared = (
+        "; its values were not compared, because they are random" if restore.backup_random else " as if not killed"
+    )
+    return evidence(subject, f"fit goes on with the interrupted epoch{compared}")

@@ -1,0 +1,111 @@
+"""``kdoctor check --model --data --restore``: real jobs that are saved, killed and restored."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.command import kdoctor
+from kdoctor.errors import UsageError
+from kdoctor_job.options import own_job
+
+JOB = """
+import keras, numpy as np, tensorflow as tf
+
+def data():
+    numbers = np.random.default_rng(1).normal(size=(64, 4)).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((numbers, numbers[:, :1])).batch(16)
+
+def build(*layers, optimizer="adam"):
+    model = keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(1)])
+    model.compile(optimizer, "mse")
+    return model
+
+def random():
+    return build(keras.layers.Dense(4), keras.layers.BatchNormalization(), keras.layers.Dropout(0.3))
+
+class Own(keras.layers.Layer):
+    def call(self, inputs):
+        return 2 * inputs
+
+def unregistered():
+    return build(Own())
+
+@keras.saving.register_keras_serializable()
+class Attribute(keras.layers.Layer):
+    factor = 1.0
+
+    def call(self, inputs):
+        return self.factor * inputs
+
+def attribute():
+    model = build(Attribute())
+    model.layers[0].factor = 3.0
+    return model
+
+def averaged():
+    return build(optimizer=keras.optimizers.Adam(0.01, use_ema=True))
+
+def scheduled():
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 4, 0.5)
+    return build(optimizer=keras.optimizers.SGD(schedule, momentum=0.9))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("restored")
+    (made / "job.py").write_text(JOB, encoding="utf-8")
+    return made
+
+
+def check(folder: Path, model: str, restore: Path) -> dict[str, Any]:
+    names = ("--model", f"job:{model}", "--data", "job:data", "--restore", str(restore))
+    options = (*names, "--steps", "4", "--replicas", "2", "--format", "json")
+    select = ("--select", "job.restores", "--select", "job.save-interval")
+    done = kdoctor("check", *options, *select, cwd=folder, timeout_s=300)
+    return {result["id"]: result for result in json.loads(done.stdout)["results"] if result["family"] == "job"}
+
+
+@pytest.mark.tensorflow
+def test_random_layers_and_statistics_come_back(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.keras").touch()
+    found = check(folder, "random", tmp_path)
+    assert found["job.restores"]["status"] == "pass", found["job.restores"]
+    subjects = [item["subject"] for item in found["job.restores"]["evidence"]]
+    assert subjects == ["the saved model", "one device", "half-written save", "BackupAndRestore"]
+    assert found["job.save-interval"]["status"] == "pass"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.keras"]
+
+
+@pytest.mark.tensorflow
+def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = check(folder, "random", tmp_path / "file")
+    assert [item["subject"] for item in found["job.restores"]["findings"]] == ["saving"]
+
+
+@pytest.mark.smoke_full
+@pytest.mark.parametrize("model", ["build", "averaged", "scheduled"])
+def test_optimizers_come_back(model: str, folder: Path, tmp_path: Path) -> None:
+    assert check(folder, model, tmp_path)["job.restores"]["status"] == "pass"
+
+
+@pytest.mark.smoke_full
+@pytest.mark.parametrize(
+    ("model", "subject"), [("unregistered", "loading on all replicas"), ("attribute", "the saved model")]
+)
+def test_what_is_not_saved_is_found(model: str, subject: str, folder: Path, tmp_path: Path) -> None:
+    found = check(folder, model, tmp_path)["job.restores"]
+    assert (found["status"], found["findings"][0]["subject"]) == ("fail", subject)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_restoring_requires_a_model() -> None:
+    with pytest.raises(UsageError, match="--restore requires --model"):
+        own_job(restore=Path("saves"))
+    asked = own_job(model="job:build", data="job:data", restore=Path("saves"))
+    assert asked is not None
+    assert asked.scenario.cases == ("own-model", "restore")
+    assert dict(asked.scenario.settings)["restore"] == str(Path("saves").absolute())

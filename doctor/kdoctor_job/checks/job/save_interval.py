@@ -20,9 +20,9 @@ def save_interval(
     """The folder has space for the saves, and a save costs little time.
 
     Why: saving too seldom loses work at each interruption, saving too often loses time. The interval that loses least
-    is the square root of twice the time of a save and the time between interruptions (Young 1974). Unless ``hours``
-    says otherwise, one GPU is interrupted every 50,700 hours, as in the training of Llama 3; a job on several GPUs is
-    interrupted that many times more often. The time of a save is measured on the folder's file system, for the weights
+    is the square root of twice the time of a save and the time between interruptions (Young 1974). By default,
+    ``hours`` is that of one GPU in the training of Llama 3; a job on several GPUs is interrupted that many times more
+    often. The time of a save is measured on the folder's file system, for the weights
     and the optimizer of the job as it is. ``keep`` is the number of files that the job keeps.
     Remedy: free space, or keep fewer files.
     Sources:

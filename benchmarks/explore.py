@@ -51,6 +51,17 @@ ARGUMENTS = {
     "cells": "[keras.layers.LSTMCell(4), keras.layers.LSTMCell(3)]",
 }  # fmt: skip
 """What a required parameter of that name gets, as source code."""
+INSTEAD = {
+    "Bidirectional": "keras.layers.LSTM(4)", "CategoryEncoding": "num_tokens=10",
+    "Discretization": "bin_boundaries=[0.0]",
+    "EinsumDense": "'ab,bc->ac', output_shape=4", "GroupNormalization": "groups=1",
+    "IntegerLookup": "vocabulary=list(range(10)), output_mode='multi_hot'",
+    "MeanMetricWrapper": "fn=keras.losses.mean_squared_error",
+    "MultiOptimizer": "keras.optimizers.OptimizerMap(default_optimizer=keras.optimizers.SGD(0.1))",
+    "Pipeline": "[keras.layers.RandomFlip()]", "RandomPosterization": "4", "RandomTranslation": "0.2, 0.2",
+    "RandomZoom": "0.2",
+}  # fmt: skip
+"""The arguments of symbols with which neither their defaults nor the names of their parameters do."""
 OPTIMIZER_ARGUMENTS = {
     "weight_decay": "0.1", "clipnorm": "0.05", "clipvalue": "0.01", "global_clipnorm": "0.05", "use_ema": "True",
     "ema_momentum": "0.5", "ema_overwrite_frequency": "2", "loss_scale_factor": "8.0",
@@ -63,6 +74,8 @@ INPUTS = (
     "rng.normal(size=(64, 4, 4, 4, 2)).astype('float32')",
     "rng.normal(size=(64, 3, 8, 8, 3)).astype('float32')",
     "rng.integers(0, 10, (64, 6)).astype('int32')",
+    "rng.normal(size=(64, 2048)).astype('float32')",
+    "rng.normal(size=(64, 2, 4, 4, 4, 1)).astype('float32')",
 )
 CALLS = ("(x)", "([x, x])", "(x, x)")
 TARGETS = (
@@ -94,7 +107,12 @@ def data():
     import tensorflow as tf
     return tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(16)
 """
-KINDS = ("layers", "losses", "metrics", "optimizers", "regularizers", "constraints", "initializers")
+BASES = {
+    "layers": "Layer", "losses": "Loss", "metrics": "Metric", "optimizers": "Optimizer", "regularizers": "Regularizer",
+    "constraints": "Constraint", "initializers": "Initializer",
+}  # fmt: skip
+"""The class that the symbols of a module derive from, by its name there."""
+KINDS = tuple(BASES)
 Sources = tuple[str, ...]
 """The parts of a job: each is the source of a symbol of Keras, or an argument of an optimizer."""
 
@@ -118,10 +136,16 @@ def symbols() -> Iterator[str]:
     """The source of each symbol, constructed with what it requires."""
     for kind in KINDS:
         module, seen = getattr(keras, kind), set()
+        base = getattr(module, BASES[kind])
         for name, value in sorted(vars(module).items()):
-            if inspect.isclass(value) and value.__name__ not in seen and name == value.__name__:
-                seen.add(name)
-                yield f"keras.{kind}.{name}({_required(value)})"
+            if not (inspect.isclass(value) and issubclass(value, base) and name == value.__name__ and name not in seen):
+                continue
+            if value in (base, keras.layers.InputLayer, keras.layers.Wrapper):
+                continue  # to derive from, or made by keras.Input
+            seen.add(name)
+            source = f"keras.{kind}.{name}({INSTEAD.get(name) or _required(value)})"
+            is_cell = kind == "layers" and hasattr(value, "state_size") and not issubclass(value, keras.layers.RNN)
+            yield f"keras.layers.RNN({source})" if is_cell or name.endswith("Cell") else source
     for name in inspect.signature(keras.optimizers.Optimizer).parameters:
         if name in OPTIMIZER_ARGUMENTS:
             yield f"optimizer: {name}={OPTIMIZER_ARGUMENTS[name]}"
@@ -140,7 +164,7 @@ def scripts(parts: Sources) -> Iterator[str]:
     optimizer = of["optimizers"][0] if of["optimizers"] else "keras.optimizers.SGD(0.1)"
     compiled = [
         f"optimizer={optimizer[:-1]}{options if not optimizer.endswith('()') else options[2:]})",
-        f"loss={of['losses'][0] if of['losses'] else repr('mse')}",
+        "loss={loss}",
         f"metrics=[{', '.join(of['metrics'])}]",
     ]
     dense = "".join(f", kernel_{kind[:-1]}={part}" for kind in KINDS[4:] for part in of[kind])
@@ -150,9 +174,9 @@ def scripts(parts: Sources) -> Iterator[str]:
         for target in targets:
             for call in CALLS if of["layers"] else CALLS[:1]:
                 layers = "\n".join(f"    x = {part}{call}" for part in of["layers"])
-                yield SCRIPT.format(
-                    inputs=shape, targets=target, layers=layers, dense=dense, compile=", ".join(compiled)
-                )
+                usual = "'sparse_categorical_crossentropy'" if target == TARGETS[1] else "'mse'"
+                options = ", ".join(compiled).format(loss=of["losses"][0] if of["losses"] else usual)
+                yield SCRIPT.format(inputs=shape, targets=target, layers=layers, dense=dense, compile=options)
 
 
 def examine(parts: Sources, ignored: frozenset[str]) -> Outcome:

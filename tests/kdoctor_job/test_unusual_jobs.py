@@ -33,6 +33,7 @@ FOUND = {
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
     "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
+    "copies weights": ("job.options", "an optimizer that the first train_step builds on 2 replicas: weights differ"),
     "sampling": ("job.random-layers", "sampling on 2 replicas: equal numbers"),
     "sums gradients": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "positions": ("job.options", "embedding on 2 replicas: weights differ from one device's by"),

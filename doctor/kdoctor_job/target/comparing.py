@@ -12,7 +12,7 @@ from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup, optimizers_in
 from kdoctor_job.target.measures import Difference, differ, named_as, numbers
 from kdoctor_job.target.model import layers_of
-from kdoctor_job.target.options import CLIPS, Option, hides_scale, optimizers_of
+from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, hides_scale, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
 
@@ -203,8 +203,10 @@ class Comparison:
             except (CopyError, SpentError):
                 continue
             facts["without"] = rest.deviation if rest else None
-            self._note_option(facts)
-            if rest and rest.deviation <= FRACTION * found.deviation:
+            is_cause = rest is not None and rest.deviation <= FRACTION * found.deviation
+            if is_cause or option.name != BUILT_LATE:  # which is no option of the job
+                self._note_option(facts)
+            if rest and is_cause:
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 

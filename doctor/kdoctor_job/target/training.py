@@ -95,7 +95,9 @@ class JobTrainer:
         if reason:
             self._say(not_compared=reason)
             return
-        comparison = Comparison(self._trials, options_of(self._model), without, self.facts, self._say)
+        # Building the optimizer changes what it copies from the weights, so it is tried last, if the weights differ.
+        options = [*options_of(self._model), Option(BUILT_LATE, BUILT_LATE)]
+        comparison = Comparison(self._trials, options, without, self.facts, self._say)
         try:
             comparison.compare_own()
             comparison.evaluate()

@@ -375,6 +375,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),
+        "copies weights": lambda: _compiled(_model(), keras.optimizers.ScheduleFreeAdamW(0.01)),
         "averages fixed": lambda: _compiled(_model(), _sgd(use_ema=True)),
         "weighted data": lambda: _compiled(_model(), weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()]),
         "function: two optimizers": _two_optimizers,

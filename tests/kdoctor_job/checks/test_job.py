@@ -372,6 +372,11 @@ test_options = table(
         "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
     ),
     fails(run(training=option("optimizer built late", "late", problem="ValueError: no")), "ValueError: no"),
+    fails(
+        run(training=option("optimizer built late", "late", **WRONG)),
+        "by 0.3, without it by 1e-06",
+        briefs=["replicas and one device train differently"],
+    ),
     # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.0101))),

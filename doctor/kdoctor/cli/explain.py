@@ -29,6 +29,8 @@ from kdoctor.text.wrap import wrap
 _INDENT = "  "
 _LONGEST_INPUT = 10_000_000
 """Bytes that are read from stdin: more than a log of a day."""
+_MOST_WORDS = 5
+"""Words of a name, at most."""
 _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
@@ -95,8 +97,13 @@ def explain(
     name = spelled_out(" ".join(words))
     matrix = load_matrix(environ=os.environ)
     text = explain_name(name, catalog, known, matrix)
+    by_words = _by_words(catalog, known, matrix) if _is_phrase(name) else {}
+    if not text and (meant := by_words.get(_words(name))):
+        text = explain_name(meant, catalog, known, matrix)
     if text:
         show(text)
+    elif _is_phrase(name) and not find_matches(name, known) and (near := did_you_mean(_words(name), by_words)):
+        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
     elif name and _is_name(name) and not find_matches(name, known) and (names := _mentioning(name, catalog, known)):
         show(
             "\n".join(
@@ -117,6 +124,24 @@ def _mentioning(word: str, catalog: Catalog, known: KnownFailures) -> list[str]:
     for failure in known.by_id.values():
         texts[failure.id] = " ".join((failure.symptom, failure.cause, *(fix.do for fix in failure.fix)))
     return [name for name, text in texts.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
+
+
+def _words(name: str) -> str:
+    return " ".join(re.split("[^a-z0-9]+", name.lower())).strip()
+
+
+def _by_words(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> dict[str, str]:
+    """Every name by its words, with and without its family: ``same bits`` for ``smoke.same-bits``."""
+    named = {name: name for name in _names(catalog, known, matrix)}
+    named |= {row.title: feature for feature, row in matrix.features.items()}
+    # Of two checks with the same words, the first one that the catalog lists is meant.
+    short = {_words(name.partition(".")[2]): meant for name, meant in reversed(named.items()) if "." in name}
+    return {**short, **{_words(name): meant for name, meant in named.items()}}
+
+
+def _is_phrase(text: str) -> bool:
+    """Whether a text may be the words of a name rather than a message."""
+    return text == text.lower() and 1 < len(text.split()) <= _MOST_WORDS and not re.search("[^a-z0-9 :._-]", text)
 
 
 def _is_name(text: str) -> bool:

@@ -51,6 +51,15 @@ def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
     assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
 
 
+def test_names_may_be_given_in_words() -> None:
+    named = kdoctor("explain", "uneven final batch")
+    assert (named.returncode, named.stdout.startswith("smoke.uneven-final-batch")) == (0, True)
+    assert kdoctor("explain", "same", "bits").stdout.startswith("smoke.same-bits")
+    misspelt = kdoctor("explain", "gradient acumulation")
+    assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
+    assert kdoctor("explain", "the training hangs at start").returncode == 1
+
+
 @cases(
     ("Xid 62", "xid", "Internal micro-controller halt"),  # NVIDIA's catalog of Xids
     ("NVRM: Xid (PCI:0000:3b:00): 62, pid=1", "xid", "Internal micro-controller halt"),

@@ -108,7 +108,7 @@ def _answered(result: Result, results: Mapping[str, Result]) -> Result:
     """What a table does not know is known if another check has tried it on this machine."""
     tried = {item.answered_by for item in result.unjudged}
     passed = all(check in results and results[check].status is Status.PASS for check in tried)
-    if result.status is not Status.UNKNOWN or result.findings or not (tried and passed):
+    if result.status is not Status.UNKNOWN or not (tried and passed):
         return result
     evidence = (
         Evidence(subject=item.subject, observed=f"{item.reason}; {item.answered_by} passed") for item in result.unjudged

@@ -509,3 +509,10 @@ def test_warning_about_some_jobs_is_evidence_if_the_job_was_judged(judged: Outco
     is_evidence = severity is not Severity.ERROR and not isinstance(judged, Unjudged)
     assert found.status is (Status.PASS if is_evidence else Status.FAIL)
     assert len(found.evidence) == is_evidence
+
+
+def test_warning_stays_if_not_everything_was_judged() -> None:
+    unread = Unjudged(subject="else", reason="unread")
+    general = replace(yielding(bad(), unread, check_id="versions.general"), severity=Severity.WARNING)
+    answering = replace(yielding(GOOD, check_id="job.answers"), answers=("versions.general",))
+    assert run(general, answering)["versions.general"].status is Status.FAIL

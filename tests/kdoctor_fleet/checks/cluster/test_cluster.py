@@ -161,7 +161,7 @@ test_clock = table(
     Severity.WARNING,
     passes(offset("1.0")),
     passes(offset("-1.0")),
-    *(fails(offset(text), briefs=["its clock is off"]) for text in ("1.1", "inf", "nan")),
+    *(fails(offset(text), briefs=["its clock is off"]) for text in ("1.1", "-1.1", "inf", "nan")),
     passes(offset("soon")),
     passes(offset("0.5")),
     fails(offset("0.5"), {"most_seconds": 0.1}),
@@ -170,6 +170,8 @@ test_clock = table(
     ),
     fails(fleet(1, node0001=service(synchronized="no")), briefs=["its clock is not synchronized"]),
     unknown(fleet(2, node0001=service(synchronized="yes", offset_seconds="0.0002")), of=[TWO]),
+    # The other node is not said to be well.
+    fails(fleet(2, node0001=service(synchronized="no")), "its report has no facts about the clock", of=[ONE]),
     # A report may start a minute after it was read, and a minute before it was asked for.
     passes(started("2026-01-01T00:11:00+00:00")),
     fails(started("2026-01-01T00:11:01+00:00"), briefs=["its clock is ahead"]),

@@ -45,7 +45,7 @@ RestoreOption = Annotated[
         "Also save and kill your job in a new folder inside this one, on the file system where it will save, and see "
         "whether it comes back.",
         metavar="DIR",
-        panel=EXAMINE,
+        panel=ADVANCED,
     ),
 ]
 ModelTimeoutOption = Annotated[

@@ -97,6 +97,7 @@ NOT_FUZZED = {
     "doctor/kdoctor/lock/store.py": "it compares a file with what it would write",
     "doctor/kdoctor_fleet/probes/job_hosts/child.py": "it opens connections and reads nothing from them",
     "doctor/kdoctor/probes/nvml/child.py": "it reads settings from kdoctor; what it sends is lines of children",
+    "doctor/kdoctor_job/target/restoring.py": _WRITTEN,
     "doctor/kdoctor_lint/fixes/apply.py": "it changes a script that was read before",
     "doctor/kdoctor_target/inspect/library_versions.py": "it reads what its fork sends, and drops what is not a record",
     "doctor/kdoctor_target/runner/": "they read what kdoctor's own processes write; its reader is events of trainings",

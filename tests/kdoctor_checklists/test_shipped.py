@@ -5,6 +5,7 @@ import pytest
 from helpers.judging import TODAY
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
+from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.policy import decisions
@@ -133,9 +134,10 @@ ONLY_IMPORTED = (Diagnostics, ImportedLines)
 """Groups that no probe of this machine reads."""
 
 
-def judged(catalog: Catalog, name: str, *facts: FactGroup) -> dict[str, Result]:
-    """The results without trainings on the healthy node with these facts."""
+def judged(catalog: Catalog, name: str, *facts: FactGroup, count: int | None = None) -> dict[str, Result]:
+    """The results without trainings on the healthy node with these facts; with ``--gpus``, if a count is given."""
     checklist = load_checklist(name, catalog)
+    checklist = checklist if count is None else with_gpus(checklist, catalog, count)
     checks = plan(checklist, catalog, smoke=False)
     node = [healthy(group) for group in catalog.fact_groups.values() if group not in ONLY_IMPORTED]
     results = judge(checks, fact_table(*node, *facts), with_matrix(checklist.rules(today=TODAY), checks))
@@ -155,11 +157,12 @@ def test_one_visible_gpu_of_eight_passes_the_checklist_of_one(catalog: Catalog) 
     assert [result.id for result in results.values() if result.status is Status.FAIL] == ["gpu.count-expected"]
 
 
-def test_one_gpu_fails_the_default_checklist_with_the_other_as_its_fix(catalog: Catalog) -> None:
+def test_one_gpu_fails_the_default_checklist_and_passes_with_its_fix(catalog: Catalog) -> None:
     results = judged(catalog, "multi-gpu-keras", *one_gpu())
     failed = [result for result in results.values() if result.severity is Severity.ERROR]
     (finding,) = (item.finding for result in failed for item in result.findings)
-    assert finding.remedy.commands == ("kdoctor check --checklist single-gpu-keras",)
+    assert finding.remedy.commands == ("kdoctor check --gpus 1",)
+    assert conclude(judged(catalog, "multi-gpu-keras", *one_gpu(), count=1).values()).exit_code == 0
 
 
 def test_checklist_of_one_gpu_leaves_out_what_the_comparison_of_gpus_needs(catalog: Catalog) -> None:

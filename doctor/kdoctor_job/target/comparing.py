@@ -204,7 +204,7 @@ class Comparison:
                 continue
             facts["without"] = rest.deviation if rest else None
             is_cause = rest is not None and rest.deviation <= FRACTION * found.deviation
-            if is_cause or option.name != BUILT_LATE:  # which is no option of the job
+            if is_cause or option.name != BUILT_LATE:  # which the job did not set
                 self._note_option(facts)
             if rest and is_cause:
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}

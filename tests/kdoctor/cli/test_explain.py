@@ -51,7 +51,7 @@ def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
     assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
 
 
-def test_names_may_be_given_in_words() -> None:
+def test_name_is_found_by_its_parts() -> None:
     named = kdoctor("explain", "uneven final batch")
     assert (named.returncode, named.stdout.startswith("smoke.uneven-final-batch")) == (0, True)
     assert kdoctor("explain", "same", "bits").stdout.startswith("smoke.same-bits")

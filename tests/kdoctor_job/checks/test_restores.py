@@ -38,7 +38,8 @@ test_restores = table(
     fails(restored(backup_problem="ValueError: no"), "ValueError: no", of=["BackupAndRestore"]),
     fails(restored(backup_epochs=(0, 1)), "first epoch again", of=["BackupAndRestore"]),
     fails(restored(backup_apart=("dense/kernel",)), "dense/kernel", of=["BackupAndRestore"]),
-    # What cannot be loaded anywhere is one finding.
+    # What cannot be loaded anywhere is one finding, and the error says nothing about the killed save.
+    fails(restored(load_problem=UNREGISTERED), "the complete save cannot be loaded, either"),
     fails(restored(load_problem=UNREGISTERED, alone_problem=UNREGISTERED), "Own", of=["loading on all replicas"]),
     fails(restored(**{**UNSAVED, "save_problem": "OSError: no space"}), "OSError", of=["saving"]),
     unknown(restored(not_run="ValueError: data")),

@@ -84,6 +84,8 @@ def _half(restore: JobRestore) -> Outcome:
     subject = "half-written save"
     if restore.half is None:
         return unknown(subject, restore.half_problem or "it was not loaded")
+    if restore.load_problem and restore.half == "noticed":
+        return unknown(subject, "the complete save cannot be loaded, either")
     if restore.half == "silent":
         observed = "a save that was killed loads without an error, with other values than were saved"
         remedy = "Save under another name and rename the file when it is complete."

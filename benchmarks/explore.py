@@ -144,8 +144,7 @@ def symbols() -> Iterator[str]:
                 continue  # to derive from, or made by keras.Input
             seen.add(name)
             source = f"keras.{kind}.{name}({INSTEAD.get(name) or _required(value)})"
-            is_cell = kind == "layers" and hasattr(value, "state_size") and not issubclass(value, keras.layers.RNN)
-            yield f"keras.layers.RNN({source})" if is_cell or name.endswith("Cell") else source
+            yield f"keras.layers.RNN({source})" if name.endswith(("Cell", "Cells")) else source
     for name in inspect.signature(keras.optimizers.Optimizer).parameters:
         if name in OPTIMIZER_ARGUMENTS:
             yield f"optimizer: {name}={OPTIMIZER_ARGUMENTS[name]}"

@@ -6,7 +6,7 @@ They draw no random numbers, make no variables and trace nothing of TensorFlow's
 
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kdoctor.facts import BitDifference
@@ -34,18 +34,23 @@ class Canary:
         """Whether the time for a round has come."""
         return time.monotonic() >= self._due
 
-    def start(self) -> None:
-        """The first round, with which the others are compared."""
-        if self._every_s is not None:
-            self._guarded(self._first, -1)
+    def start(self) -> bool:
+        """The first round, with which the others are compared. Returns whether it shows a difference."""
+        return self._every_s is not None and self._run(self._first, -1)
 
-    def look(self, done: int, *, last: bool = False) -> None:
-        """A round after step ``done``. In the last one, the devices are compared on the host, too."""
-        if self._comparison is not None and self._unavailable is None:
-            began = time.monotonic()
-            self._guarded(lambda: self._comparison.again(devices=last), done)
-            spent = time.monotonic() - began
-            self._seconds, self._slowest_s = self._seconds + spent, max(self._slowest_s, spent)
+    def look(self, done: int, *, last: bool = False) -> bool:
+        """A round after step ``done``. In the last one, the devices are compared on the host, too.
+
+        Returns:
+            Whether it shows a difference that was not known.
+        """
+        if self._comparison is None or self._unavailable is not None:
+            return False
+        began = time.monotonic()
+        is_new = self._run(lambda: self._comparison.again(devices=last), done)
+        spent = time.monotonic() - began
+        self._seconds, self._slowest_s = self._seconds + spent, max(self._slowest_s, spent)
+        return is_new
 
     def _first(self) -> None:
         from kdoctor_target.training.same_bits import SIZES, Comparison
@@ -59,18 +64,23 @@ class Canary:
         self._comparison = Comparison(made.make_programs(devices, sizes, trains=False), made.models_of(devices))
         self._comparison.begin()
 
-    def _guarded(self, work: Any, done: int) -> None:
+    def _run(self, work: Callable[[], object], done: int) -> bool:
+        known = self._known()
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a full memory must not end the training
             self._unavailable = brief(error)
             self._due = float("inf")
-            return
+            return False
         self._due = time.monotonic() + (self._every_s or 0.0)
-        if not self._comparison.differences:
+        if not self._known():
             self._clean = done
         elif self._found is None:
             self._found = done
+        return self._known() > known
+
+    def _known(self) -> int:
+        return len(self._comparison.differences) if self._comparison else 0
 
     def facts(self) -> WatchedBits:
         """The comparisons so far."""

@@ -58,9 +58,10 @@ class Session:
             self._judge, interval_s=settings.interval_s, on_gpus=on_gpus, device_memory=self._device_memory
         )
         self._canary = Canary(settings.canary_s, self._devices, is_jax=self._is_jax)
-        self._canary.start()
         data.start()
         tag_run(self._tags())
+        if self._canary.start():
+            self._judge()
 
     def begin(self, step: int) -> None:
         """Before a step that begins a block. The others only pass ``recorder.goes_on``."""
@@ -68,8 +69,8 @@ class Session:
         self._input.before(step)
         if step >= self._variables.due:
             self.look(step - 1)
-        if self._canary.is_due:
-            self._run_canary(step - 1)
+        if self._canary.is_due and self._canary.look(step - 1):
+            self._judge()
         self.read()
         self.recorder.begin(step, min(self._variables.due, self._input.due))
 
@@ -101,12 +102,6 @@ class Session:
         known = self._problems()
         self._variables.look(done)
         if self._problems() > known or self.recorder.bad:
-            self._judge()
-
-    def _run_canary(self, done: int, *, last: bool = False) -> None:
-        known = len(self._canary.facts().differences)
-        self._canary.look(done, last=last)
-        if len(self._canary.facts().differences) > known:
             self._judge()
 
     def _problems(self) -> int:
@@ -175,7 +170,8 @@ class Session:
         self.recorder.end()
         if self.recorder.step >= 0 and not interrupted:
             self.look(self.recorder.step)
-            self._run_canary(self.recorder.step, last=True)
+            if self._canary.look(self.recorder.step, last=True):
+                self._judge()
         self._companion.tick()
         self._companion.close()
         report = self._report(interrupted=interrupted)

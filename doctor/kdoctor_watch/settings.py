@@ -50,15 +50,11 @@ class Settings:
         """
         if self.canary is None:
             return None
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", str(self.canary)) if isinstance(self.canary, str) else None
-        if found:
-            return float(found[1]) * _UNITS[found[2]]
-        if (
-            isinstance(self.canary, (int, float))
-            and not isinstance(self.canary, bool)
-            and 0 < self.canary <= _LONGEST_S
-        ):
-            return float(self.canary)
+        seconds: Any = self.canary
+        if found := re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", str(seconds)):
+            seconds = float(found[1]) * _UNITS[found[2]]
+        if isinstance(seconds, (int, float)) and seconds is not True and 0 < seconds <= _LONGEST_S:
+            return float(seconds)
         raise ValueError(f"canary: expected a time such as '10min', '1h' or a number of seconds, found {self.canary!r}")
 
     def __post_init__(self) -> None:

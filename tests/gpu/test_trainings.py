@@ -227,7 +227,7 @@ def test_flipped_bit_is_found_on_the_gpu(record: Record, tmp_path: Path) -> None
 
 
 CANARY = """
-import json, os, time
+import json, time
 import keras, numpy as np
 import kdoctor
 
@@ -237,7 +237,6 @@ hidden = [keras.layers.Dense(width, "relu") for _ in range(4)]
 model = keras.Sequential([keras.Input((width,)), *hidden, keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 numbers = np.random.default_rng(1).standard_normal((64 * 256, width)).astype("float32")
-losses = []
 watch = kdoctor.Watch(history=False, canary={canary})
 began = time.monotonic()
 while time.monotonic() < began + {seconds}:

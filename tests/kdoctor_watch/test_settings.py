@@ -29,6 +29,7 @@ from helpers.cases import cases
     {"interval_s": math.nan},
     {"canary": 0},
     {"canary": "often"},
+    {"canary": "0s"},
     {"canary": "10 days"},
     {"canary": True},
     {"limits": 3},

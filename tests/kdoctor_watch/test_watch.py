@@ -19,7 +19,7 @@ from kdoctor.errors import UsageError
 from kdoctor.lock.store import write_lock
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("healthy", "planted", "single", "canary", "wrong_bit")
+QUICK = ("healthy", "planted", "single", "canary", "wrong_bit", "wrong_at_first")
 OTHERS = ("stall", "starved", "stop", "loop", "broken")
 NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.kernel-log": "skip"}
 
@@ -80,6 +80,10 @@ def judge(found: dict[str, Any]) -> None:
     steps = re.search(r"attention: 1 of 256 .* after step (\d+) .* after step (\d+)", observed)
     assert steps is not None
     assert int(steps[2]) < int(steps[1])
+
+    # It is said before the first step.
+    assert found["wrong_at_first"]["live"] == ["watch.same-bits -1"] * 2
+    assert set(found["wrong_at_first"]["findings"]) == {f"watch.same-bits CPU:{place}" for place in range(2)}
 
     assert failed(found["single"]) == {"watch.finite"}
     assert "step 37 (last finite after step 36)" in found["single"]["findings"]["watch.finite loss"]

@@ -32,7 +32,6 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.data import Data
-from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.trials import dataset
@@ -41,7 +40,7 @@ from kdoctor_target.training.isolated import in_a_process
 from kdoctor_target.training.replicas import make_strategy, read_copies
 from kdoctor_target.training.workers import Facts, Task
 
-TOLERANCE = 1e-3
+_TOLERANCE = 1e-3
 """Largest difference of a variable after the second epoch, relative to its change in it."""
 _SEED = 7
 _SHOWN = 6
@@ -96,7 +95,7 @@ class _Restoring:
             self._say(save_problem=f"{full}{_end_of(killed)}")
             return
         self._say(**killed.get("job") or {})
-        for name, work in (("load", _restored), ("alone", _alone), ("half", _half), ("backup", _backup)):
+        for name, work in (("load", _loaded), ("alone", _alone), ("half", _half), ("backup", _backup)):
             done = self._process(name, work)
             self._say(**(done["job"] if done["outcome"] == "trained" else {f"{name}_problem": _end_of(done)}))
 
@@ -127,19 +126,19 @@ def _end_of(facts: Facts) -> str:
     return f"the process {facts['outcome']} ({facts.get('signal') or facts.get('exit_code') or 'no signal'})"
 
 
-def _begin(case: Case) -> Tuple[Any, Any]:
-    """The strategy, and the function that makes the model; everything is seeded."""
+def _begin(case: Case, *, alone: bool = False) -> Tuple[Any, Any]:
+    """The strategy, or the default one, and the function that makes the model; everything is seeded."""
     sys.path.insert(0, str(Path.cwd()))
-    strategy = make_strategy(case)
+    strategy = tf.distribute.get_strategy() if alone else make_strategy(case)
     replace_own(strategy)
     builder = find("model", case.settings["model"])
     tf.keras.utils.set_random_seed(_SEED)
     return strategy, builder
 
 
-def _resume(case: Case) -> Any:
+def _resume(case: Case, *, alone: bool = False) -> Any:
     """The strategy of a process that loads. The model is made first, as a script does: it may set a global policy."""
-    strategy, builder = _begin(case)
+    strategy, builder = _begin(case, alone=alone)
     _build(strategy, builder)
     return strategy
 
@@ -215,13 +214,13 @@ def _kill_in_a_save(folder: Path, known: Any) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _restored(case: Case, folder: Path, files: Path) -> None:
+def _loaded(case: Case, folder: Path, files: Path) -> None:
     strategy = _resume(case)
     began = time.monotonic()
     model = _load(strategy, folder / _SAVED)
     seconds = time.monotonic() - began
     saved = _read(files, "epoch")
-    wrong = _unequal(saved, state_of(strategy, model))
+    wrong = _unequal(saved, _state_of(strategy, model))
     seeds = [name for name in wrong if _is_seed(name)]
     for variable, value in zip(_generators(model), [one for name, one in saved.items() if _is_seed(name)]):
         variable.assign(value)
@@ -233,11 +232,9 @@ def _restored(case: Case, folder: Path, files: Path) -> None:
 
 
 def _alone(case: Case, folder: Path, files: Path) -> None:
-    sys.path.insert(0, str(Path.cwd()))
-    strategy = tf.distribute.get_strategy()
-    _build(strategy, find("model", case.settings["model"]))
+    strategy = _resume(case, alone=True)
     model = _load(strategy, folder / _SAVED)
-    lost = [name for name in _unequal(_read(files, "epoch"), state_of(strategy, model)) if not _is_seed(name)]
+    lost = [name for name in _unequal(_read(files, "epoch"), _state_of(strategy, model)) if not _is_seed(name)]
     _fit(model, files, [], initial_epoch=1)
     case.note(job={"lost_alone": lost[:_SHOWN]})
 
@@ -252,7 +249,7 @@ def _half(case: Case, folder: Path, files: Path) -> None:
     except Exception as error:
         case.note(job={"half": "noticed", "half_said": _said(error)})
         return
-    wrong = [name for name in _unequal(_read(files, "step"), state_of(strategy, model)) if not _is_seed(name)]
+    wrong = [name for name in _unequal(_read(files, "step"), _state_of(strategy, model)) if not _is_seed(name)]
     case.note(job={"half": "silent" if wrong else "complete"})
 
 
@@ -307,10 +304,10 @@ def _unequal(saved: State, loaded: State) -> List[str]:
     ]
 
 
-def state_of(strategy: Any, model: Any) -> State:
+def _state_of(strategy: Any, model: Any) -> State:
     """Every variable of the model and its optimizer, but those of metrics, as the first replica has it."""
     found = {name: read_copies(strategy, one)[0].numpy() for name, one in _variables(model).items()}
-    # NumPy's files have no bfloat16.
+    # To NumPy, bfloat16 and float8 are not numbers.
     return {name: one if one.dtype.kind in "biufc" else one.astype("float32") for name, one in found.items()}
 
 
@@ -327,10 +324,8 @@ def _variables(model: Any) -> Dict[str, Any]:
 
 
 def _generators(model: Any) -> List[Any]:
-    """The states of the generators of random numbers of Keras 3, in the order of the variables; Keras 2 has none."""
-    parts = (model, *layers_of(model))
-    states = {id(one.state) for part in parts for one in getattr(part, "_seed_generators", ())}
-    return [one for one in _variables(model).values() if id(one) in states]
+    """The states of the generators of random numbers of Keras 3; Keras 2 has none."""
+    return [one for name, one in _variables(model).items() if _is_seed(name)]
 
 
 def _is_seed(name: str) -> bool:
@@ -353,10 +348,10 @@ def _keeper(strategy: Any, model: Any) -> Any:
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if self.epochs[-1] == 1:
-                self.states.setdefault("step", state_of(strategy, model))
+                self.states.setdefault("step", _state_of(strategy, model))
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.states["end" if epoch else "epoch"] = state_of(strategy, model)
+            self.states["end" if epoch else "epoch"] = _state_of(strategy, model)
 
     return Keep()
 
@@ -373,7 +368,7 @@ def _apart(state: State, files: Path) -> List[str]:
         other = found[name]
         if name not in changes or other is None:
             return other is not None and np.array_equal(one, other, equal_nan=_is_real(one))
-        return _size(one - other) <= TOLERANCE * max(changes[name], least)
+        return _size(one - other) <= _TOLERANCE * max(changes[name], least)
 
     return [name for name, one in wanted.items() if not is_equal(name, one)]
 

@@ -1,7 +1,7 @@
 """Fixed programs with fixed inputs, whose outputs are compared bit by bit between equal devices and over time.
 
-A device that computes wrong numbers without an error is found only by comparing. The programs are deterministic: those
-that are not by design are marked, and need the framework's deterministic operations.
+A device that computes wrong numbers without an error is found only by comparing. The programs are deterministic: some
+always, because they add in a fixed order, and the others with the framework's deterministic operations.
 
 Each program's first output stays on its device, and each later one is compared there. What differs is read and
 described on the host. The first and the last outputs of equal devices are read and compared on the host, too, because a
@@ -37,8 +37,6 @@ class Programs(NamedTuple):
     """Queues a program on the device at that place; returns its output."""
     differs: Callable[[Any, Any], Any]
     """Queues the comparison of two outputs of one device; ``bool`` of the result waits for it."""
-    read: Callable[[Any], Any]
-    """An output as a flat NumPy array of unsigned integers, one for each element."""
 
 
 class Sizes(NamedTuple):
@@ -60,8 +58,10 @@ SIZES = {
     "canary": Sizes(2048, 1, (8, 28, 28, 32), (16, 512, 64), 0),
     "cpu": Sizes(96, 1, (2, 8, 8, 4), (2, 16, 8), 8),
 }
-CALM = ("product float32", "product float16", "product bfloat16", "product float8", "attention", "reductions")
-"""The programs that are deterministic without the framework's deterministic operations: they add in a fixed order."""
+PRODUCTS = {"float32": 1, "float16": 8, "bfloat16": 8, "float8": 8}
+"""Types of matrices to the relative number of products: tensor cores are faster."""
+STEPS = 4
+"""Steps of the training."""
 
 
 def inputs(sizes: Sizes) -> Dict[str, Any]:
@@ -80,6 +80,12 @@ def inputs(sizes: Sizes) -> Dict[str, Any]:
         "key": normal(*sizes.tokens),
         "value": normal(*sizes.tokens),
     }
+
+
+def read(output: Any) -> Any:
+    """An output as a flat NumPy array of unsigned integers, one for each element."""
+    array = np.ascontiguousarray(output).reshape(-1)
+    return array.view(f"u{array.dtype.itemsize}")
 
 
 class Comparison:
@@ -138,10 +144,10 @@ class Comparison:
 
     def _note_change(self, name: str, place: int, output: Any) -> None:
         """A device computed something else than before: run the program again to see whether it repeats."""
-        first = self._programs.read(self._first[name, place])
-        later = [self._programs.read(self._programs.run(name, place)) for _ in range(AGAIN)]
+        first = read(self._first[name, place])
+        later = [read(self._programs.run(name, place)) for _ in range(AGAIN)]
         repeats = all(not np.array_equal(first, one) for one in later)
-        self._note(name, place, None, first, self._programs.read(output), repeats=repeats)
+        self._note(name, place, None, first, read(output), repeats=repeats)
 
     def _compare_devices(self, outputs: Dict[Tuple[str, int], Any]) -> None:
         """Compare the devices of each model: most of three or more are right; of fewer, none is known to be."""
@@ -150,16 +156,15 @@ class Comparison:
                 places = [place for place, other in enumerate(self._models) if other == model]
                 if len(places) < 2:  # noqa: PLR2004 - nothing to compare with
                     continue
-                read = {place: self._programs.read(outputs[name, place]) for place in places}
-                votes = Counter(output.tobytes() for output in read.values())
-                most, agreeing = votes.most_common(1)[0]
+                found = {place: read(outputs[name, place]) for place in places}
+                bits = {place: output.tobytes() for place, output in found.items()}
+                most, agreeing = Counter(bits.values()).most_common(1)[0]
                 decided = 2 * agreeing > len(places)
-                for place in places:
-                    own = read[place].tobytes()
-                    other = next((one for one in places if read[one].tobytes() != own), None)
-                    if other is not None and not (decided and own == most):
-                        right = next(one for one in places if read[one].tobytes() == most) if decided else other
-                        self._note(name, place, right, read[right], read[place], decided=decided)
+                for place, own in bits.items():
+                    others = (one for one in places if bits[one] != own and (bits[one] == most or not decided))
+                    other = next(others, None)
+                    if other is not None:
+                        self._note(name, place, other, found[other], found[place], decided=decided)
 
     def _note(  # noqa: PLR0913 - the fields of a difference
         self,

@@ -10,11 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from kdoctor_target.training.regression import LEARNING_RATE, dense_model, make_batches
-from kdoctor_target.training.same_bits import CALM, Programs, Sizes, inputs
+from kdoctor_target.training.same_bits import PRODUCTS, STEPS, Programs, Sizes, inputs
 
-_STEPS = 4
-_KINDS = {"float32": 1, "float16": 8, "bfloat16": 8, "float8": 8}
-"""Types of matrices to the relative number of products: tensor cores are faster."""
 _FLOAT8_CAPABILITY = 8.9
 """The first compute capability with products of float8."""
 
@@ -34,7 +31,7 @@ def make_programs(devices: Sequence[Any], sizes: Sizes, *, trains: bool) -> Prog
     def run(name: str, place: int) -> Any:
         return programs[name](given[place])
 
-    return Programs(names=list(programs), run=run, differs=_differs, read=_read)
+    return Programs(names=list(programs), run=run, differs=_differs)
 
 
 def _left_out(device: Any) -> List[str]:
@@ -46,18 +43,17 @@ def _left_out(device: Any) -> List[str]:
 
 def _programs(sizes: Sizes, *, trains: bool) -> Dict[str, Callable[[Dict[str, Any]], Any]]:
     programs: Dict[str, Callable[[Dict[str, Any]], Any]] = {
-        f"product {kind}": partial(_product, kind, times * sizes.products) for kind, times in _KINDS.items()
+        f"product {kind}": partial(_product, kind, times * sizes.products) for kind, times in PRODUCTS.items()
     }
-    programs["product TensorFloat-32"] = partial(
-        _product, "float32", _KINDS["float16"] * sizes.products, precision="tensorfloat32"
-    )
     programs["attention"] = _attention
     programs["reductions"] = _reductions
     if trains:
+        tensor_float = partial(_product, "float32", PRODUCTS["float16"] * sizes.products, precision="tensorfloat32")
+        programs["product TensorFloat-32"] = tensor_float
         programs["convolution"] = _convolution
         programs["convolution gradients"] = _gradients
         programs["training"] = _training(sizes.units)
-    return {name: jax.jit(program) for name, program in programs.items() if trains or name in CALM}
+    return {name: jax.jit(program) for name, program in programs.items()}
 
 
 def _product(kind: str, products: int, given: Dict[str, Any], *, precision: str = "highest") -> Any:
@@ -117,7 +113,7 @@ def _training(units: int) -> Callable[[Dict[str, Any]], Any]:
         # Whatever is computed from the matrix is on its device.
         zero = 0 * inputs["matrix"][0, 0]
         weights, states = [one + zero for one in at_first], list(others)
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             gradients, states = jax.grad(loss, has_aux=True)(weights, states)
             weights = [one - LEARNING_RATE * gradient for one, gradient in zip(weights, gradients)]
         return _flat([*weights, *(one for one in states if jnp.issubdtype(one.dtype, jnp.floating))])
@@ -138,8 +134,3 @@ def _bits(array: Any) -> Any:
 
 
 _differs = jax.jit(_bits_differ)
-
-
-def _read(output: Any) -> Any:
-    array = np.ascontiguousarray(output).reshape(-1)
-    return array.view(f"u{array.dtype.itemsize}")

@@ -5,24 +5,23 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Dict, List, Sequence
 
-import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.training.regression import LEARNING_RATE, dense_model, make_batches
-from kdoctor_target.training.same_bits import CALM, Programs, Sizes, inputs
+from kdoctor_target.training.same_bits import PRODUCTS, STEPS, Programs, Sizes, inputs
 
-_STEPS = 4
+_KINDS = ("float32", "float16", "bfloat16")
+"""TensorFlow multiplies no matrices of float8."""
 
 
 def models_of(devices: Sequence[str]) -> List[str]:
     """The model of each device; parts of a CPU are equal."""
-    gpus = {gpu.name.rpartition(":")[2]: gpu for gpu in tf.config.list_physical_devices("GPU")}
+    gpus = tf.config.get_visible_devices("GPU")  # in the order of the logical ones
     models = []
     for device in devices:
         kind, number = device.rpartition("device:")[2].split(":")
-        gpu = gpus.get(number) if kind == "GPU" else None
-        details = tf.config.experimental.get_device_details(gpu) if gpu else {}
-        models.append(str(details.get("device_name") or device) if kind == "GPU" else kind)
+        details = tf.config.experimental.get_device_details(gpus[int(number)]) if kind == "GPU" else {}
+        models.append(str(details.get("device_name", device)) if kind == "GPU" else kind)
     return models
 
 
@@ -34,7 +33,7 @@ def make_programs(devices: Sequence[str], sizes: Sizes, *, trains: bool) -> Prog
         with tf.device(devices[place]):
             return made[place][name]()
 
-    return Programs(names=list(made[0]), run=run, differs=_differs, read=_read)
+    return Programs(names=list(made[0]), run=run, differs=_differs)
 
 
 def _programs(device: str, sizes: Sizes, *, trains: bool) -> Dict[str, Callable[[], Any]]:
@@ -42,25 +41,21 @@ def _programs(device: str, sizes: Sizes, *, trains: bool) -> Dict[str, Callable[
     with tf.device(device):
         given = {name: tf.constant(array) for name, array in inputs(sizes).items()}
         programs: Dict[str, Callable[[], Any]] = {
-            f"product {kind}": partial(_product, tf.cast(given["matrix"], kind), times * sizes.products)
-            for kind, times in _KINDS.items()
+            f"product {kind}": partial(_product, tf.cast(given["matrix"], kind), PRODUCTS[kind] * sizes.products)
+            for kind in _KINDS
         }
         if trains and "GPU" in device:
-            tensor_float = partial(_product, given["matrix"], _KINDS["float16"] * sizes.products)
+            tensor_float = partial(_product, given["matrix"], PRODUCTS["float16"] * sizes.products)
             programs["product TensorFloat-32"] = partial(_with_tensor_float_32, tensor_float)
         heads = [tf.cast(given[name], tf.float16) for name in ("query", "key", "value")]
         programs["attention"] = partial(_attention, *heads)
         programs["reductions"] = partial(_reductions, given["matrix"])
         if not trains:
-            return {name: program for name, program in programs.items() if name in CALM}
+            return programs
         programs["convolution"] = partial(_convolution, given["images"], given["filters"])
         programs["convolution gradients"] = partial(_gradients, given["images"], given["filters"])
         programs["training"] = _training(sizes.units)
         return programs
-
-
-_KINDS = {"float32": 1, "float16": 8, "bfloat16": 8}
-"""Types of matrices to the relative number of products: tensor cores are faster."""
 
 
 def _product(factor: Any, products: int) -> Any:
@@ -111,7 +106,7 @@ def _training(units: int) -> Callable[[], Any]:
     def training() -> Any:
         for variable, weights in zip(model.weights, at_first):
             variable.assign(weights)
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(tf.square(model(given, training=True) - wanted))
             gradients = tape.gradient(loss, model.trainable_variables)
@@ -128,8 +123,3 @@ def _flat(tensors: Sequence[Any]) -> Any:
 
 def _differs(one: Any, other: Any) -> Any:
     return tf.reduce_any(tf.not_equal(tf.bitcast(one, tf.uint8), tf.bitcast(other, tf.uint8)))
-
-
-def _read(output: Any) -> Any:
-    array = np.ascontiguousarray(output.numpy()).reshape(-1)
-    return array.view(f"u{array.dtype.itemsize}")

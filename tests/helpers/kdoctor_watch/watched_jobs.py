@@ -108,11 +108,15 @@ class Plants:
         seen = next(result for result in watch.report.results if result.id == "watch.same-bits").evidence[0].observed
         return {**results(watch), "same": same, "seen": seen}
 
-    def wrong_bit(self) -> Any:
-        """The second device computes one wrong bit from its fifth product on."""
+    def wrong_at_first(self) -> Any:
+        """The second device computes one wrong bit each time: it is not known which of the two is right."""
+        return self.wrong_bit(first=0)
+
+    def wrong_bit(self, first: int = 4) -> Any:
+        """The second device computes one wrong bit from its fifth round on."""
         made: Any = importlib.import_module("kdoctor_target.training.same_bits_tensorflow")
         plain = made.make_programs
-        plants = {1: lambda run: run >= 4}
+        plants = {1: lambda run: run >= first}
 
         def put(array: Any, place: int) -> Any:
             with tf.device(f"CPU:{place}"):

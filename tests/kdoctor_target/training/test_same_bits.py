@@ -7,7 +7,7 @@ import pytest
 
 from helpers.cases import cases
 from helpers.planted_bits import ROUNDS, Plant, always, compared, named, only, wrong_outputs
-from kdoctor_target.training.same_bits import Programs
+from kdoctor_target.training.same_bits import Programs, read
 
 ELEMENTS = 12
 NAMES = ("sum", "product")
@@ -20,12 +20,7 @@ def numpy_programs() -> Programs:
         names=NAMES,
         run=lambda name, _: work[name](),
         differs=lambda one, other: not np.array_equal(read(one), read(other)),
-        read=read,
     )
-
-
-def read(output: Any) -> Any:
-    return np.asarray(output).reshape(-1).view("u4")
 
 
 def planted(devices: int, plants: dict[int, Plant], models: list[str] | None = None) -> list[dict[str, Any]]:

@@ -25,6 +25,8 @@ smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHEC
 	@$(BIN)/kdoctor check --checklist $(CHECKLIST) $(CHECK_OPTIONS)
 
 STARTED := $(shell date +%s)
+# Hundreds of tests start Python again, which would compile kdoctor each time.
+unexport PYTHONDONTWRITEBYTECODE
 test: lint types contracts site pytest ## Run everything that CI tests
 	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 

@@ -9,8 +9,9 @@ from pydantic import Field
 from kdoctor.documents import Document, Part
 from kdoctor.text.lists import grouped
 from kdoctor.text.sanitize import clean
+from kdoctor_fleet.facts import NodeState
 from kdoctor_fleet.names import fold
-from kdoctor_fleet.report import FleetDocument, NodeNote, NodeState
+from kdoctor_fleet.report import FleetDocument, NodeNote
 from kdoctor_fleet.run_record import read_named
 
 _ORDER = (NodeState.PASSED, NodeState.UNKNOWN, NodeState.SILENT, NodeState.FAILED)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AliasPath, Field, StringConstraints
@@ -236,6 +237,19 @@ class JobConfig:
             cluster={kind: tuple(addresses) for kind, addresses in cluster.items()},
             task=f"{named['type']} {named['index']}" if named else None,
         )
+
+
+class NodeState(str, Enum):
+    """What a job may do with a node."""
+
+    PASSED = "passed"
+    """Use it."""
+    FAILED = "failed"
+    """Its own checks failed, or it differs from the other nodes in what a job needs equal."""
+    UNKNOWN = "unknown"
+    """Its own checks or the comparison were inconclusive."""
+    SILENT = "silent"
+    """It was expected and did not report."""
 
 
 @dataclass(frozen=True, kw_only=True)

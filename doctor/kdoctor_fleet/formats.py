@@ -10,7 +10,8 @@ from kdoctor.report.prometheus import family
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.markdown import escape
 from kdoctor.text.sanitize import cleaned
-from kdoctor_fleet.report import FleetReport, NodeNote, NodeState, make_document
+from kdoctor_fleet.facts import NodeState
+from kdoctor_fleet.report import FleetReport, NodeNote, make_document
 
 Renderer = Callable[[FleetReport, Canvas], str]
 

@@ -14,8 +14,9 @@ from kdoctor.inputs import is_folder
 from kdoctor.text.lists import counted, grouped
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.diff import read_report
+from kdoctor_fleet.facts import NodeState
 from kdoctor_fleet.names import fold
-from kdoctor_fleet.report import FleetDocument, NodeState
+from kdoctor_fleet.report import FleetDocument
 
 _FLAKY = 3
 """Changes of its state from which on a node is called flaky."""

@@ -14,10 +14,10 @@ from kdoctor.model import Severity, Status
 from kdoctor.run.plan import Plan
 from kdoctor.text.lists import counted
 from kdoctor_fleet.exclusion import Engine, Exclusion, exclusions
-from kdoctor_fleet.facts import Fleet, FleetNode, Nodes, PairTests
+from kdoctor_fleet.facts import Fleet, FleetNode, Nodes, NodeState, PairTests
 from kdoctor_fleet.names import fold
 from kdoctor_fleet.read import Gathered
-from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, NodeState, scope_of
+from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, scope_of
 from kdoctor_fleet.results import merge_results
 from kdoctor_fleet.states import Asked, own_state
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes

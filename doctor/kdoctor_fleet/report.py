@@ -4,7 +4,6 @@ Its dataclasses are the parts of its JSON document, too.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -15,7 +14,7 @@ from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Fi
 from kdoctor.model import Severity, Status
 from kdoctor.version import __version__
 from kdoctor_fleet.exclusion import Engine, Exclusion
-from kdoctor_fleet.facts import UnreadReport
+from kdoctor_fleet.facts import NodeState, UnreadReport
 
 Scope = Literal["node", "job"]
 
@@ -50,19 +49,6 @@ def scope_of(check: str, *, passed: int, failed: int, alike: bool = True) -> Sco
     if family == "smoke" or check in _OF_NAMES:
         return "node" if passed > failed else "job"
     return "node" if family in _OF_NODES or check in _CLUSTER_OF_NODES else "job"
-
-
-class NodeState(str, Enum):
-    """What a job may do with a node."""
-
-    PASSED = "passed"
-    """Use it."""
-    FAILED = "failed"
-    """Its own checks failed, or it differs from the other nodes in what a job needs equal."""
-    UNKNOWN = "unknown"
-    """Its own checks or the comparison were inconclusive."""
-    SILENT = "silent"
-    """It was expected and did not report."""
 
 
 @dataclass(frozen=True, kw_only=True)

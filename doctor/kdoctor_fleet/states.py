@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from kdoctor.engine.report import ALLOW_UNKNOWN, Conclusion
 from kdoctor.model import Severity, Status
 from kdoctor.text.lists import some
-from kdoctor_fleet.facts import FleetNode, NodeResult
-from kdoctor_fleet.report import NodeState
+from kdoctor_fleet.facts import FleetNode, NodeResult, NodeState
 
 _JUDGED = (Status.PASS, Status.FAIL)
 

@@ -11,7 +11,8 @@ from kdoctor.errors import UsageError
 from kdoctor.model import Severity
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import shorten
-from kdoctor_fleet.report import NodeNote, NodeState
+from kdoctor_fleet.facts import NodeState
+from kdoctor_fleet.report import NodeNote
 
 _LONGEST = 120
 

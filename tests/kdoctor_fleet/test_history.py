@@ -4,8 +4,9 @@ import pytest
 
 from helpers.kdoctor_fleet.fleets import fact, fleet_of, merged, names_of
 from kdoctor.errors import UsageError
+from kdoctor_fleet.facts import NodeState
 from kdoctor_fleet.history import history_of, read_history
-from kdoctor_fleet.report import FleetDocument, NodeState, make_document
+from kdoctor_fleet.report import FleetDocument, make_document
 
 ONE, TWO, THREE, FOUR = names_of(4)
 PASSED, FAILED, SILENT = NodeState.PASSED, NodeState.FAILED, NodeState.SILENT

@@ -12,8 +12,8 @@ from helpers.kdoctor_fleet.rdma import two_hosts
 from kdoctor.engine.report import Conclusion
 from kdoctor.facts import Facts, Gpu, Gpus
 from kdoctor.model import Severity, Status
-from kdoctor_fleet.facts import JobHosts
-from kdoctor_fleet.report import FleetReport, NodeState
+from kdoctor_fleet.facts import JobHosts, NodeState
+from kdoctor_fleet.report import FleetReport
 
 PLANTS: dict[str, Plant] = {
     "cluster.cuda-libraries": fact("libraries", "cudnn", "9.1.0"),

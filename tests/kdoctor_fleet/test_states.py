@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kdoctor.engine.report import Conclusion
 from kdoctor.model import Severity, Status
-from kdoctor_fleet.facts import FleetNode, NodeResult
-from kdoctor_fleet.report import NodeState
+from kdoctor_fleet.facts import FleetNode, NodeResult, NodeState
 from kdoctor_fleet.states import Asked, own_state
 
 GPU, SMOKE = "gpu.count-expected", "smoke.baseline"

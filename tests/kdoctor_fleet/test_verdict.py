@@ -2,7 +2,8 @@ import pytest
 
 from helpers.cases import cases
 from kdoctor.errors import UsageError
-from kdoctor_fleet.report import NodeNote, NodeState
+from kdoctor_fleet.facts import NodeState
+from kdoctor_fleet.report import NodeNote
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 

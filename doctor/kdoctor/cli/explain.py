@@ -2,6 +2,9 @@
 
 import os
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import typer
@@ -35,15 +38,29 @@ _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
 
-def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
-    features = [name.partition("/")[2] for name in matrix.features]
-    own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *known.by_id, *features]
-    own += [row.id for row in matrix.known_bad]
-    return [*own, *(name for plugin in explanations() for name in plugin.names())]
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Everything that there is to explain."""
+
+    catalog: Catalog
+    failures: KnownFailures = field(default_factory=load_failures)
+
+    @cached_property
+    def matrix(self) -> VersionMatrix:
+        """The version matrix. Reading it takes as long as all else, and most names are not in it."""
+        return load_matrix(environ=os.environ)
+
+    @property
+    def names(self) -> list[str]:
+        """All names."""
+        catalog, features = self.catalog, [name.partition("/")[2] for name in self.matrix.features]
+        own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *self.failures.by_id]
+        own += [*features, *(row.id for row in self.matrix.known_bad)]
+        return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 
 def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, _names(load_catalog(), load_failures(), load_matrix(environ=os.environ)))
+    return beginning_with(incomplete, Known(catalog=load_catalog()).names)
 
 
 def _complete_reproduction(incomplete: str) -> list[str]:
@@ -90,38 +107,37 @@ def explain(
         return
     if not words:
         raise UsageError("no name or text to explain", hint="To list the names: kdoctor list")
-    catalog, known = load_catalog(plugin or ()), load_failures()
+    known = Known(catalog=load_catalog(plugin or ()))
     if words == ["-"]:
-        explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), catalog, known)
+        explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
-    matrix = load_matrix(environ=os.environ)
-    text = explain_name(name, catalog, known, matrix)
-    by_words = _by_words(catalog, known, matrix) if _is_phrase(name) else {}
-    if not text and (meant := by_words.get(_words(name))):
-        text = explain_name(meant, catalog, known, matrix)
+    text = explain_name(name, known)
+    by_words = _by_words(known) if _is_phrase(name) and not text else {}
+    if meant := by_words.get(_words(name)):
+        text = explain_name(meant, known)
     if text:
         show(text)
-    elif _is_phrase(name) and not find_matches(name, known) and (near := did_you_mean(_words(name), by_words)):
+    elif _is_phrase(name) and not find_matches(name, known.failures) and (near := did_you_mean(_words(name), by_words)):
         raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
-    elif name and _is_name(name) and not find_matches(name, known) and (names := _mentioning(name, catalog, known)):
+    elif name and _is_name(name) and not find_matches(name, known.failures) and (names := _mentioning(name, known)):
         show(
             "\n".join(
                 [f"Nothing is called {name!r}. These mention it:", *(f"    kdoctor explain {one}" for one in names), ""]
             )
         )
         raise typer.Exit(1)
-    elif _is_name(name) and not find_matches(name, known):
-        meant = did_you_mean(name, _names(catalog, known, matrix))
+    elif _is_name(name) and not find_matches(name, known.failures):
+        meant = did_you_mean(name, known.names)
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
-        explain_text(name, catalog, known)
+        explain_text(name, known)
 
 
-def _mentioning(word: str, catalog: Catalog, known: KnownFailures) -> list[str]:
+def _mentioning(word: str, known: Known) -> list[str]:
     """The checks and known failures whose text has that word."""
-    texts = {check.id: f"{check.title} {check.why} {check.remedy}" for check in catalog.checks.values()}
-    for failure in known.by_id.values():
+    texts = {check.id: f"{check.title} {check.why} {check.remedy}" for check in known.catalog.checks.values()}
+    for failure in known.failures.by_id.values():
         texts[failure.id] = " ".join((failure.symptom, failure.cause, *(fix.do for fix in failure.fix)))
     return [name for name, text in texts.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
 
@@ -130,10 +146,10 @@ def _words(name: str) -> str:
     return " ".join(re.split("[^a-z0-9]+", name.lower())).strip()
 
 
-def _by_words(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> dict[str, str]:
+def _by_words(known: Known) -> dict[str, str]:
     """Every name by its words, with and without its family: ``same bits`` for ``smoke.same-bits``."""
-    named = {name: name for name in _names(catalog, known, matrix)}
-    named |= {row.title: feature for feature, row in matrix.features.items()}
+    named = {name: name for name in known.names}
+    named |= {row.title: feature for feature, row in known.matrix.features.items()}
     # Of two checks with the same words, the first one that the catalog lists is meant.
     short = {_words(name.partition(".")[2]): meant for name, meant in reversed(named.items()) if "." in name}
     return {**short, **{_words(name): meant for name, meant in named.items()}}
@@ -149,19 +165,26 @@ def _is_name(text: str) -> bool:
     return text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
 
 
-def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> str:
+def explain_name(name: str, known: Known) -> str:
     """Everything with that name; empty if there is nothing."""
+    catalog, failures = known.catalog, known.failures
     checks = [check for check in (name, f"smoke.{name}") if check in catalog.checks]
-    parts = [explain_check(catalog.checks[check], matrix) for check in checks[:1]]
+    parts = [explain_check(catalog.checks[check], known) for check in checks[:1]]
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
-    parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
-    elsewhere = [row for row in matrix.known_bad if row.id == name not in known.by_id]
-    parts += [explain_combination(row, matrix) for row in elsewhere]
-    features = [feature for feature, row in matrix.features.items() if name in _names_of(feature, row.title)]
-    parts += [explain_feature(feature, matrix) for feature in features]
+    parts += [explain_failure(failures.by_id[name], catalog)] if name in failures.by_id else []
+    if name not in catalog.checks and name not in failures.by_id:
+        parts += _in_matrix(name, known.matrix)
     return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
+
+
+def _in_matrix(name: str, matrix: VersionMatrix) -> Iterator[str]:
+    """The combinations of versions and the features with that name."""
+    yield from (explain_combination(row, matrix) for row in matrix.known_bad if row.id == name)
+    for feature, row in matrix.features.items():
+        if name in _names_of(feature, row.title):
+            yield explain_feature(feature, matrix)
 
 
 def _names_of(feature: str, title: str) -> tuple[str, ...]:
@@ -169,7 +192,7 @@ def _names_of(feature: str, title: str) -> tuple[str, ...]:
     return feature, feature.partition("/")[2], title, title.partition(": ")[2] or title
 
 
-def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
+def explain_text(text: str, known: Known) -> None:
     """Print the known failures with a message in the text, or end with 1.
 
     Raises:
@@ -177,13 +200,14 @@ def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
+    catalog, failures = known.catalog, known.failures
     causes = [name for plugin in explanations() for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
     matches = sorted(
-        find_matches(text, known),
+        find_matches(text, failures),
         key=lambda match: causes.index(match.known.id) if match.known.id in causes else len(causes),
     )
     if not matches:
-        show(_no_match(near_misses(text, known)))
+        show(_no_match(near_misses(text, failures)))
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
@@ -291,14 +315,16 @@ def explain_checklist(name: str, catalog: Catalog) -> str:
     return _sections(f"Checklist {name}, version {checklist.version}", about, sections)
 
 
-def explain_check(check: Check, matrix: VersionMatrix | None = None) -> str:
+def explain_check(check: Check, known: Known) -> str:
     """Everything that its author says about a check."""
-    known = load_failures().by_id
-    scripts = [name for mode in check.failure_modes if mode in known for name in known[mode].reproduce]
+    failures = known.failures.by_id
+    scripts = [name for mode in check.failure_modes if mode in failures for name in failures[mode].reproduce]
+    # Only what is trained is measured.
+    measured = features_of_checks(known.matrix, [check.id]) if check.scenario else []
     sections = [
         ("Why it matters", _paragraph(check.why)),
         ("Fix", _paragraph(check.remedy)),
-        ("Measured", _measured(features_of_checks(matrix, [check.id]), matrix) if matrix else []),
+        ("Measured", _measured(measured, known.matrix) if measured else []),
         ("Source", [f"{_INDENT}{source}" for source in check.sources]),
         ("Detected failures", _paragraph(", ".join(check.failure_modes))),
         ("Reproduce it", _reproduce(scripts)),

@@ -80,7 +80,7 @@ def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source
         line = text.count("\n", 0, conflict.start()) + 1
         raise YamlSourceError(f"unresolved merge conflict ({conflict[1]})", line, 1)
     try:
-        node = _compose(text, noun)
+        source = _read(text, noun, name)
     except yaml.MarkedYAMLError as error:
         raise _from_yaml_error(error) from error
     except yaml.reader.ReaderError as error:
@@ -92,10 +92,9 @@ def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source
         raise YamlSourceError(
             "invalid YAML: an escape of no character, or a number of too many digits", line
         ) from error
-    if node is None:
+    if source is None:
         raise YamlSourceError("the file is empty", 1, 1)
-    builder = _Builder(noun, name)
-    return Source(root=builder.node(node), problems=builder.problems)
+    return source
 
 
 def _refuse_large(content: bytes, noun: str) -> bytes:
@@ -114,40 +113,14 @@ def _decode(content: bytes, noun: str) -> str:
         raise YamlSourceError(message, line, column) from error
 
 
-def _compose(text: str, noun: str) -> yaml.Node | None:
-    """The nodes of PyYAML; read by libyaml where it is available, in a tenth of the time."""
+def _read(text: str, noun: str, name: str) -> Source | None:
+    """The document; by libyaml where it is available, in a fraction of the time. None if there is none."""
     if yaml.__with_libyaml__ and not _LIBYAML_DIFFERS.search(text):
         try:
-            return _compose_with(yaml.CSafeLoader, text, noun)
+            return _Reader(yaml.parse(text, Loader=yaml.CSafeLoader), noun, name).document()
         except yaml.YAMLError:
             pass  # the reader in Python reports errors more precisely
-    return _compose_with(yaml.SafeLoader, text, noun)
-
-
-def _compose_with(loader: type[yaml.SafeLoader | yaml.CSafeLoader], text: str, noun: str) -> yaml.Node | None:
-    _refuse_tricks(loader, text, noun)
-    node: yaml.Node | None = yaml.compose(text, Loader=loader)
-    return node
-
-
-def _refuse_tricks(loader: type[yaml.SafeLoader | yaml.CSafeLoader], text: str, noun: str) -> None:
-    """Refuse aliases, deep nesting and several documents before anything is built."""
-    depth = documents = 0
-    for event in yaml.parse(text, Loader=loader):
-        mark = event.start_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        if isinstance(event, yaml.AliasEvent):
-            raise YamlSourceError(f"alias *{event.anchor} is not allowed in a {noun}: repeat the value", line, column)
-        if isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            if documents > 1:
-                raise YamlSourceError(f"second document ('---'): a file holds one {noun}", line, column)
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise YamlSourceError(f"nested more than {_DEEPEST} levels deep", line, column)
+    return _Reader(yaml.parse(text, Loader=yaml.SafeLoader), noun, name).document()
 
 
 def _from_yaml_error(error: yaml.MarkedYAMLError) -> YamlSourceError:
@@ -164,61 +137,85 @@ def _code(character: object) -> str:
     return f"U+{character:04X}" if isinstance(character, int) else repr(character)
 
 
-class _Builder:
-    """Turns the nodes of PyYAML into ours, and collects problems."""
+class _Reader:
+    """Makes nodes of the events of PyYAML's parser, and collects problems. Nothing is built of what is refused."""
 
-    def __init__(self, noun: str, file: str) -> None:
-        self._noun, self._file = noun, file
-        self.problems: list[Problem] = []
+    def __init__(self, events: Iterator[yaml.Event], noun: str, file: str) -> None:
+        self._events, self._noun, self._file = events, noun, file
+        self._problems: list[Problem] = []
         self._constructor = yaml.constructor.SafeConstructor()
+        self._resolver: Any = yaml.resolver.Resolver()
 
-    def node(self, node: yaml.Node, key: Mark | None = None) -> Node:
-        """The value with its place."""
-        made = Node(value=None, mark=self._mark(node), key=key)
-        if isinstance(node, yaml.MappingNode):
-            made.value = dict(self._pairs(node))
-        elif isinstance(node, yaml.SequenceNode):
-            made.value = [self.node(child) for child in node.value]
-        else:
-            made.value = self._scalar(node, made)
-            if not isinstance(made.value, str):
-                made.text = str(node.value)
-        return made
+    def document(self) -> Source | None:
+        """The only document of the stream."""
+        next(self._events)
+        if isinstance(next(self._events), yaml.StreamEndEvent):
+            return None
+        root = self._node(next(self._events))
+        next(self._events)
+        second = next(self._events)
+        if isinstance(second, yaml.DocumentStartEvent):
+            mark = self._mark(second)
+            raise YamlSourceError(f"second document ('---'): a file holds one {self._noun}", mark.line, mark.column)
+        return Source(root=root, problems=self._problems)
 
-    def _mark(self, node: yaml.Node) -> Mark:
-        return Mark(line=node.start_mark.line + 1, column=node.start_mark.column + 1, file=self._file)
+    def _node(self, event: yaml.Event, key: Mark | None = None, depth: int = 0) -> Node:
+        """The value that begins with the event."""
+        mark = self._mark(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, Node(value=event.value, mark=mark, key=key))
+        if isinstance(event, yaml.AliasEvent):
+            message = f"alias *{event.anchor} is not allowed in a {self._noun}: repeat the value"
+            raise YamlSourceError(message, mark.line, mark.column)
+        if depth == _DEEPEST:
+            raise YamlSourceError(f"nested more than {_DEEPEST} levels deep", mark.line, mark.column)
+        if isinstance(event, yaml.MappingStartEvent):
+            return Node(value=dict(self._pairs(depth + 1)), mark=mark, key=key)
+        return Node(value=[self._node(one, depth=depth + 1) for one in self._items()], mark=mark, key=key)
+
+    def _items(self) -> Iterator[yaml.Event]:
+        """The first events of the keys, values or items up to the end of the collection."""
+        while not isinstance(event := next(self._events), yaml.CollectionEndEvent):
+            yield event
+
+    def _pairs(self, depth: int) -> Iterator[tuple[str, Node]]:
+        first: dict[str, Mark] = {}
+        for event in self._items():
+            mark = self._mark(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                self._problem(mark, "keys must be plain strings")
+                self._node(event, depth=depth)
+            value = self._node(next(self._events), mark, depth)
+            if not isinstance(event, yaml.ScalarEvent):
+                continue
+            if event.value in first:
+                self._problem(mark, f"duplicate key {event.value!r} (first defined on line {first[event.value].line})")
+                continue
+            first[event.value] = mark
+            yield event.value, value
+
+    def _mark(self, event: yaml.Event) -> Mark:
+        start: Any = event.start_mark
+        return Mark(start.line + 1, start.column + 1, self._file)
 
     def _problem(self, mark: Mark, message: str) -> None:
-        self.problems.append(Problem(line=mark.line, column=mark.column, message=message, source=mark.file))
+        self._problems.append(Problem(line=mark.line, column=mark.column, message=message, source=mark.file))
 
-    def _pairs(self, node: yaml.MappingNode) -> Iterator[tuple[str, Node]]:
-        first: dict[str, Mark] = {}
-        for key_node, value_node in node.value:
-            mark = self._mark(key_node)
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._problem(mark, "keys must be plain strings")
-                continue
-            key = str(key_node.value)
-            if key in first:
-                self._problem(mark, f"duplicate key {key!r} (first defined on line {first[key].line})")
-                continue
-            first[key] = mark
-            yield key, self.node(value_node, mark)
-
-    def _scalar(self, node: yaml.Node, made: Node) -> Any:
-        if node.tag not in _SCALARS:
-            self._problem(made.mark, f"tag {node.tag!r} is not allowed in a {self._noun}")
-            return None
-        if node.tag == _STRING:
-            return node.value
+    def _scalar(self, event: yaml.ScalarEvent, made: Node) -> Node:
+        tag = event.tag
+        if tag in (None, "!"):
+            tag = self._resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
+        if tag == _STRING:
+            return made
+        made.text, made.value = event.value, None
+        if tag not in _SCALARS:
+            self._problem(made.mark, f"tag {tag!r} is not allowed in a {self._noun}")
+            return made
         try:
-            value = self._constructor.construct_object(node)
+            made.value = self._constructor.construct_object(yaml.ScalarNode(tag, event.value))
         except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
-            self._problem(
-                made.mark, f"{node.value!r:.60} cannot be read as {node.tag.rpartition(':')[2]}: {error!s:.60}"
-            )
-            return None
-        if isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:  # nor is NaN
-            self._problem(made.mark, f"the number {node.value!s:.60} is too large, or not finite")
-            return None
-        return value
+            self._problem(made.mark, f"{event.value!r:.60} cannot be read as {tag.rpartition(':')[2]}: {error!s:.60}")
+        if isinstance(made.value, int | float) and not -_LARGEST_NUMBER < made.value < _LARGEST_NUMBER:  # nor is NaN
+            self._problem(made.mark, f"the number {event.value!s:.60} is too large, or not finite")
+            made.value = None
+        return made

@@ -7,7 +7,8 @@ from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.html.templates import SHARED, packaged, policy_hash, templates_of
 from kdoctor.report.phrases import CONCLUSIONS, MARK_NAMES, SIGNS, family_title, verdict_line
 from kdoctor.text.canvas import Canvas
-from kdoctor_fleet.report import FleetReport, NodeNote, NodeState
+from kdoctor_fleet.facts import NodeState
+from kdoctor_fleet.report import FleetReport, NodeNote
 
 _HERE = "kdoctor_fleet.html"
 _TEMPLATES = templates_of(_HERE)

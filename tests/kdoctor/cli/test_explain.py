@@ -7,11 +7,10 @@ from syrupy.assertion import SnapshotAssertion
 from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor
 from kdoctor.catalog.load import load_catalog
-from kdoctor.cli.explain import explain_name
+from kdoctor.cli.explain import Known, explain_name
 from kdoctor.failures.known import load_failures
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import NamedGpu
-from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.verdict import Machine
 from kdoctor_lint.registry import RULES
 
@@ -93,8 +92,9 @@ def test_every_kind_of_name_is_explained(name: str) -> None:
 
 
 def test_every_id_on_a_screen_is_explained() -> None:
-    catalog, known, matrix = load_catalog(), load_failures(), load_matrix(environ={})
-    ids = {*known.by_id, *(row.id for row in matrix.known_bad), *catalog.checks, *catalog.scenarios}
+    known = Known(catalog=load_catalog())
+    catalog, matrix = known.catalog, known.matrix
+    ids = {*known.failures.by_id, *(row.id for row in matrix.known_bad), *catalog.checks, *catalog.scenarios}
     ids.update(mode for check in catalog.checks.values() for mode in check.failure_modes)
     for python, kind in itertools.product(("3.11", "3.14"), matrix.gpus):
         gpu = NamedGpu(name=kind.names[0], capability=kind.capability)
@@ -102,7 +102,7 @@ def test_every_id_on_a_screen_is_explained() -> None:
             verdicts = compatible(each, Machine(driver="535.54.03", gpus=(gpu,), python=python))
             ids.update(reason.failure for verdict in verdicts for reason in verdict.reasons if reason.failure)
     assert {"h5py_pin_python314", "tf214_tensorrt_pin", "ptx_newer_than_driver"} <= ids
-    assert [name for name in sorted(ids) if not explain_name(name, catalog, known, matrix)] == []
+    assert [name for name in sorted(ids) if not explain_name(name, known)] == []
 
 
 def test_names_are_unique_over_all_kinds() -> None:
@@ -127,7 +127,7 @@ def test_feature_is_explained_by_its_case() -> None:
 
 
 def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:
-    matrix, catalog, known = load_matrix(environ={}), load_catalog(), load_failures()
-    unknown = [row.title for row in matrix.features.values() if not explain_name(row.title, catalog, known, matrix)]
-    assert (len(matrix.features) > 100, unknown) == (True, [])
-    assert "first-batch-uneven" in explain_name("first batch uneven", catalog, known, matrix)
+    known = Known(catalog=load_catalog())
+    unknown = [row.title for row in known.matrix.features.values() if not explain_name(row.title, known)]
+    assert (len(known.matrix.features) > 100, unknown) == (True, [])
+    assert "first-batch-uneven" in explain_name("first batch uneven", known)

@@ -8,15 +8,16 @@ from syrupy.assertion import SnapshotAssertion
 from helpers.command import kdoctor
 from kdoctor.catalog.load import load_catalog
 from kdoctor.check import check
-from kdoctor.cli.explain import explain_check
+from kdoctor.cli.explain import Known, explain_check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 
 
 def test_explain_lists_detected_failures() -> None:
-    checks = load_catalog().checks
-    assert "\n  tf2161_runpath\n" in explain_check(checks["versions.libraries-searched"])
-    assert "tf2161_runpath" not in explain_check(checks["versions.other-conflicts"])
+    known = Known(catalog=load_catalog())
+    checks = known.catalog.checks
+    assert "\n  tf2161_runpath\n" in explain_check(checks["versions.libraries-searched"], known)
+    assert "tf2161_runpath" not in explain_check(checks["versions.other-conflicts"], known)
 
 
 def test_list_contains_every_check() -> None:
@@ -48,7 +49,7 @@ def free(gpus: Gpus, *, most_bytes: int = 0) -> Iterator[Outcome]:
 
 
 def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
-    assert explain_check(free) == screen
+    assert explain_check(free, Known(catalog=load_catalog())) == screen
 
 
 @pytest.mark.parametrize("name", ["smoke.lost-worker", "smoke.baseline"])

@@ -266,8 +266,6 @@ class JobRestore:
     """Epochs that ran with BackupAndRestore after the second of two was interrupted."""
     backup_apart: tuple[str, ...] | None = None
     """As ``apart``, with BackupAndRestore."""
-    backup_random: bool = False
-    """Whether the model draws random numbers, so that its values with BackupAndRestore were not compared."""
     save_s: float | None = None
     restore_s: float | None = None
     save_bytes: int | None = None

@@ -44,6 +44,19 @@ def attribute():
     model.layers[0].factor = 3.0
     return model
 
+@keras.saving.register_keras_serializable()
+class Noise(keras.layers.Layer):
+    def call(self, inputs, training=None):
+        return inputs + tf.random.normal(tf.shape(inputs), stddev=0.3) if training else inputs
+
+def noisy():
+    return build(Noise())
+
+def noisy_attribute():
+    model = build(Noise(), Attribute())
+    model.layers[1].factor = 3.0
+    return model
+
 def averaged():
     return build(optimizer=keras.optimizers.Adam(0.01, use_ema=True))
 
@@ -87,14 +100,19 @@ def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path
 
 
 @pytest.mark.smoke_full
-@pytest.mark.parametrize("model", ["build", "averaged", "scheduled"])
+@pytest.mark.parametrize("model", ["build", "averaged", "scheduled", "noisy"])
 def test_optimizers_come_back(model: str, folder: Path, tmp_path: Path) -> None:
     assert check(folder, model, tmp_path)["job.restores"]["status"] == "pass"
 
 
 @pytest.mark.smoke_full
 @pytest.mark.parametrize(
-    ("model", "subject"), [("unregistered", "loading on all replicas"), ("attribute", "the saved model")]
+    ("model", "subject"),
+    [
+        ("unregistered", "loading on all replicas"),
+        ("attribute", "the saved model"),
+        ("noisy_attribute", "the saved model"),
+    ],
 )
 def test_what_is_not_saved_is_found(model: str, subject: str, folder: Path, tmp_path: Path) -> None:
     found = check(folder, model, tmp_path)["job.restores"]

@@ -8,9 +8,9 @@ Every process makes the same model with the same seed and trains two epochs on t
 - ``half`` loads what the killed save left behind.
 - ``backup`` goes on with ``BackupAndRestore``.
 
-Copies of variables on other replicas than the first are not saved by Keras and not compared here. Where random numbers
-begin again after loading, their generators get the saved state before the training goes on, so that the rest of the
-state is compared.
+Copies of variables on other replicas than the first are not saved by Keras and not compared here. Random numbers begin
+again after loading. So that the rest of the state is compared, the functions of ``tf.random`` draw the same numbers in
+all processes, and generators of Keras get the saved state before the second epoch.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of
+from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.trials import dataset
 from kdoctor_target.runner.case import Case
@@ -44,7 +45,6 @@ _TOLERANCE = 1e-3
 """Largest difference of a variable after the second epoch, relative to its change in it."""
 _SEED = 7
 _SHOWN = 6
-_PATIENCE_S = 180.0
 _FAILED = "failed"
 _LEAST_FREE = 2**17
 """Bytes of a save besides its variables."""
@@ -111,7 +111,7 @@ class _Restoring:
                 task_case.note(job={_FAILED: _said(error)})
                 raise
 
-        return in_a_process(self._case, Task(name, 0), run, min(_PATIENCE_S, self._case.deadline_s / 3))
+        return in_a_process(self._case, Task(name, 0), run, self._case.deadline_s / 3)
 
 
 def _said(error: Exception) -> str:
@@ -151,7 +151,8 @@ def _build(strategy: Any, builder: Callable[[], Any]) -> Any:
 def _fit(model: Any, files: Path, callbacks: List[Any], **more: Any) -> None:
     with files.with_suffix(".batches").open("rb") as file:
         batches = pickle.load(file)  # noqa: S301 - written by the first process, in the folder of this run
-    model.fit(dataset(batches), epochs=2, verbose=0, shuffle=False, callbacks=callbacks, **more)
+    with random_numbers_fixed():
+        model.fit(dataset(batches), epochs=2, verbose=0, shuffle=False, callbacks=callbacks, **more)
 
 
 def _whole(case: Case, _: Path, files: Path) -> None:
@@ -219,16 +220,12 @@ def _loaded(case: Case, folder: Path, files: Path) -> None:
     began = time.monotonic()
     model = _load(strategy, folder / _SAVED)
     seconds = time.monotonic() - began
-    saved = _read(files, "epoch")
-    wrong = _unequal(saved, _state_of(strategy, model))
-    seeds = [name for name in wrong if _is_seed(name)]
-    for variable, value in zip(_generators(model), [one for name, one in saved.items() if _is_seed(name)]):
-        variable.assign(value)
-    keep = _keeper(strategy, model)
+    wrong = _unequal(_read(files, "epoch"), _state_of(strategy, model))
+    keep = _keeper(strategy, model, files)
     _fit(model, files, [keep], initial_epoch=1)
-    found = {"restore_s": seconds, "variables": len(saved), "seeds": seeds[:_SHOWN]}
-    lost = [name for name in wrong if not _is_seed(name)]
-    case.note(job={**found, "lost": lost[:_SHOWN], "apart": _apart(keep.states["end"], files)[:_SHOWN]})
+    seeds, lost = ([name for name in wrong if _is_seed(name) is kind] for kind in (True, False))
+    found = {"restore_s": seconds, "variables": len(keep.states["end"]), "seeds": seeds[:_SHOWN], "lost": lost[:_SHOWN]}
+    case.note(job={**found, "apart": _apart(keep.states["end"], files)[:_SHOWN]})
 
 
 def _alone(case: Case, folder: Path, files: Path) -> None:
@@ -256,11 +253,9 @@ def _half(case: Case, folder: Path, files: Path) -> None:
 def _backup(case: Case, folder: Path, files: Path) -> None:
     strategy, builder = _begin(case)
     model = _build(strategy, builder)
-    keep = _keeper(strategy, model)
+    keep = _keeper(strategy, model, files)
     _fit(model, files, [keras_of(model).callbacks.BackupAndRestore(str(folder / _BACKUP)), keep])
-    random = bool(_generators(model))
-    apart = [] if random else _apart(keep.states["end"], files)[:_SHOWN]
-    case.note(job={"backup_epochs": keep.epochs, "backup_apart": apart, "backup_random": random})
+    case.note(job={"backup_epochs": keep.epochs, "backup_apart": _apart(keep.states["end"], files)[:_SHOWN]})
 
 
 def _load(strategy: Any, path: Path) -> Any:
@@ -323,18 +318,17 @@ def _variables(model: Any) -> Dict[str, Any]:
     return found
 
 
-def _generators(model: Any) -> List[Any]:
-    """The states of the generators of random numbers of Keras 3; Keras 2 has none."""
-    return [one for name, one in _variables(model).items() if _is_seed(name)]
-
-
 def _is_seed(name: str) -> bool:
     """Whether a variable is the state of a generator, by the name that ``keras.random.SeedGenerator`` gives it."""
     return name.partition(" (")[0].endswith("seed_generator_state")
 
 
-def _keeper(strategy: Any, model: Any) -> Any:
-    """A callback that keeps the state after the first epoch, after the step that follows, and after the second."""
+def _keeper(strategy: Any, model: Any, saved: Optional[Path] = None) -> Any:
+    """A callback that keeps the state after the first epoch, after the step that follows, and after the second.
+
+    If ``saved`` names the files of the run that was not killed, the generators of Keras 3 get their states of it before
+    the second epoch; Keras 2 has none that are variables.
+    """
     keras: Any = keras_of(model)
 
     class Keep(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
@@ -345,6 +339,11 @@ def _keeper(strategy: Any, model: Any) -> Any:
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
             self.epochs.append(epoch)
+            if epoch and saved:
+                states = [one for name, one in _read(saved, "epoch").items() if _is_seed(name)]
+                generators = [one for name, one in _variables(model).items() if _is_seed(name)]
+                for variable, value in zip(generators, states):
+                    variable.assign(value)
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if self.epochs[-1] == 1:

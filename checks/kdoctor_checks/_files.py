@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kdoctor.commands.packages import install
+from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, PackageFault, Packages, Target, Unavailable
 from kdoctor.model import Finding, Remedy, Rollback
@@ -12,9 +12,15 @@ _PYTHONPATH = "PYTHONPATH"
 
 
 def damaged(
-    subject: str, expected: str, faults: Sequence[PackageFault], target: Target, packages: Packages, error: str = ""
+    expected: str,
+    faults: Sequence[PackageFault],
+    target: Target,
+    packages: Packages,
+    *,
+    subject: str = "",
+    error: str = "",
 ) -> Finding:
-    """The finding that files of packages are missing or changed; ``error`` is that of an import."""
+    """The finding that files of packages are missing or changed; ``error`` is that of the import of ``subject``."""
     named = some([f"{fault.package} {fault.version}" for fault in faults])
     problems = "; ".join(
         f"{fault.file} is {'missing' if fault.missing else 'changed'} "
@@ -23,15 +29,35 @@ def damaged(
     )
     pins = [f"{fault.package}=={fault.version}" for fault in faults]
     return Finding(
-        subject=subject,
+        subject=subject or named,
         observed=f"{problems}: {error}" if error else problems,
-        brief=f"{named}: files are missing or changed",
+        brief=f"{named}: files are missing or changed" if subject else "files are missing or changed",
         expected=expected,
         remedy=Remedy.reinstall(
             f"Install {named} again, with all files.",
             install(target, packages, "--force-reinstall", "--no-deps", *pins),
         ),
         rollback=Rollback.nothing("not needed (the version stays the same)"),
+        explained_by=("versions.one-tensorflow",),
+    )
+
+
+def overwritten(fault: PackageFault, target: Target, packages: Packages) -> Finding:
+    """The finding that another distribution's files have taken the place of a package's."""
+    names = (fault.package, fault.overwritten_by)
+    pin = f"{fault.package}=={fault.version}"
+    return Finding(
+        subject=" and ".join(names),
+        observed=f"{fault.changed} of {counted(fault.files, 'file')} of {fault.package} {fault.version}, such as "
+        f"{fault.file}, are those of {fault.overwritten_by}",
+        brief="they have the same files, and one replaced the other's",
+        expected=f"one of {some(names)} is installed",
+        remedy=Remedy.reinstall(
+            f"Uninstall both, then install the one that the job needs: {fault.package}, or {fault.overwritten_by}.",
+            uninstall(target, packages, *names),
+            install(target, packages, pin),
+        ),
+        rollback=restore(target, packages, *names),
         explained_by=("versions.one-tensorflow",),
     )
 

@@ -42,7 +42,7 @@ def judge_import(
     if hidden:
         return _first(shadowed(_SUBJECT, _EXPECTED, hidden[0], environment, failure))
     if run.faults and isinstance(target, Target) and isinstance(packages, Packages):
-        return _first(damaged(_SUBJECT, _EXPECTED, run.faults, target, packages, failure))
+        return _first(damaged(_EXPECTED, run.faults, target, packages, subject=_SUBJECT, error=failure))
     kind, _, message = failure.partition(": ")
     python = target.executable if isinstance(target, Target) else "python"
     program = "import tensorflow; tensorflow.keras.Model"

@@ -8,18 +8,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from kdoctor.commands.markers import applicable, marker_environment
-from kdoctor.commands.packages import install, narrowest, restore
-from kdoctor.facts import Packages, Target
+from kdoctor.commands.packages import install, minor, narrowest, restore
+from kdoctor.facts import TENSORFLOWS, Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, meets, parse_version
-
-TENSORFLOWS = frozenset({
-    "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
-    "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm", "tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu",
-    "tf-nightly-intel",
-})  # fmt: skip
-"""Distributions that contain the folder ``tensorflow``, or require one that does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +56,18 @@ def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
         requirements, invalid = applicable(package, markers, extras)
         needs.unjudged += [Unjudged(subject=package.name, reason=reason) for reason in invalid]
         for requirement in requirements:
-            wanted = canonicalize_name(requirement.name)
+            wanted = _provided(canonicalize_name(requirement.name), packages)
             need = Need(by=f"{package.name} {package.version}", requirement=requirement)
             if need not in (known := needs.by_name.setdefault(wanted, [])):
                 known.append(need)
             queue.append((wanted, frozenset(requirement.extras)))
     return needs
+
+
+def _provided(name: str, packages: Packages) -> str:
+    """The installed distribution that has the files of that name: ``tensorflow-cpu`` for ``tensorflow``."""
+    installed = packages.tensorflow if name == "tensorflow" else None
+    return installed.name if installed else name
 
 
 def unmet_needs(name: str, needs: Needs, packages: Packages) -> list[Need]:
@@ -163,8 +162,10 @@ def _specifiers(wanted: Iterable[Need]) -> SpecifierSet:
 def _other_owners(name: str, owners: Sequence[str], packages: Packages, target: Target) -> Remedy:
     """Change what requires another version of a package that the job needs as it is."""
     pin = f"{name}=={packages.version(name)}"
+    # A release of tf-keras works only with the TensorFlow of the same minor release.
+    wanted = [f"{one}~={minor(pin.partition('==')[2])}.0" if one == "tf-keras" else one for one in owners]
     return Remedy.reinstall(
         f"Install versions of {some(owners)} for {name} {packages.version(name)}. If there is none, uninstall what the "
         "job does not import.",
-        install(target, packages, "--upgrade", *owners, pin),
+        install(target, packages, "--upgrade", *wanted, pin),
     )

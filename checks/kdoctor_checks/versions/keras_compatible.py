@@ -25,8 +25,6 @@ _TRAININGS = ("smoke.*", "job.*")
 _REPORTED_LOSSES = ("smoke.*", "job.reported-loss")
 """What a release with correct weights explains. The trainings name this check only for what their Keras gets wrong."""
 
-_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-macos", "tensorflow-intel")
-
 
 @check("versions.keras-compatible", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def keras_compatible(
@@ -34,10 +32,11 @@ def keras_compatible(
 ) -> Iterator[Outcome]:
     """tf.keras uses the TensorFlow backend and trains correctly on several replicas.
 
-    Why: under MirroredStrategy, Keras 3.0 to 3.9 reports no error but trains incorrectly. Up to 3.4, the gradients of
-    the replicas are not combined. From 3.5 to 3.7, they are summed instead of averaged. Up to 3.9, the reported loss
-    and metrics are wrong. tf.distribute strategies work with the TensorFlow backend only. If TF_USE_LEGACY_KERAS is
-    set, the first use of tf.keras fails without tf-keras of TensorFlow's minor release.
+    Why: Keras 3.0 to 3.9 trains incorrectly under MirroredStrategy, without an error; and without Keras there is no
+    model. Up to 3.4, the gradients of the replicas are not combined. From 3.5 to 3.7, they are summed instead of
+    averaged. Up to 3.9, the reported loss and metrics are wrong. tf.distribute strategies work with the TensorFlow
+    backend only. If TF_USE_LEGACY_KERAS is set, the first use of tf.keras fails without tf-keras of TensorFlow's minor
+    release.
     Remedy: install Keras 3.10 or later; with TF_USE_LEGACY_KERAS, install tf-keras of TensorFlow's minor release; set
     KERAS_BACKEND=tensorflow.
     Sources:
@@ -68,8 +67,8 @@ def _other_than_agreed(keras: KerasChoice, assumptions: Assumptions) -> tuple[st
 
 
 def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix) -> Outcome:
-    installed = next((found for name in _TENSORFLOWS if (found := packages.version(name))), None)
-    tensorflow = minor(installed) if installed else None
+    installed = packages.tensorflow
+    tensorflow = minor(installed.version) if installed and installed.version else None
     is_legacy = keras.package == "tf-keras"
     # A release of tf-keras works only with the TensorFlow of the same minor release.
     legacy = f"tf-keras~={tensorflow}.0" if tensorflow else "tf-keras"

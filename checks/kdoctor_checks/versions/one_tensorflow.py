@@ -5,10 +5,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
-from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
+from kdoctor.facts import TENSORFLOWS, Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks.versions._requirements import TENSORFLOWS
 
 
 @check("versions.one-tensorflow", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])

@@ -12,7 +12,7 @@ def package_conflicts(
 ) -> Iterator[Outcome]:
     """All requirements of TensorFlow and Keras are met.
 
-    Why: a package that was upgraded beyond what TensorFlow accepts (NumPy 2 with TensorFlow 2.17, a newer protobuf)
+    Why: a package that is missing, or in a version that TensorFlow does not accept (NumPy 2 with TensorFlow 2.17),
     breaks the import or, worse, a later step of the job. pip only warns about it. Indirect requirements count too,
     with the extras and environment markers of the target interpreter.
     Remedy: install a version that meets all requirements.

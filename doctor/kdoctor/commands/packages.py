@@ -40,6 +40,7 @@ _SPECIFIED = re.compile(
 )
 """A name with a version. Not an option, a URL, a path or a direct reference, of which each can run other code."""
 _OPTIONS = frozenset({"--force", "--force-reinstall", "--no-deps", "--revision", "--upgrade"})
+_NO_DEPS = "--no-deps"
 _NO_PACKAGE = "<package>"
 """A placeholder, which scripts do not run, instead of a name that is none."""
 _WHEEL = re.compile(r"(nvidia-[a-z-]+?)(?:-cu\d+)?")
@@ -124,16 +125,29 @@ def _escape(name: str) -> str:
 def install(target: Target, packages: Packages | None, *requirements: str) -> str:
     """The command that installs the requirements; options (``--upgrade``) may be among them.
 
-    A requirement is narrowed to what the other installed packages accept, so that the fix does not break them.
+    A requirement is narrowed to what the other installed packages accept, so that the fix does not break them. What
+    requires ``tensorflow`` is installed alone where another distribution (``tensorflow-cpu``) has its files, because
+    pip would put a second TensorFlow over it.
     """
     if packages is not None:
         requirements = tuple(_narrowed(target, packages, requirements))
+        if _NO_DEPS not in requirements and _brings_tensorflow(packages, requirements):
+            requirements = (_NO_DEPS, *requirements)
     wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
     installer = _installer(target, packages, *map(_name, wanted))
     if installer == "conda":
         options = ["--force-reinstall"] if "--force-reinstall" in requirements else []
         return conda_command("install", target.prefix, *options, *map(_conda_spec, wanted))
     return pip_command(installer, target.executable, "install", *requirements)
+
+
+def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
+    """Whether a requirement is of a package that requires ``tensorflow``, and another distribution has its files."""
+    if packages.tensorflow is None or packages.tensorflow.name == "tensorflow":
+        return False
+    found = [packages.find(_name(text)) or _name(text) for text in requirements]
+    lines = [line for one in found for line in (one.requires if isinstance(one, Package) else [])]
+    return "tf-keras" in found or any(canonical_name(_name(line)) == "tensorflow" for line in lines)
 
 
 def _narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from kdoctor.facts.libraries import (
     XlaFile,
 )
 from kdoctor.facts.node import Launcher, Node
-from kdoctor.facts.packages import Package, PackageFault, Packages, canonical_name
+from kdoctor.facts.packages import TENSORFLOWS, Package, PackageFault, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
@@ -45,7 +45,7 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "BitDifference", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment",
+    "LIBRARY_NAMES", "TENSORFLOWS", "BitDifference", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment",
     "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu", "GpuPair",
     "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver",
     "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library", "LibraryCopy", "Node",

@@ -38,11 +38,22 @@ class PackageFault:
     missing: int = 0
     """How many of them do not exist."""
     changed: int = 0
-    """How many of them that the error of an import mentions have another size than recorded."""
+    """How many have another size than recorded and are broken libraries, are mentioned by the error of an import, or
+    are another distribution's."""
     file: str
     """The first of these, relative to the folder of the installation; the path of a file that shadows the package."""
+    overwritten_by: str = ""
+    """The distribution whose files have taken their place."""
     shadowed: bool = False
     """Whether Python finds a file that is not the package's first."""
+
+
+TENSORFLOWS = frozenset({
+    "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
+    "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm", "tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu",
+    "tf-nightly-intel",
+})  # fmt: skip
+"""Distributions that contain the folder ``tensorflow``, or require one that does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +77,12 @@ class Packages(FactGroup):
     faults: tuple[PackageFault, ...] = ()
     """What an import of these would meet: missing files, and files that Python finds first. ``python`` is the
     standard library."""
+
+    @property
+    def tensorflow(self) -> Package | None:
+        """The distribution with the files of TensorFlow; ``tensorflow`` if there are several."""
+        others = (package for package in self.installed if package.name in TENSORFLOWS)
+        return self.find("tensorflow") or next(others, None)
 
     def find(self, name: str) -> Package | None:
         """The distribution of that name which Python would import, or None."""

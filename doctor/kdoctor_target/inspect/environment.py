@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
+from kdoctor_target.inspect.damage import find_damage
 from kdoctor_target.runner.channel import Channel
-from kdoctor_target.runner.faults import find_damage
 from kdoctor_target.runner.watchdog import arm
 
 Record = Dict[str, Any]

@@ -9,16 +9,12 @@ import sys
 import sysconfig
 import traceback
 from importlib import metadata
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Pattern, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Pattern, Sequence, Tuple
 
 Fault = Dict[str, Any]
 _Row = Tuple[str, Optional[int]]
 _UNCHECKED = re.compile(r"\.(dist|egg)-info/|\.pyc$|^\.\.")
 """Metadata, compiled files, and scripts outside the packages: an import does without them."""
-_LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
-"""Modules and libraries."""
-_TESTS = re.compile(r"(^|/)(tests?/|conftest\.py$)")
-"""Images are made smaller by deleting the tests of packages."""
 
 
 def find_faults(error: BaseException) -> List[Fault]:
@@ -27,42 +23,6 @@ def find_faults(error: BaseException) -> List[Fault]:
         return _search(error)
     except Exception:  # a broken installation must not hide the error of the import
         return []
-
-
-def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str, Any]:
-    """What an import of these distributions would meet, without importing them.
-
-    Args:
-        names: normalised names of distributions.
-        folder: the folder of the job's script, which Python searches first; None if it is not known.
-
-    Returns:
-        The ``faults`` by the names of ``PackageFault``'s fields, and the number of ``files`` that were looked up.
-    """
-    wanted, faults, files = set(names), [], 0
-    first = [folder] if folder else []
-    for distribution in metadata.distributions():
-        stem = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")[0]
-        name = re.sub(r"[-_.]+", "-", stem).lower()
-        if name not in wanted:
-            continue
-        wanted.remove(name)
-        rows = [row for row in _rows(distribution, _LOADED) if not _TESTS.search(row[0])]
-        files += len(rows)
-        where = str(distribution.locate_file(""))
-        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
-        damage, shadow = _damage(rows, where, ""), _shadow(rows, where, [*first, *sys.path])
-        if damage:
-            faults.append(dict(package, **damage))
-        if shadow:
-            faults.append(dict(package, file=shadow, shadowed=True))
-    if folder:
-        faults += [
-            {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
-            for path in (os.path.join(folder, f"{name}.py") for name in getattr(sys, "stdlib_module_names", ()))
-            if os.path.isfile(path)
-        ]
-    return {"faults": faults, "files": files}
 
 
 def _search(error: BaseException) -> List[Fault]:
@@ -74,11 +34,11 @@ def _search(error: BaseException) -> List[Fault]:
         if not name or name in seen:
             continue
         seen.add(name)
-        rows, folder = list(_rows(distribution)), str(distribution.locate_file(""))
-        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
-        damage, shadow = _damage(rows, folder, text), _shadow(rows, folder, sys.path)
+        recorded, folder = list(recorded_files(distribution)), str(distribution.locate_file(""))
+        package: Fault = {"package": name, "version": distribution.version, "files": len(recorded)}
+        damage, shadow = _damage(recorded, folder, text), shadowing(recorded, folder, sys.path)
         if damage:
-            is_mentioned = name in text or any(os.path.join(folder, path) in text for path, _ in rows)
+            is_mentioned = name in text or any(os.path.join(folder, path) in text for path, _ in recorded)
             found.append((dict(package, **damage), is_mentioned))
         elif shadow and shadow in text:
             found.append((dict(package, file=shadow, shadowed=True), True))
@@ -99,7 +59,7 @@ def _mentioned(error: BaseException) -> Iterator[str]:
         current = current.__cause__ or current.__context__
 
 
-def _rows(distribution: metadata.Distribution, kind: Pattern[str] = re.compile("")) -> Iterator[_Row]:
+def recorded_files(distribution: metadata.Distribution, kind: Pattern[str] = re.compile("")) -> Iterator[_Row]:
     """The recorded files that an import may need, and their sizes; of the lines with that pattern."""
     lines = (distribution.read_text("RECORD") or "").splitlines()
     for row in csv.reader(filter(kind.search, lines)):
@@ -107,24 +67,30 @@ def _rows(distribution: metadata.Distribution, kind: Pattern[str] = re.compile("
             yield row[0], int(row[2]) if len(row) > 2 and row[2].isdigit() else None  # noqa: PLR2004 - path, hash, size
 
 
-def _damage(rows: List[_Row], folder: str, text: str) -> Optional[Fault]:
-    """The missing files, and those of another size that the text mentions: people change files on purpose, too."""
+def compared(rows: List[_Row], folder: str) -> Tuple[List[str], List[str]]:
+    """The missing files, and those of another size."""
     missing, changed = [], []
     for path, size in rows:
-        full = os.path.join(folder, path)
         try:
-            found = os.stat(full).st_size
+            found = os.stat(os.path.join(folder, path)).st_size
         except OSError:
             missing.append(path)
         else:
-            if size is not None and found != size and full in text:
+            if size is not None and found != size:
                 changed.append(path)
+    return missing, changed
+
+
+def _damage(rows: List[_Row], folder: str, text: str) -> Optional[Fault]:
+    """The missing files, and those of another size that the text mentions: people change files on purpose, too."""
+    missing, others = compared(rows, folder)
+    changed = [path for path in others if os.path.join(folder, path) in text]
     if not missing and not changed:
         return None
     return {"file": (missing or changed)[0], "missing": len(missing), "changed": len(changed)}
 
 
-def _shadow(rows: List[_Row], folder: str, path: Sequence[str]) -> Optional[str]:
+def shadowing(rows: List[_Row], folder: str, path: Sequence[str]) -> Optional[str]:
     """The file that Python imports instead of one of these: it is in a folder that is searched earlier."""
     real = os.path.realpath(folder)
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}

@@ -262,6 +262,10 @@ def with_others(*others: Package) -> Packages:
     return packages(root("numpy>=3"), package("keras", "3.15.1", "numpy"), package("numpy", "2.4.6"), *others)
 
 
+def with_cpu(*others: Package) -> tuple[Any, ...]:
+    return tensorflow(distribution="tensorflow-cpu"), packages(package("tensorflow-cpu", "2.21.0"), *others)
+
+
 def nightly(wanted: str, *others: Package) -> tuple[Any, ...]:
     core = package("tf-nightly", "2.21.0", wanted)
     return NIGHTLY, packages(core, package("numpy", "2.0"), package("tensorflow", "1.0"), *others)
@@ -273,9 +277,15 @@ test_other_conflicts = table(
     fails(  # what the job needs stays
         with_others(package("tf-keras", "2.16.0", "tensorflow<2.17,>=2.16")),
         of=["tensorflow 2.21.0"],
-        commands=(f"{INSTALL} --upgrade tf-keras tensorflow==2.21.0",),
+        commands=(f"{INSTALL} --upgrade 'tf-keras~=2.21.0' tensorflow==2.21.0",),
         rollback=(f"{INSTALL} tf-keras==2.16.0",),
     ),
+    fails(  # with its requirements, tf-keras would bring a second TensorFlow
+        *with_cpu(package("tf-keras", "2.16.0", "tensorflow<2.17,>=2.16")),
+        of=["tensorflow-cpu 2.21.0"],
+        commands=(f"{INSTALL} --no-deps --upgrade 'tf-keras~=2.21.0' tensorflow-cpu==2.21.0",),
+    ),
+    passes(*with_cpu(package("tf-keras", "2.21.0", "tensorflow<2.22,>=2.21"))),
     passes(with_others(package("pandas", "3.0", "tensorflow", "numpy>=2")), "2 ", "1 "),  # not those of TensorFlow
     skips(with_others()),
     unknown(with_others(package("pandas", "3.0", "pytz>1"), package("pytz", None))),

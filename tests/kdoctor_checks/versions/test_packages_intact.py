@@ -19,6 +19,7 @@ def fault(package: str, version: str, file: str, **changes: Any) -> PackageFault
 
 BROKEN = fault("tensorflow", "2.21.0", "tensorflow/libtensorflow_framework.so.2", missing=1)
 HIDDEN = fault("keras", "3.15.1", "/opt/mine/keras/__init__.py", shadowed=True)
+OVERWRITTEN = fault("keras", "3.15.1", "keras/__init__.py", changed=1900, overwritten_by="keras-nightly")
 NEXT_TO_SCRIPT = fault("python", "3.12.0", "/home/ada/job/random.py", shadowed=True)
 
 test_packages_intact = table(
@@ -49,6 +50,13 @@ test_packages_intact = table(
         commands=("mv /home/ada/job/random.py /home/ada/job/renamed_random.py",),
     ),
     fails(found(HIDDEN, BROKEN), of=2),
+    fails(
+        found(OVERWRITTEN),
+        "1900 of 1924 files of keras 3.15.1",
+        "are those of keras-nightly",
+        of=["keras and keras-nightly"],
+        commands=(f"{PYTHON} -m pip uninstall -y keras keras-nightly", f"{PYTHON} -m pip install keras==3.15.1"),
+    ),
     unknown(found(files=None)),
     unknown(found(files=0)),
     *(unknown(group) for group in (Packages, Target, TensorFlowBuild)),

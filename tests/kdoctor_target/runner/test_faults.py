@@ -1,34 +1,13 @@
 import importlib
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kdoctor_target.runner.faults import Fault, find_damage, find_faults
+from helpers.recorded_packages import fault, site, write
+from kdoctor_target.runner.faults import Fault, find_faults
 
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the search path with the packages ``orchid`` and ``fern``, recorded as pip does."""
-    folder = tmp_path / "site"
-    for name in ("orchid", "fern"):
-        write(folder / name / "__init__.py", "from . import leaf\n" if name == "orchid" else "")
-        write(folder / name / "leaf.py", "green = True\n")
-        rows = [
-            f"{name}/__init__.py,,{len((folder / name / '__init__.py').read_text())}",
-            f"{name}/leaf.py,sha256=a,13",
-        ]
-        rows += [f"{name}-1.0.dist-info/RECORD,,", f"../../bin/{name},,10", f"{name}/leaf.pyc,,"]
-        write(folder / f"{name}-1.0.dist-info/RECORD", "\n".join(rows))
-        write(folder / f"{name}-1.0.dist-info/METADATA", f"Name: {name}\nVersion: 1.0\n")
-    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    return folder
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+__all__ = ["site"]
 
 
 def faults_of_import(name: str) -> list[Fault]:
@@ -38,10 +17,6 @@ def faults_of_import(name: str) -> list[Fault]:
     for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] in ("orchid", "fern")]:
         del sys.modules[loaded]
     return find_faults(caught.value)
-
-
-def fault(**changes: Any) -> Fault:
-    return {"package": "orchid", "version": "1.0", "files": 2, "missing": 0, "changed": 0, **changes}
 
 
 def test_missing_file_is_found(site: Path) -> None:
@@ -107,30 +82,3 @@ def test_real_installation_has_no_fault() -> None:
     """The records of pip and uv name files that exist."""
     found = find_faults(ImportError("cannot import name 'hookimpl' from 'pluggy'", name="pluggy"))
     assert [item for item in found if item["package"] in ("pluggy", "pytest")] == []
-
-
-def test_damage_is_found_without_an_import(site: Path, tmp_path: Path) -> None:
-    importlib.invalidate_caches()
-    assert find_damage(["orchid", "fern", "absent"]) == {"faults": [], "files": 4}
-    (site / "orchid/leaf.py").unlink()
-    write(site / "fern/leaf.py", "changed = 'on purpose'\n")
-    assert find_damage(["orchid", "fern"])["faults"] == [fault(missing=1, file="orchid/leaf.py")]
-    assert find_damage(["fern"]) == {"faults": [], "files": 2}
-
-
-def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path) -> None:
-    write(tmp_path / "job/fern.py", "")
-    write(tmp_path / "job/random.py", "")
-    write(tmp_path / "job/train.py", "")
-    found = find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"]
-    assert [(item["package"], Path(item["file"]).name) for item in found] == [
-        ("fern", "fern.py"),
-        ("python", "random.py"),
-    ]
-    assert all(item["shadowed"] for item in found)
-
-
-def test_own_environment_is_intact() -> None:
-    found = find_damage(["pytest", "pluggy", "numpy"])
-    assert found["faults"] == []
-    assert found["files"] > 100

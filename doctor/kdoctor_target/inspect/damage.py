@@ -1,0 +1,83 @@
+"""Finds what an import would meet, without importing: missing, broken or replaced files, or another file first."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib import metadata
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from kdoctor_target.inspect.elf import ElfError, OtherMachineError, own_header, verify
+from kdoctor_target.runner.faults import Fault, compared, recorded_files, shadowing
+
+_LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
+"""Modules and libraries."""
+_LIBRARY = re.compile(r"\.so(\.\d+)*$")
+_TESTS = re.compile(r"(^|/)(tests?/|conftest\.py$)")
+"""Images are made smaller by deleting the tests of packages."""
+
+
+def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str, Any]:
+    """What an import of these distributions would meet, without importing them.
+
+    Args:
+        names: normalised names of distributions.
+        folder: the folder of the job's script, which Python searches first; None if it is not known.
+
+    Returns:
+        The ``faults`` by the names of ``PackageFault``'s fields, and the number of ``files`` that were looked up.
+    """
+    wanted, faults, files = set(names), [], 0
+    first = [folder] if folder else []
+    for distribution in metadata.distributions():
+        stem = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")[0]
+        name = re.sub(r"[-_.]+", "-", stem).lower()
+        if name not in wanted:
+            continue
+        wanted.remove(name)
+        rows = [row for row in recorded_files(distribution, _LOADED) if not _TESTS.search(row[0])]
+        files += len(rows)
+        where = str(distribution.locate_file(""))
+        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
+        missing, changed = compared(rows, where)
+        broken = [path for path in changed if _is_broken(os.path.join(where, path))]
+        shadow = shadowing(rows, where, [*first, *sys.path])
+        if missing or broken:
+            counts = {"missing": len(missing), "changed": len(broken)}
+            faults.append(dict(package, file=(missing or broken)[0], **counts))
+        elif changed:
+            faults += [dict(package, **other) for other in _overwriting(changed, name)]
+        if shadow:
+            faults.append(dict(package, file=shadow, shadowed=True))
+    if folder:
+        faults += [
+            {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
+            for path in (os.path.join(folder, f"{name}.py") for name in getattr(sys, "stdlib_module_names", ()))
+            if os.path.isfile(path)
+        ]
+    return {"faults": faults, "files": files}
+
+
+def _is_broken(path: str) -> bool:
+    """Whether it is a library that the loader cannot use. One of another size may have been stripped on purpose."""
+    if sys.platform != "linux" or not _LIBRARY.search(path):
+        return False
+    try:
+        verify(path, own_header())
+    except (OSError, ElfError, OtherMachineError):
+        return True
+    return False
+
+
+def _overwriting(changed: List[str], name: str) -> Iterator[Fault]:
+    """Another distribution that records the changed files, too: its own have taken their place.
+
+    A single one may be the ``__init__.py`` of a folder that several distributions share.
+    """
+    for distribution in metadata.distributions():
+        other = str(distribution.metadata["Name"])
+        recorded = {path for path, _ in recorded_files(distribution, _LOADED)}
+        both = [path for path in changed if path in recorded]
+        if len(both) > 1 and re.sub(r"[-_.]+", "-", other).lower() != name:
+            yield {"file": both[0], "changed": len(both), "overwritten_by": other}

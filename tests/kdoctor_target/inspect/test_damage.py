@@ -1,0 +1,61 @@
+import _ctypes
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.recorded_packages import fault, site, write
+from kdoctor_target.inspect.damage import find_damage
+
+__all__ = ["site"]
+
+
+def test_damage_is_found_without_an_import(site: Path, tmp_path: Path) -> None:
+    importlib.invalidate_caches()
+    assert find_damage(["orchid", "fern", "absent"]) == {"faults": [], "files": 4}
+    (site / "orchid/leaf.py").unlink()
+    write(site / "fern/leaf.py", "changed = 'on purpose'\n")
+    assert find_damage(["orchid", "fern"])["faults"] == [fault(missing=1, file="orchid/leaf.py")]
+    assert find_damage(["fern"]) == {"faults": [], "files": 2}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
+def test_library_that_is_cut_off_is_found_and_a_stripped_one_is_not(site: Path) -> None:
+    importlib.invalidate_caches()
+    real = Path(_ctypes.__file__).read_bytes()
+    with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
+        record.write(f"\norchid/_leaf.so,,{len(real) + 1}")
+    (site / "orchid/_leaf.so").write_bytes(real)
+    assert find_damage(["orchid"])["faults"] == []
+    (site / "orchid/_leaf.so").write_bytes(real[:1000])
+    assert find_damage(["orchid"])["faults"] == [fault(files=3, changed=1, file="orchid/_leaf.so")]
+
+
+def test_files_of_another_distribution_are_found(site: Path) -> None:
+    importlib.invalidate_caches()
+    for name in ("__init__", "leaf"):
+        write(site / f"orchid/{name}.py", "green = 'as in orchid-nightly'\n")
+    write(site / "orchid_nightly-2.0.dist-info/RECORD", "orchid/__init__.py,,31\norchid/leaf.py,,31")
+    write(site / "orchid_nightly-2.0.dist-info/METADATA", "Name: orchid-nightly\nVersion: 2.0\n")
+    (found,) = find_damage(["orchid"])["faults"]
+    assert (found["package"], found["file"], found["changed"]) == ("orchid", "orchid/__init__.py", 2)
+    assert found["overwritten_by"] == "orchid-nightly"
+
+
+def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path) -> None:
+    write(tmp_path / "job/fern.py", "")
+    write(tmp_path / "job/random.py", "")
+    write(tmp_path / "job/train.py", "")
+    found = find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"]
+    assert [(item["package"], Path(item["file"]).name) for item in found] == [
+        ("fern", "fern.py"),
+        ("python", "random.py"),
+    ]
+    assert all(item["shadowed"] for item in found)
+
+
+def test_own_environment_is_intact() -> None:
+    found = find_damage(["pytest", "pluggy", "numpy"])
+    assert found["faults"] == []
+    assert found["files"] > 100

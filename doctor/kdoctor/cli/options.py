@@ -91,7 +91,7 @@ ReplicasOption = Annotated[
     option(
         "Train on this number of logical CPU devices instead of what the checklist says.",
         "--replicas",
-        panel=EXAMINE,
+        panel=ADVANCED,
         min=1,
         max=64,
     ),

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
@@ -14,7 +14,7 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
-from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after
+from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -257,26 +257,43 @@ class _Reader:
                 self._forget(shape)
                 continue
             before = lines[max(0, place - 40) : place]
+            self._find_exception(raw, lines, place, number)
             self._line(raw, max(0, found.start() - 1), number(place), shape, before)
-            if TITLE in raw:
-                ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
-                if ending:
-                    self._exception(ending, number(ending.place))
-                else:
-                    line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
-                    self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
 
+    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
+        """The exception of a traceback that begins on a line, or the one that a line announces."""
+        if TITLE in raw:
+            ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+            if not ending:
+                line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
+                self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
+        else:
+            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.")) else None
+        if ending:
+            self._exception(ending, number(ending.place))
+
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
-        line, hits = raised.line, self._recogniser.recognise(raised.line.text)
-        known = [hit.rule.failure for hit in hits if hit.rule.role == "message" and hit.rule.failure]
+        line, hits = raised.line, self._messages(raised.line.text)
+        if (
+            not hits and raised.text not in line.text
+        ):  # the class and the message that it passes on may be known together
+            alone = {hit.rule for hit in self._messages(raised.text.partition(": ")[2])}
+            hits = [hit for hit in self._messages(raised.text) if hit.rule not in alone]
+            names = frozenset(id(hit.rule.failure) for hit in hits)
+            for hit in hits:
+                self._take(hit, replace(line, text=raised.text), number, names)
+        known = [hit.rule.failure for hit in hits if hit.rule.failure]
         if all(failure.needs or failure.unless for failure in known):
             error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
             self._keep(replace(error, own=raised.own, is_raised=True))
             self._raised.add(number)
+
+    def _messages(self, text: str) -> list[Hit]:
+        return [hit for hit in self._recogniser.recognise(text) if hit.rule.role == "message"]
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)

@@ -15,6 +15,7 @@ _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
+_CLASS = re.compile(r"(?:Error|Exception)$")
 _JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _PLACES = (
@@ -28,15 +29,14 @@ _LIBRARY = re.compile(
 )
 """In the paths of files that are not the program's own."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
-LOG_PREFIX = re.compile(r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)")
-"""What glog and absl write before a message: the time and a place in the source."""
+LOG_PREFIX = re.compile(
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
+)
+"""What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 _SEPARATOR = re.compile(r"[/\\]")
-_WRAPPER = re.compile(
-    r"(?:Graph execution error:?|Exception encountered when calling .*|.*root error\(s\) found\.?"
-    r"|in user code:?|\(see above for traceback\):?|)$"
-)
-"""What TensorFlow and Keras say before the message of the error that they pass on."""
+_WRAPPER = re.compile(r"(?:Exception encountered when calling .*|.*root error\(s\) found\.?|.*:|)$")
+"""What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
 _NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
@@ -89,11 +89,19 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     return None
 
 
+def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
+    """The exception on a line without a traceback before it, if its message only announces another one."""
+    line = _read(lines[place])
+    name, _, said = line.text.partition(": ")
+    is_wrapper = _EXCEPTION.match(line.text) and _CLASS.search(name) and said and _WRAPPER.match(said)
+    return Raised(place, line, _content(line, lines, place + 1), None) if is_wrapper else None
+
+
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    text = LOG_PREFIX.sub("", text)
+    text = LOG_PREFIX.sub("", text.lstrip(" >|`'\""))
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
-    name, _, said = text.lstrip(" >|`'\"").partition(": ")
+    name, _, said = text.partition(": ")
     return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")
 
 
@@ -112,8 +120,10 @@ def _content(line: Line, lines: Sequence[bytes], first: int) -> str:
     """Name and message. Of an error that passes another one on, the message of that one."""
     name, _, said = line.text.partition(": ")
     said = _AROUND.sub("", said)
-    if _WRAPPER.match(said):
-        said = next((text for text in _message(line, lines, first) if not _WRAPPER.match(text)), said)
+    for text in _message(line, lines, first) if _WRAPPER.match(said) else ():
+        said = text
+        if not _WRAPPER.match(text):
+            break
     short = _LONG_NAME.sub("", name.rstrip(":"))
     return f"{short}: {said}" if said else short
 

@@ -67,6 +67,7 @@ def diagnose(
         ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
         lines=[write.place(line) for line in verdict.unknown],
         own=write.own(verdict),
+        stacks=found.stacks.groups(),
         versions=dict(sorted(found.versions.items())),
         logs=[
             LogSummary(name=name, lines=lines, bytes=size)
@@ -95,7 +96,8 @@ def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Concl
         first = verdict.causes[0].failure
         is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
         return "cause" if is_known else "consequence"
-    return "not-recognised" if verdict.unknown else "not-read" if left_out else "no-failure"
+    is_stuck = any(line > found.progress.get(log, 0) for log, line in found.stacked.items())
+    return "not-recognised" if verdict.unknown or is_stuck else "not-read" if left_out else "no-failure"
 
 
 class _Writer:

@@ -14,6 +14,7 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
+from kdoctor_diagnose.stacks import MARKS, Stacks
 from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on
 
 _LONGEST = 4000
@@ -118,6 +119,9 @@ class Scan:
     """The last line of each log on which a training made progress."""
     tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
     """The last lines of each log, and their numbers."""
+    stacks: Stacks = field(default_factory=Stacks)
+    stacked: dict[int, int] = field(default_factory=dict)
+    """The last line of each log with a stack."""
     notes: list[str] = field(default_factory=list)
     """What of the logs was not read, and why."""
 
@@ -209,6 +213,7 @@ class _Reader:
         if self._rest:
             self._read(self._rest.removesuffix(b"\n") + b"\n")
         found = self._found
+        found.stacks.end()
         found.lines.append(self._lines)
         found.sizes.append(self.size)
         found.events += self._events.values()
@@ -224,11 +229,20 @@ class _Reader:
         new = set(shapes) - self._dull
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
+        if self._found.stacks.is_open or any(mark in text for mark in MARKS):
+            self._read_stacks(text, frames)
         step = max(text.rfind(_PROGRESS), _last_step(text))
         if step >= 0:
             self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
         self._lines += text.count(b"\n")
         self._before = (self._before + text[-_TAIL:])[-_TAIL:]
+
+    def _read_stacks(self, text: bytes, frames: bytes) -> None:
+        parts = (split(clean(line[:_LONGEST].decode("utf-8", "replace"))) for line in frames.split(b"\n")[:-1])
+        self._found.stacks.read(self._found.names[self._number], parts)
+        last = max(map(text.rfind, MARKS))
+        if last >= 0:
+            self._found.stacked[self._number] = self._lines + 1 + text.count(b"\n", 0, last)
 
     def _read_lines(self, text: bytes, lines: list[bytes], shapes: list[bytes], new: set[bytes]) -> None:
         """Read the lines with one of the new shapes. Those without a trigger are dull from now on."""

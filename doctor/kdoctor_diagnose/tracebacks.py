@@ -109,9 +109,14 @@ def _read(raw: bytes) -> Line:
     return split(clean(raw[:_LONGEST].decode("utf-8", "replace")))
 
 
+def is_library(file: str) -> bool:
+    """Whether a file is not the program's own."""
+    return bool(_LIBRARY.search(file))
+
+
 def _own_place(text: str) -> str | None:
     found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
-    if found is None or _LIBRARY.search(found["file"]):
+    if found is None or is_library(found["file"]):
         return None
     return f"{_SEPARATOR.split(found['file'])[-1]}:{found['line']}"
 

@@ -68,8 +68,8 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         ("malloc: ***", "free(): ", "malloc(): ", "munmap_chunk", "double free"),
         r"malloc: \*\*\* error for object|\b(?:free|malloc|realloc|munmap_chunk)\(\): |double free or corruption",
     ),
-    (7, ("zsh: ", " abort ", "segmentation fault", "bus error", "trace trap", "illegal hardware"), _ZSH),
-    (6, (": error: ",), r":\d+:\d+: (?:fatal )?error: "),
+    (7, ("zsh: ", "bort  ", "bort (core", "gmentation fault", "bus error", "trace trap", "gal hardware"), _ZSH),
+    (6, ("error: ",), r":\d+:\d+: (?:fatal )?error: "),
     (
         6,
         ("CUDA_ERROR_", "CUBLAS_STATUS", "CUDNN_STATUS", "HSA_STATUS_E", "hipError", "cudaError", "miopenStatus"),

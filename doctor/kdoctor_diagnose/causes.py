@@ -103,7 +103,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if failed and not fatal:
         return Verdict([], mild, ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
-    if follows and failed and order(failed) < order(fatal[0].first):
+    if follows and failed and (order(failed) < order(fatal[0].first) or _TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
@@ -18,6 +18,8 @@ _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
 _CLASS = re.compile(r"(?:Error|Exception)$")
 _JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
+_ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
+"""The end of a traceback whose lines a log of a cloud joined."""
 _PLACES = (
     re.compile(r'\s*(?:[│|] *)?File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7})'),
     re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
@@ -69,6 +71,11 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         first: the place of the line after the title.
     """
     head = split(title)
+    joined = _ONE_LINE.match(head.text[head.text.find(TITLE.decode()) :])
+    if joined:
+        places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
+        line = replace(head, text=joined["text"])
+        return Raised(first - 1, line, _content(line, lines, first), next(reversed([*places]), None))
     named = _JUPYTER.match(head.text)
     own: str | None = None
     for place in range(first, min(first + _MOST_LINES, len(lines))):

@@ -524,6 +524,7 @@ def test_message_that_is_passed_on_is_known_with_its_class() -> None:
     "zsh: segmentation fault  python train.py",
     "python(41,0x1) malloc: *** error for object 0x3: pointer being freed was not allocated",
     "free(): invalid pointer",
+    "Exception: URL fetch failure on https://example.org/weights.h5",
     "/a/Executable.mm:1304: failed assertion `Error: pass manager failed'",
     "/a/graph.mm:233:0: error: 'multiply' op shapes differ",
     "W platform_util.cc:210] unable to create StreamExecutor: CUDA_ERROR_MAP_FAILED",
@@ -532,6 +533,13 @@ def test_message_that_is_passed_on_is_known_with_its_class() -> None:
 def test_native_end_is_a_failure_unless_training_went_on(line: str) -> None:
     assert text(f"start\n{line}\n" + "later\n" * 40).conclusion == "not-recognised"
     assert text(f"start\n{line}\n10/10 [====] - 1s 3ms/step - loss: 0.1\n").conclusion == "no-failure"
+
+
+def test_joined_traceback_says_more_than_that_a_process_failed() -> None:
+    found = text(
+        "The replica 0 exited with a non-zero status of 1. Traceback (most recent call last): a.TooLateError: late"
+    )
+    assert (found.own and found.own.text) == "a.TooLateError: late"
 
 
 def test_first_of_the_lines_that_fail_is_shown_first() -> None:

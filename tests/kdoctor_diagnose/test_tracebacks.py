@@ -43,6 +43,14 @@ def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> Non
     assert found.own == own
 
 
+def test_traceback_that_was_joined_to_one_line_is_read() -> None:
+    frames = 'File "/a/train.py", line 29, in f g() File "/usr/lib/python3.11/b.py", line 3, in g raise'
+    line = f"The replica 0 ended. {TITLE} {frames} a.TooLateError: late"
+    found = exception_after(line, [], 0)
+    assert found is not None
+    assert (found.text, found.own) == ("a.TooLateError: late", "train.py:29")
+
+
 REPORTED = (
     "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors_impl.UnknownError'>"
 )

@@ -88,6 +88,15 @@ class OwnError(Part):
     """What to look at."""
 
 
+class Silence(Part):
+    """A process that wrote nothing more while others did, and whose log has no failure."""
+
+    last: Place
+    """Its last line."""
+    seconds: float
+    """From there to the last line of the others."""
+
+
 class StackGroup(Part):
     """Processes whose main threads were at the same place when their stacks were dumped."""
 
@@ -157,6 +166,8 @@ class Diagnosis(Document):
     """Where nothing is recognised: the lines that look like the failure."""
     own: OwnError | None = None
     """Where nothing is recognised: the error with which the program ended."""
+    silent: list[Silence] = Field(default_factory=list)
+    """Of several logs with times, those that stop first, without a failure."""
     stacks: list[StackGroup] = Field(default_factory=list)
     """Where the processes were, if faulthandler or py-spy dumped their stacks, the largest group first."""
     against: Against | None = None

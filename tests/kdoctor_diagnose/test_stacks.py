@@ -1,4 +1,4 @@
-"""Where the processes were when their stacks were dumped."""
+"""Where the processes were when their stacks were dumped, and which stopped first."""
 
 import faulthandler
 import threading
@@ -107,3 +107,28 @@ def test_dump_of_this_python_is_read(tmp_path: Path) -> None:
     assert [group.program for group in stacks] != [None] or stacks[0].frame.startswith(
         "test_dump_of_this_python_is_read"
     )
+
+
+def trained(minute: int, *more: str) -> str:
+    return "\n".join([f"2026-11-20 10:{minute:02}:00 INFO step 9 loss: 0.4", *more, ""])
+
+
+LOST = (
+    "2026-11-20 10:30:00 E x.cc:3] Collective ops is aborted by: Error reported from /job:worker/task:1: Socket closed"
+)
+
+
+@cases(
+    ([trained(5, LOST), trained(4), trained(5, LOST)], [("rank1.log", 1, 1560.0)]),
+    ([trained(5, LOST), trained(4, "KeyError: 'label'"), trained(5, LOST)], []),
+    ([trained(5), trained(4)], []),
+    ([trained(5, LOST)], []),
+    ([trained(5, LOST), "2026-11-20 10:04:00 kernel: eth0 is up\n"], []),
+    ([trained(30, LOST), trained(30)], []),
+    ([trained(5, LOST), "step 9 loss: 0.4\n"], []),
+)
+def test_process_that_stops_first_without_a_failure_is_silent(
+    texts: list[str], expected: list[tuple[str, int, float]]
+) -> None:
+    silent = of(*texts).silent
+    assert [(item.last.log, item.last.line, item.seconds) for item in silent] == expected

@@ -10,7 +10,7 @@ from kdoctor_diagnose.scan import Event, Scan
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
 _SEVERAL, _SILENT_S = 2, 30.0
-"""Logs that can be compared, and seconds without a line that are no chance."""
+"""Logs that can be compared, and seconds by which a silent one ends before the others."""
 _TRACEBACK = "Traceback (most recent call last)"
 _INTERRUPTED = re.compile("^KeyboardInterrupt$")
 
@@ -37,7 +37,7 @@ def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:
     """The logs of trainings that stop well before the others, without a failure: number, last line, and seconds."""
     ends = {log: tail[-1] for log, tail in found.tails.items() if tail and log in found.progress}
     times = {log: line.time for log, (_, line) in ends.items() if line.time is not None}
-    failed = {item.log for item in (*found.events, *found.errors)}
+    failed = {event.log for event in found.events} | {error.log for error in found.errors}
     if not failed or len(times) < _SEVERAL:
         return
     latest = max(times.values())

@@ -151,8 +151,9 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
     for item in diagnosis.ruled_out:
         yield Field(label="Ruled out", text=f"{item.id}: {item.why}")
-    for item in diagnosis.silent[:_FOLLOWERS]:
-        text = f"{place(item.last)}, {item.seconds:.0f} s before the last line of the others: {item.last.text}"
+    for silence in diagnosis.silent[:_FOLLOWERS]:
+        last = silence.last
+        text = f"{place(last)}, {silence.seconds:.0f} s before the last line of the others: {last.text}"
         yield Field(label="Silent after", text=text)
     yield from _stack_fields(diagnosis.stacks)
     if diagnosis.against:

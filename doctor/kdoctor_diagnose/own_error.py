@@ -19,7 +19,8 @@ _WORDS: dict[Owner, str] = {
     "environment": r"^ImportError|undefined symbol|cannot open shared object|DLL load failed|version `GLIBC"
     r"|AttributeError: module |has no attribute '__version__'|DistributionNotFound|VersionConflict"
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
-    "data": r"DataLossError|corrupt|Unknown image file format|[Dd]ecod|truncated|BadZipFile|BadGzipFile|EOFError"
+    "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
+    r"|BadZipFile|BadGzipFile|EOFError"
     r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|label value of|is not in \[0, \d+\)"
     r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string",
     "program": r"^(?:ModuleNotFound|FileNotFound|Permission|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"

@@ -301,7 +301,7 @@ class _Reader:
             for hit in hits:
                 self._take(hit, replace(line, text=raised.text), number, names)
         known = [hit.rule.failure for hit in hits if hit.rule.failure]
-        if all(failure.needs or failure.unless for failure in known):
+        if all(failure.can_be_ruled_out for failure in known):
             error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
             self._keep(replace(error, own=raised.own, is_raised=True))
             self._raised.add(number)
@@ -338,11 +338,7 @@ class _Reader:
             self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
-        if (
-            errors
-            and number not in self._raised
-            and all(event.failure.needs or event.failure.unless for event in events)
-        ):
+        if errors and number not in self._raised and all(event.failure.can_be_ruled_out for event in events):
             self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
         return events, bool(hits)
 

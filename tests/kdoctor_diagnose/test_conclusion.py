@@ -4,6 +4,7 @@ from typing import Any
 
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
+from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.scan import Event, Scan
 
 
@@ -69,3 +70,10 @@ def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -
     assert names(judge(mild, failure("end", certainty="possible"))) == ["end"]
     assert names(judge(mild, failure("end", certainty="possible", follows=True))) == ["mild"]
     assert names(judge(mild, ECHO)) == ["echo"]
+
+
+def test_message_of_a_failure_that_another_line_must_confirm_stays_an_error_without_it() -> None:
+    """Keras' message about a class is the cause only where the log shows that a model is loaded."""
+    error = "TypeError: Error when deserializing class 'Dense' using config={'name': 'dense'}."
+    assert diagnose_text(f"{error}\n", {}, {}).conclusion == "not-recognised"
+    assert diagnose_text(f"in load_model\n{error}\n", {}, {}).conclusion == "cause"

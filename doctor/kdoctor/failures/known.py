@@ -86,6 +86,11 @@ class KnownFailure(_Part):
     examples: list[Example] = []
 
     @property
+    def can_be_ruled_out(self) -> bool:
+        """Whether a line with its message can be that of another failure."""
+        return bool(self.needs or self.unless or self.clue_needed or self.since)
+
+    @property
     def harmless(self) -> bool:
         """Whether it stops nothing."""
         return self.kind == "harmless"

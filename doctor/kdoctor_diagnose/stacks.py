@@ -36,7 +36,8 @@ _WORDS: dict[Activity, str] = {
     r"|imread|pil/|input_pipeline",
     "compiling": r"compile|lower|make_jaxpr|trace_to",
     "start": r"distributed/.{0,40}initialize|initialize_system|init_process_group|importlib|import_module",
-    "step": r"quick_execute|train_step|train_function|one_step|multi_step|apply_gradients|pjit|pxla|call_wrap",
+    "step": r"quick_execute|block_until_ready|device_get|__array__|train_step|train_function|one_step|multi_step"
+    r"|apply_gradients|pjit|pxla|call_wrap",
 }
 _ACTIVITIES = {activity: re.compile(words) for activity, words in _WORDS.items()}
 """What a process does, by the innermost frame that says it, in the order in which they are asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -102,7 +103,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if failed and not fatal:
         return Verdict([], mild, ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
-    if follows and failed and order(failed) < order(fatal[0].first):
+    if follows and failed and (order(failed) < order(fatal[0].first) or _TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):
@@ -153,6 +154,9 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
         return True
     if _is_denied(event, found) and not _is_explained(found.denied[failure.id], found):
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
+        return True
+    if failure.since and event.time and event.time < datetime.fromisoformat(f"{failure.since}T00:00+00:00").timestamp():
+        ruled_out[failure.id] = f"the log is from before {failure.since}"
         return True
     for package, versions in failure.needs.items():
         version = found.versions.get(package)
@@ -205,7 +209,8 @@ def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[s
             )
         )
         best = alike[0]
-        others = [event.failure.id for event in alike[1:] if event.weight == best.weight]
+        names = [event.failure.id for event in alike[1:] if event.weight == best.weight]
+        others = [name for name in names if name not in best.failure.explains]
         chosen.append((best, [] if best.failure.id in found.clues else others))
     return chosen
 
@@ -279,7 +284,7 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
 
 def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
     log, line = place
-    for error in errors:
+    for error in sorted(errors, key=lambda error: error.line):
         if error.log == log and line < error.line < line + _NEAR:
             yield error
             if error.score == EXCEPTION:
@@ -310,7 +315,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         lines = [error for error in lines if not error.text.startswith(_TITLE)]
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
-    rest = [error for error in lines if error.score < best or error not in first]
+    rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
     if best <= _FAILED - 2:  # a message of the level error is the failure only if nothing follows
         shown = [error for error in shown if found.lines[error.log] - error.line < _LAST]

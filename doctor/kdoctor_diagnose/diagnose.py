@@ -13,8 +13,21 @@ from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.wrap import shorten
 from kdoctor.version import __version__
 from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
+from kdoctor_diagnose.endings import silent
 from kdoctor_diagnose.inputs import Log
-from kdoctor_diagnose.model import Cause, Conclusion, Diagnosis, Follower, LogSummary, OwnError, Place, RuledOut, Step
+from kdoctor_diagnose.line import Line
+from kdoctor_diagnose.model import (
+    Cause,
+    Conclusion,
+    Diagnosis,
+    Follower,
+    LogSummary,
+    OwnError,
+    Place,
+    RuledOut,
+    Silence,
+    Step,
+)
 from kdoctor_diagnose.own_error import look_at, owner_of
 from kdoctor_diagnose.recogniser import Recogniser
 from kdoctor_diagnose.scan import ErrorLine, Event, Scan, scan
@@ -67,6 +80,8 @@ def diagnose(
         ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
         lines=[write.place(line) for line in verdict.unknown],
         own=write.own(verdict),
+        silent=[Silence(last=write.at(log, number, line), seconds=late) for log, number, line, late in silent(found)],
+        stacks=found.stacks.groups(),
         versions=dict(sorted(found.versions.items())),
         logs=[
             LogSummary(name=name, lines=lines, bytes=size)
@@ -95,7 +110,8 @@ def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Concl
         first = verdict.causes[0].failure
         is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
         return "cause" if is_known else "consequence"
-    return "not-recognised" if verdict.unknown else "not-read" if left_out else "no-failure"
+    is_stuck = any(line > found.progress.get(log, 0) for log, line in found.stacked.items())
+    return "not-recognised" if verdict.unknown or is_stuck else "not-read" if left_out else "no-failure"
 
 
 class _Writer:
@@ -152,6 +168,11 @@ class _Writer:
         row = described(group.failure, group.first.values.get("code"))
         symptom = group.failure.symptom if row is None else row.title
         return Follower(id=group.failure.id, symptom=symptom, count=group.count, first=place)
+
+    def at(self, log: int, number: int, line: Line) -> Place:
+        """Where a line without a failure is."""
+        text = shorten(" ".join(line.text.split()), _QUOTED)
+        return Place(log=self._found.names[log], line=number, rank=line.rank, text=text)
 
     def place(self, item: Event | ErrorLine) -> Place:
         """Where a line is."""

@@ -9,6 +9,8 @@ from kdoctor_diagnose.scan import Event, Scan
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
+_SEVERAL, _SILENT_S = 2, 30.0
+"""Logs that can be compared, and seconds by which a silent one ends before the others."""
 _TRACEBACK = "Traceback (most recent call last)"
 _INTERRUPTED = re.compile("^KeyboardInterrupt$")
 
@@ -29,6 +31,19 @@ def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
             for match in filter(None, (re.search(pattern, line.text) for pattern in failure.at_end if line.text)):
                 values = match.groupdict()
                 yield Event(failure, _WEIGHT, number, place, line.text, values, line.rank, line.time, at_end=True)
+
+
+def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:
+    """The logs of trainings that stop well before the others, without a failure: number, last line, and seconds."""
+    ends = {log: tail[-1] for log, tail in found.tails.items() if tail and log in found.progress}
+    times = {log: line.time for log, (_, line) in ends.items() if line.time is not None}
+    failed = {event.log for event in found.events} | {error.log for error in found.errors}
+    if not failed or len(times) < _SEVERAL:
+        return
+    latest = max(times.values())
+    for log, time in times.items():
+        if log not in failed and latest - time > _SILENT_S:
+            yield log, *ends[log], latest - time
 
 
 def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> tuple[int, Line]:

@@ -16,6 +16,10 @@ Owner = Literal["program", "data", "machine", "environment", "undecided"]
 """Whose error it is, as far as its message says."""
 
 
+Activity = Literal["collective", "data", "saving", "compiling", "start", "step", "unknown"]
+"""What a process did when its stacks were dumped."""
+
+
 class Place(Part):
     """Where a message is."""
 
@@ -84,6 +88,27 @@ class OwnError(Part):
     """What to look at."""
 
 
+class Silence(Part):
+    """A process that wrote nothing more while others did, and whose log has no failure."""
+
+    last: Place
+    """Its last line."""
+    seconds: float
+    """From there to the last line of the others."""
+
+
+class StackGroup(Part):
+    """Processes whose main threads were at the same place when their stacks were dumped."""
+
+    processes: list[str]
+    """Their ranks, or the logs or numbers of processes."""
+    activity: Activity
+    frame: str
+    """The innermost frame that shows it: ``all_reduce (distributed.py:80)``."""
+    program: str | None
+    """The innermost place in the program's own files."""
+
+
 class Against(Part):
     """What is new since a run that worked."""
 
@@ -141,6 +166,10 @@ class Diagnosis(Document):
     """Where nothing is recognised: the lines that look like the failure."""
     own: OwnError | None = None
     """Where nothing is recognised: the error with which the program ended."""
+    silent: list[Silence] = Field(default_factory=list)
+    """Of several logs with times, those that stop first, without a failure."""
+    stacks: list[StackGroup] = Field(default_factory=list)
+    """Where the processes were, if faulthandler or py-spy dumped their stacks, the largest group first."""
     against: Against | None = None
     """With ``--against``."""
     versions: dict[str, str]

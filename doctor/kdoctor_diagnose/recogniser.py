@@ -37,6 +37,16 @@ _EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|
 _SEE_ABOVE = r"(?: \(see above for traceback\))?"
 _STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
 """One of the errors of TensorFlow that it lists after the number of root errors."""
+_ZSH = (
+    r"^(?:zsh: |\[\d{1,3}\] {1,6}(?:[+-] {1,3})?\d{2,9} )"
+    r"(?:abort|segmentation fault|bus error|trace trap|illegal hardware instruction|killed)"
+)
+"""How zsh reports the end of a program."""
+_STATUSES = (
+    r"\b(?:CUDA_ERROR_[A-Z_]{4,40}|CU(?:BLAS|DNN)_STATUS_(?!SUCCESS)[A-Z_]{4,40}|HSA_STATUS_ERROR\w{0,40}"
+    r"|(?:hip|cuda)Error(?!Strings?\b)[A-Z]\w{3,40}|hipError_t\(\d|miopenStatus(?!Success)[A-Z]\w{3,40})"
+)
+"""The codes of drivers and libraries of GPUs, whatever level the line has."""
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 _LEVELS = "ERROR|FATAL|CRITICAL"
@@ -46,12 +56,25 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
         ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
-        rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?[A-Z]\w{{0,60}}{_EXCEPTION_NAME}{_SEE_ABOVE}(?::|$)",
+        rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
     ),
     (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
     (8, ("what():",), r"^ *what\(\): "),
     (7, ("terminate called",), r"terminate called after throwing"),
     (8, ("Check failed",), r"Check failed: "),
+    (8, ("failed assertion", "ssertion `"), r"failed assertion [`']|: Assertion [`'].{1,300}failed"),
+    (
+        8,
+        ("malloc: ***", "free(): ", "malloc(): ", "munmap_chunk", "double free"),
+        r"malloc: \*\*\* error for object|\b(?:free|malloc|realloc|munmap_chunk)\(\): |double free or corruption",
+    ),
+    (7, ("zsh: ", "bort  ", "bort (core", "gmentation fault", "bus error", "trace trap", "gal hardware"), _ZSH),
+    (6, ("error: ",), r":\d+:\d+: (?:fatal )?error: "),
+    (
+        6,
+        ("CUDA_ERROR_", "CUBLAS_STATUS", "CUDNN_STATUS", "HSA_STATUS_E", "hipError", "cudaError", "miopenStatus"),
+        _STATUSES,
+    ),
     (8, ("LLVM ERROR",), r"LLVM ERROR: "),
     (8, ("Non-OK-status",), r"Non-OK-status: "),
     (7, ("Segmentation fault",), r"Segmentation fault"),

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 
@@ -14,7 +14,8 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
-from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after
+from kdoctor_diagnose.stacks import MARKS, Stacks
+from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -118,6 +119,9 @@ class Scan:
     """The last line of each log on which a training made progress."""
     tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
     """The last lines of each log, and their numbers."""
+    stacks: Stacks = field(default_factory=Stacks)
+    stacked: dict[int, int] = field(default_factory=dict)
+    """The last line of each log with a stack."""
     notes: list[str] = field(default_factory=list)
     """What of the logs was not read, and why."""
 
@@ -209,6 +213,7 @@ class _Reader:
         if self._rest:
             self._read(self._rest.removesuffix(b"\n") + b"\n")
         found = self._found
+        found.stacks.end()
         found.lines.append(self._lines)
         found.sizes.append(self.size)
         found.events += self._events.values()
@@ -224,11 +229,20 @@ class _Reader:
         new = set(shapes) - self._dull
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
+        if self._found.stacks.is_open or any(mark in text for mark in MARKS):
+            self._read_stacks(text, frames)
         step = max(text.rfind(_PROGRESS), _last_step(text))
         if step >= 0:
             self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
         self._lines += text.count(b"\n")
         self._before = (self._before + text[-_TAIL:])[-_TAIL:]
+
+    def _read_stacks(self, text: bytes, frames: bytes) -> None:
+        parts = (split(clean(line[:_LONGEST].decode("utf-8", "replace"))) for line in frames.split(b"\n")[:-1])
+        self._found.stacks.read(self._found.names[self._number], parts)
+        last = max(map(text.rfind, MARKS))
+        if last >= 0:
+            self._found.stacked[self._number] = self._lines + 1 + text.count(b"\n", 0, last)
 
     def _read_lines(self, text: bytes, lines: list[bytes], shapes: list[bytes], new: set[bytes]) -> None:
         """Read the lines with one of the new shapes. Those without a trigger are dull from now on."""
@@ -257,26 +271,43 @@ class _Reader:
                 self._forget(shape)
                 continue
             before = lines[max(0, place - 40) : place]
+            self._find_exception(raw, lines, place, number)
             self._line(raw, max(0, found.start() - 1), number(place), shape, before)
-            if TITLE in raw:
-                ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
-                if ending:
-                    self._exception(ending, number(ending.place))
-                else:
-                    line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
-                    self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
 
+    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
+        """The exception of a traceback that begins on a line, or the one that a line announces."""
+        if TITLE in raw:
+            ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+            if not ending:
+                line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
+                self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
+        else:
+            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.")) else None
+        if ending:
+            self._exception(ending, number(ending.place))
+
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
-        line, hits = raised.line, self._recogniser.recognise(raised.line.text)
-        known = [hit.rule.failure for hit in hits if hit.rule.role == "message" and hit.rule.failure]
-        if all(failure.needs or failure.unless for failure in known):
+        line, hits = raised.line, self._messages(raised.line.text)
+        if (
+            not hits and raised.text not in line.text
+        ):  # the class and the message that it passes on may be known together
+            alone = {hit.rule for hit in self._messages(raised.text.partition(": ")[2])}
+            hits = [hit for hit in self._messages(raised.text) if hit.rule not in alone]
+            names = frozenset(id(hit.rule.failure) for hit in hits)
+            for hit in hits:
+                self._take(hit, replace(line, text=raised.text), number, names)
+        known = [hit.rule.failure for hit in hits if hit.rule.failure]
+        if all(failure.can_be_ruled_out for failure in known):
             error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
             self._keep(replace(error, own=raised.own, is_raised=True))
             self._raised.add(number)
+
+    def _messages(self, text: str) -> list[Hit]:
+        return [hit for hit in self._recogniser.recognise(text) if hit.rule.role == "message"]
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)
@@ -307,11 +338,7 @@ class _Reader:
             self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
-        if (
-            errors
-            and number not in self._raised
-            and all(event.failure.needs or event.failure.unless for event in events)
-        ):
+        if errors and number not in self._raised and all(event.failure.can_be_ruled_out for event in events):
             self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
         return events, bool(hits)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
@@ -15,8 +15,11 @@ _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
+_CLASS = re.compile(r"(?:Error|Exception)$")
 _JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
+_ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
+"""The end of a traceback whose lines a log of a cloud joined."""
 _PLACES = (
     re.compile(r'\s*(?:[│|] *)?File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7})'),
     re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
@@ -28,15 +31,14 @@ _LIBRARY = re.compile(
 )
 """In the paths of files that are not the program's own."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
-LOG_PREFIX = re.compile(r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)")
-"""What glog and absl write before a message: the time and a place in the source."""
+LOG_PREFIX = re.compile(
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
+)
+"""What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 _SEPARATOR = re.compile(r"[/\\]")
-_WRAPPER = re.compile(
-    r"(?:Graph execution error:?|Exception encountered when calling .*|.*root error\(s\) found\.?"
-    r"|in user code:?|\(see above for traceback\):?|)$"
-)
-"""What TensorFlow and Keras say before the message of the error that they pass on."""
+_WRAPPER = re.compile(r"(?:Exception encountered when calling .*|.*root error\(s\) found\.?|.*:|)$")
+"""What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
 _NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
@@ -69,6 +71,11 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         first: the place of the line after the title.
     """
     head = split(title)
+    joined = _ONE_LINE.match(head.text[head.text.find(TITLE.decode()) :])
+    if joined:
+        places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
+        line = replace(head, text=joined["text"])
+        return Raised(first - 1, line, _content(line, lines, first), next(reversed([*places]), None))
     named = _JUPYTER.match(head.text)
     own: str | None = None
     for place in range(first, min(first + _MOST_LINES, len(lines))):
@@ -89,11 +96,19 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     return None
 
 
+def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
+    """The exception on a line without a traceback before it, if its message only announces another one."""
+    line = _read(lines[place])
+    name, _, said = line.text.partition(": ")
+    is_wrapper = _EXCEPTION.match(line.text) and _CLASS.search(name) and said and _WRAPPER.match(said)
+    return Raised(place, line, _content(line, lines, place + 1), None) if is_wrapper else None
+
+
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    text = LOG_PREFIX.sub("", text)
+    text = LOG_PREFIX.sub("", text.lstrip(" >|`'\""))
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
-    name, _, said = text.lstrip(" >|`'\"").partition(": ")
+    name, _, said = text.partition(": ")
     return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")
 
 
@@ -101,9 +116,14 @@ def _read(raw: bytes) -> Line:
     return split(clean(raw[:_LONGEST].decode("utf-8", "replace")))
 
 
+def is_library(file: str) -> bool:
+    """Whether a file is not the program's own."""
+    return bool(_LIBRARY.search(file))
+
+
 def _own_place(text: str) -> str | None:
     found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
-    if found is None or _LIBRARY.search(found["file"]):
+    if found is None or is_library(found["file"]):
         return None
     return f"{_SEPARATOR.split(found['file'])[-1]}:{found['line']}"
 
@@ -112,8 +132,10 @@ def _content(line: Line, lines: Sequence[bytes], first: int) -> str:
     """Name and message. Of an error that passes another one on, the message of that one."""
     name, _, said = line.text.partition(": ")
     said = _AROUND.sub("", said)
-    if _WRAPPER.match(said):
-        said = next((text for text in _message(line, lines, first) if not _WRAPPER.match(text)), said)
+    for text in _message(line, lines, first) if _WRAPPER.match(said) else ():
+        said = text
+        if not _WRAPPER.match(text):
+            break
     short = _LONG_NAME.sub("", name.rstrip(":"))
     return f"{short}: {said}" if said else short
 

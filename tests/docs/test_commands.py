@@ -37,6 +37,7 @@ NOT_RUN = {
     "python -m pip install": "needs a package index",
     "python -m venv /opt/kdoctor": "writes to /opt",
     "/opt/kdoctor/bin/python -m pip install": "needs a package index",
+    "py-spy": "needs a job that runs",
     "scontrol": "needs Slurm",
     "srun": "needs Slurm",
     "systemctl": "needs systemd and root",

@@ -4,6 +4,7 @@ from typing import Any
 
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
+from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.scan import Event, Scan
 
 
@@ -45,8 +46,34 @@ def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> No
     assert judge(ECHO, progress=5).causes[0].against == []
 
 
+def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:
+    new = failure("new", since="2025-01-01")
+    for time, expected in ((1735689599.0, []), (1735689600.0, ["new"]), (None, ["new"])):
+        event = Event(new, 1, 0, 1, "line", {}, None, time, last=1)
+        found = Scan(events=[event], names=["log"], lines=[1], sizes=[1])
+        verdict = conclude(found, KnownFailures(failure_modes=[new]))
+        assert names(verdict) == expected
+        assert bool(verdict.ruled_out) is not bool(expected)
+
+
+def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:
+    wide, narrow = failure("wide"), failure("narrow", explains=["wide"])
+    for explained, others in ((narrow, []), (failure("narrow"), ["wide"])):
+        events = [Event(item, 1, 0, 1, "line", {}, None, None, last=1) for item in (explained, wide)]
+        found = Scan(events=events, names=["log"], lines=[1], sizes=[1])
+        verdict = conclude(found, KnownFailures(failure_modes=[explained, wide]))
+        assert verdict.causes[0].alternatives == others
+
+
 def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -> None:
     mild = failure("mild", kind="silent")
     assert names(judge(mild, failure("end", certainty="possible"))) == ["end"]
     assert names(judge(mild, failure("end", certainty="possible", follows=True))) == ["mild"]
     assert names(judge(mild, ECHO)) == ["echo"]
+
+
+def test_message_of_a_failure_that_another_line_must_confirm_stays_an_error_without_it() -> None:
+    """Keras' message about a class is the cause only where the log shows that a model is loaded."""
+    error = "TypeError: Error when deserializing class 'Dense' using config={'name': 'dense'}."
+    assert diagnose_text(f"{error}\n", {}, {}).conclusion == "not-recognised"
+    assert diagnose_text(f"in load_model\n{error}\n", {}, {}).conclusion == "cause"

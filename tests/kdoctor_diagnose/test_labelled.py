@@ -152,3 +152,19 @@ def test_each_example_names_its_source() -> None:
         if not re.match(r"https://|[\w.-]+/[\w.-]+#\d+$|measured", item.source)
     ]
     assert wrong == []
+
+
+def test_traceback_with_any_message_is_a_failure() -> None:
+    lines = {
+        line.strip()
+        for failure in load_failures().failure_modes
+        for item in failure.examples
+        for line in item.log.splitlines()
+    }
+    title = 'Traceback (most recent call last):\n  File "train.py", line 1, in f\n    f()\n'
+    well = [
+        line
+        for line in lines
+        if line and diagnose_text(f"{title}ValueError: {line}\n", {}, {}).conclusion == "no-failure"
+    ]
+    assert well == []

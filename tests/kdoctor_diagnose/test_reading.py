@@ -510,7 +510,41 @@ def test_errors_that_wrap_others_are_shown_alone() -> None:
     diagnosis = text("InvalidArgumentError: Graph execution error:\n\nDetected at node A\n")
     assert diagnosis.conclusion == "not-recognised"
     both = text("InvalidArgumentError: Graph execution error:\n  (0) INVALID_ARGUMENT: shapes differ\n")
-    assert [line.text for line in both.lines] == ["(0) INVALID_ARGUMENT: shapes differ"]
+    assert both.lines[0].text == "InvalidArgumentError: shapes differ"
+
+
+def test_message_that_is_passed_on_is_known_with_its_class() -> None:
+    wrapped = "UnavailableError: 2 root error(s) found.\n  (0) Unavailable: {{function_node f}} Socket closed\n"
+    assert "tpu_worker_restarted" in [cause.id for cause in text(wrapped).causes]
+    assert "tpu_worker_restarted" not in [cause.id for cause in text(wrapped.replace("Unavail", "Intern")).causes]
+
+
+@cases(
+    "[1]    57831 abort      python3 train.py",
+    "zsh: segmentation fault  python train.py",
+    "python(41,0x1) malloc: *** error for object 0x3: pointer being freed was not allocated",
+    "free(): invalid pointer",
+    "Exception: URL fetch failure on https://example.org/weights.h5",
+    "/a/Executable.mm:1304: failed assertion `Error: pass manager failed'",
+    "/a/graph.mm:233:0: error: 'multiply' op shapes differ",
+    "W platform_util.cc:210] unable to create StreamExecutor: CUDA_ERROR_MAP_FAILED",
+    "W rocm_driver.cc:20] failed: hipErrorOutOfPaper",
+)
+def test_native_end_is_a_failure_unless_training_went_on(line: str) -> None:
+    assert text(f"start\n{line}\n" + "later\n" * 40).conclusion == "not-recognised"
+    assert text(f"start\n{line}\n10/10 [====] - 1s 3ms/step - loss: 0.1\n").conclusion == "no-failure"
+
+
+def test_joined_traceback_says_more_than_that_a_process_failed() -> None:
+    found = text(
+        "The replica 0 exited with a non-zero status of 1. Traceback (most recent call last): a.TooLateError: late"
+    )
+    assert (found.own and found.own.text) == "a.TooLateError: late"
+
+
+def test_first_of_the_lines_that_fail_is_shown_first() -> None:
+    lines = text("/a/graph.mm:233:0: error: shapes differ\n/a/b.mm:1304: failed assertion `Error: pass failed'\n").lines
+    assert [line.line for line in lines] == [1, 2]
 
 
 @cases("12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}')

@@ -1,7 +1,7 @@
 """The exception with which a traceback ends, in the forms in which tracebacks are printed."""
 
 from helpers.cases import cases
-from kdoctor_diagnose.tracebacks import exception_after, message_alone
+from kdoctor_diagnose.tracebacks import exception_after, message_alone, passed_on
 
 TITLE = "Traceback (most recent call last):"
 FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
@@ -43,6 +43,14 @@ def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> Non
     assert found.own == own
 
 
+def test_traceback_that_was_joined_to_one_line_is_read() -> None:
+    frames = 'File "/a/train.py", line 29, in f g() File "/usr/lib/python3.11/b.py", line 3, in g raise'
+    line = f"The replica 0 ended. {TITLE} {frames} a.TooLateError: late"
+    found = exception_after(line, [], 0)
+    assert found is not None
+    assert (found.text, found.own) == ("a.TooLateError: late", "train.py:29")
+
+
 REPORTED = (
     "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors_impl.UnknownError'>"
 )
@@ -54,6 +62,23 @@ REPORTED = (
     (f"{REPORTED}, /a; lost", "UnknownError: /a; lost"),
     ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
     ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
+    ("(file): /a/graph.mm:233:0: error: 'multiply' op shapes differ", "'multiply' op shapes differ"),
 )
 def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
     assert message_alone(line) == said
+
+
+@cases(
+    (
+        [b"InvalidArgumentError: Graph execution error:", b"", b"Detected at node A", b"wrong"],
+        "InvalidArgumentError: wrong",
+    ),
+    ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
+    ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
+    ([b"ImportError: Failed:"], "ImportError: Failed:"),
+    ([b"ImportError: no module", b"wrong"], None),
+    ([b"Columns: a, b:", b"wrong"], None),
+)
+def test_message_that_ends_with_a_colon_announces_another_one(lines: list[bytes], said: str | None) -> None:
+    found = passed_on(lines, 0)
+    assert (found and found.text) == said

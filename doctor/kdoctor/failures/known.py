@@ -57,6 +57,8 @@ class KnownFailure(_Part):
     """Patterns of lines that rule it out."""
     needs: dict[str, str] = {}
     """Package to versions (PEP 440). Another version in the log rules the failure out."""
+    since: str | None = None
+    """The first day on which it can have happened, such as that of a new GPU. An older log rules the failure out."""
     certainty: Certainty = "certain"
     """How sure the cause is where only the message is known."""
     follows: bool = False
@@ -82,6 +84,11 @@ class KnownFailure(_Part):
     not_before_the_job: str | None = None
     """Why no check detects it before the job."""
     examples: list[Example] = []
+
+    @property
+    def can_be_ruled_out(self) -> bool:
+        """Whether a line with its message can be that of another failure."""
+        return bool(self.needs or self.unless or self.clue_needed or self.since)
 
     @property
     def harmless(self) -> bool:

@@ -1,10 +1,10 @@
 """What every format for people shows of a diagnosis, and in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.report.sections import Field
-from kdoctor.text.lists import counted, some
-from kdoctor_diagnose.model import Against, Cause, Diagnosis, Follower, OwnError, Place
+from kdoctor.text.lists import counted, ranges, some
+from kdoctor_diagnose.model import Against, Cause, Diagnosis, Follower, OwnError, Place, StackGroup
 from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _FOLLOWERS = 4
@@ -27,6 +27,8 @@ def heading(diagnosis: Diagnosis) -> str:
         return diagnosis.own.text
     if diagnosis.conclusion == "no-failure" and diagnosis.also:
         return "The logs show no failure, but the job trained without its GPUs."
+    if diagnosis.conclusion == "not-recognised" and diagnosis.stacks:
+        return _stuck(diagnosis.stacks)
     if first is None or diagnosis.conclusion == "consequence":
         return _HEADINGS[diagnosis.conclusion]
     return first.symptom
@@ -52,6 +54,46 @@ _OWNERS = {
     "environment": "the environment",
     "undecided": "not decidable from the log",
 }
+
+
+_ACTIVITIES = {
+    "collective": "in a collective operation",
+    "data": "in the input data",
+    "saving": "saving or loading",
+    "compiling": "compiling",
+    "start": "starting",
+    "step": "in a step of the training",
+    "unknown": "elsewhere",
+}
+
+
+def _stuck(groups: Sequence[StackGroup]) -> str:
+    """Where most processes were, and where the others."""
+    number = sum(len(group.processes) for group in groups)
+    first, *others = groups
+    most = f"{len(first.processes)} of {counted(number, 'process', 'processes')} {_ACTIVITIES[first.activity]}"
+    return "; ".join([most, *(f"{_ranks(group)} {_ACTIVITIES[group.activity]}" for group in others[:_NEW])])
+
+
+def _ranks(group: StackGroup) -> str:
+    """``ranks 0-2, 5``, or the names of the processes."""
+    if not all(name.isdecimal() for name in group.processes):
+        return some(group.processes)
+    return ("ranks " if len(group.processes) > 1 else "rank ") + ranges(map(int, group.processes))
+
+
+def _stack_fields(groups: Sequence[StackGroup]) -> Iterator[Field]:
+    """Where the processes were, and what that says about a job that does nothing."""
+    for group in groups[:_FOLLOWERS]:
+        program = f", from {group.program}" if group.program else ""
+        yield Field(label="Stack", text=f"{_ranks(group)}: {_ACTIVITIES[group.activity]}, {group.frame}{program}")
+    late = [group for group in groups[1:] if group.activity != groups[0].activity]
+    most = groups and len(groups[0].processes) > sum(len(group.processes) for group in late)
+    if late and most and groups[0].activity in ("collective", "step"):
+        text = f"The others probably wait for {' and '.join(map(_ranks, late))}. Read its log and stack first."
+        yield Field(label="Look", text=text)
+    elif len({group.frame for group in groups if group.activity == "collective"}) > 1:
+        yield Field(label="Look", text="All processes must call the same collective operations in the same order.")
 
 
 def own_fields(own: OwnError) -> Iterator[Field]:
@@ -109,6 +151,11 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
     for item in diagnosis.ruled_out:
         yield Field(label="Ruled out", text=f"{item.id}: {item.why}")
+    for silence in diagnosis.silent[:_FOLLOWERS]:
+        last = silence.last
+        text = f"{place(last)}, {silence.seconds:.0f} s before the last line of the others: {last.text}"
+        yield Field(label="Silent after", text=text)
+    yield from _stack_fields(diagnosis.stacks)
     if diagnosis.against:
         yield from _new_since(diagnosis.against)
     if diagnosis.versions:
@@ -119,7 +166,7 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label=label, text=f"{confirmation.check}: {confirmation.observed}")
     for note in diagnosis.notes:
         yield Field(label="Note", text=note)
-    if diagnosis.conclusion == "not-recognised" and not diagnosis.own:
+    if diagnosis.conclusion == "not-recognised" and not diagnosis.own and not diagnosis.stacks:
         yield Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
     if diagnosis.conclusion == "consequence":
         yield Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
@@ -20,16 +19,20 @@ _READERS = {
 """Environment variables that a strategy reads, or TensorFlow before it, and the strategies."""
 
 
+_PARTS = (val.Dataset, val.Batch, val.Gradients)
+"""Values whose parts are treated alike."""
+
+
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
     """Assign a value to a name, an attribute, or several at once."""
     if isinstance(target, ast.Name):
         if isinstance(value, val.Number) and value.value is not None and not value.names:
             interpreter.trace.counts.setdefault(target.id, target)
-        env.set(target.id, _named(value, target.id))
+        env.set(target.id, val.named(value, target.id))
     elif isinstance(target, ast.Attribute):
         _set_attribute(interpreter, target, value, env)
     elif isinstance(target, ast.Tuple | ast.List):
-        items: Sequence[Value] = [value if isinstance(value, val.Dataset | val.Batch) else UNKNOWN] * len(target.elts)
+        items: Sequence[Value] = [value if isinstance(value, _PARTS) else UNKNOWN] * len(target.elts)
         if isinstance(value, val.Many) and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
@@ -42,6 +45,13 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
 
 def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env: Env) -> None:
     owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+    if isinstance(owner, val.Table):
+        if isinstance(key, val.Text) and not interpreter.conditional:
+            owner.items[key.value] = value
+        elif isinstance(key, val.Text):
+            owner.items[key.value] = val.join(owner.items.get(key.value, value), value)
+        else:
+            owner.items.clear()
     if isinstance(owner, val.External) and isinstance(key, val.Text):
         if owner.name == "os.environ":
             note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
@@ -60,10 +70,6 @@ def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Val
         trace.visible.append((node, value.value))
 
 
-def _named(value: Value, name: str) -> Value:
-    return replace(value, names=value.names | {name}) if isinstance(value, val.Number) else value
-
-
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
     note_attribute(interpreter, target, owner, env)
@@ -79,6 +85,6 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         owner.cls.assigned.setdefault(target.attr, []).append(value)
     if not isinstance(owner, val.Object):
         return
-    value = _named(value, target.attr)
+    value = val.named(value, target.attr)
     before = owner.attributes.get(target.attr)
     owner.attributes[target.attr] = val.join(before, value) if before is not None and interpreter.conditional else value

@@ -53,7 +53,37 @@ def _function(call: Call, callee: Function) -> Value:
         _first_call(call, callee.receiver)
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
-    return call.follow(callee)
+    returned = call.follow(callee)
+    return val.Batches() if _yields_arrays(callee) else returned
+
+
+def _yields_arrays(function: Function) -> bool:
+    """Whether a generator makes its batches from arrays, and not from a distributed dataset."""
+    nodes = list(ast.walk(function.node))
+    made = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Yield) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            return all(
+                _is_array(made.get(part.id, part) if isinstance(part, ast.Name) else part, function) for part in parts
+            )
+    return False
+
+
+def _is_array(node: ast.expr, function: Function) -> bool:
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant)
+    root = node.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    module = function.env.get(root.id) if isinstance(root, ast.Name) else UNKNOWN
+    return isinstance(module, val.External) and module.name.startswith(("numpy", "tensorflow"))
 
 
 def unseen_instance(cls: val.Class) -> val.Object:
@@ -131,6 +161,11 @@ def _object(call: Call, callee: val.Object) -> Value:
     return unknown(call, callee)
 
 
+def _loss(call: Call, loss: val.LossObject) -> Value:
+    """Keras 3 divides a loss by the number of replicas, unless it is that of each example."""
+    return val.PerExample(call.node, "loss of each example") if loss.each else val.Scaled()
+
+
 _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.External: external,
     val.Method: method,
@@ -140,5 +175,6 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Model: _apply,
     val.Layer: _apply,
     val.Metric: lambda call, metric: update(call, metric, "update_state"),
-    val.LossObject: lambda *_: val.Scaled(),  # Keras 3 divides it by the number of replicas
+    val.LossObject: _loss,
+    val.Wrapped: unknown,
 }

@@ -32,6 +32,9 @@ _DEVICE_SETTINGS = frozenset(
 )  # fmt: skip
 """Functions that raise an error once TensorFlow has started, which creating a strategy does."""
 _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
+_PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
+_SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
+_STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
 _FIRST_SIZE = 3
 """The position from which a positional argument may be the batch size of a function like
 ``image_dataset_from_directory``."""
@@ -51,8 +54,15 @@ def _harmless(call: Call, name: str) -> Value:
         return KNOWN_FUNCTIONS[name](call)
     if name in _DEVICE_SETTINGS and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
         call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
-    if _LOSS.match(name) and "reduction" not in call.keywords and not call.spread:
-        return val.LossObject()
+    if _LOSS.match(name) and not call.spread:
+        return _loss(call)
+    if _PER_EXAMPLE.match(name) and call.interpreter.in_replica:
+        return val.PerExample(call.node, "loss of each example")
+    if _SCHEDULE.match(name):
+        call.count_steps(_STEPS)
+        return call.get(0, "initial_learning_rate") or UNKNOWN
+    if name.startswith("keras.distribution.") and name.endswith("Parallel"):
+        return val.Distribution()
     if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
         strategy = call.args[0]
         call.interpreter.strategy = strategy if isinstance(strategy, val.Strategy) else None
@@ -60,6 +70,15 @@ def _harmless(call: Call, name: str) -> Value:
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
     return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
+
+
+def _loss(call: Call) -> Value:
+    reduction = call.keywords.get("reduction")
+    if reduction is None:
+        return val.LossObject()
+    shown = reduction.value if isinstance(reduction, val.Text) else getattr(reduction, "name", "")
+    each = reduction is val.NONE or shown.rpartition(".")[2].lower() == "none"
+    return val.LossObject(each) if each else UNKNOWN
 
 
 def _strategy(call: Call, name: str) -> Value:
@@ -107,6 +126,7 @@ def _model(call: Call, name: str) -> Value:
             # Augmentation has no trainable weights, so it may be created anywhere.
             return val.Model(call.node, val.Place.UNSURE, None)
         call.draw(layers)
+        model.plain = bool(layers) and all(isinstance(layer, val.Layer) and not layer.normalizes for layer in layers)
     call.interpreter.add_model(model)
     return model
 
@@ -144,7 +164,8 @@ def _layer(call: Call, name: str) -> Value:
     unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
-    return call.create(val.Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
+    normalizes = BATCH_NORMALIZATION.match(name) is not None
+    return call.create(val.Layer, weightless=WEIGHTLESS.match(name) is not None, random=random, normalizes=normalizes)
 
 
 def _is(value: Value | None, *, default: bool) -> bool:
@@ -158,7 +179,12 @@ def _optimizer(call: Call, name: str) -> Value:
     rate = call.get(0, "learning_rate", "lr") or UNKNOWN
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
-    slots = not call.spread and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
+    slots = (
+        not call.spread
+        and algorithm != "Optimizer"
+        and ".legacy." not in name
+        and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
+    )
     return call.create(
         val.Optimizer,
         rate=rate,

@@ -4,10 +4,12 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.texts import given, text_of
+from kdoctor_lint.flow.texts import as_number, given, text_of
+from kdoctor_lint.flow.trace import Late
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT
 
@@ -35,22 +37,26 @@ def _overlap_loss(call: Call) -> Value:
 
 def _average(call: Call) -> Value:
     size, interpreter = call.get(2, "global_batch_size"), call.interpreter
-    if interpreter.in_replica and isinstance(size, val.Number) and size.value is not None and not size.scaled:
-        interpreter.trace.divided_by.append((call.site, size, interpreter.strategy))
-    return UNKNOWN
+    if interpreter.in_replica and isinstance(size, val.Number) and not size.scaled:
+        interpreter.trace.averaged.append((val.Averaged(call.site, size=size), interpreter.strategy))
+    return val.Scaled()
 
 
 def _regularization(call: Call) -> Value:
-    """The sum of ``model.losses``, which is the same on every replica."""
+    """A sum. That of ``model.losses`` is the same on every replica."""
     given = call.args[0] if call.args else UNKNOWN
-    whole = isinstance(given, val.Method) and given.name == "losses" and isinstance(given.receiver, val.Model)
-    return val.Averaged(call.node, "regularization losses") if whole else UNKNOWN
+    if isinstance(given, val.Method) and given.name == "losses" and isinstance(given.receiver, val.Model):
+        return val.Averaged(call.node, "regularization losses")
+    tensors = "sum" in ast.unparse(call.node.func) and len(call.args) == 1 and not call.keywords
+    return val.Total() if tensors else UNKNOWN
 
 
 def _len(call: Call) -> Value:
     value = call.args[0] if call.args else UNKNOWN
     if isinstance(value, val.Many):
         return val.Number(len(value.items))
+    if value is val.LOCAL_DEVICES:
+        return val.Number(None, scaled=True, local=True)
     of = call.node.args[0] if call.node.args else None
     workers = isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant) and of.slice.value == "worker"
     return val.Number(None, scaled=True) if workers else UNKNOWN
@@ -61,16 +67,61 @@ def _same(call: Call) -> Value:
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
         return val.Number(None, scaled=True)
-    return (
-        value
-        if isinstance(value, val.Number | val.Text | val.Given | val.Many | val.Counted | val.Averaged)
-        else UNKNOWN
-    )
+    return value if isinstance(value, _KEPT) else UNKNOWN
+
+
+def _number(call: Call) -> Value:
+    return as_number(_same(call))
 
 
 def _dataset(call: Call) -> Value:
     value = call.args[0] if call.args else UNKNOWN
-    return value if isinstance(value, val.Dataset) else UNKNOWN
+    return value if isinstance(value, val.Dataset | val.Batches) else UNKNOWN
+
+
+def _iterator(call: Call) -> Value:
+    value = _dataset(call)
+    return val.Batches() if isinstance(value, val.Dataset) and value.batch is not None else value
+
+
+def _next(call: Call) -> Value:
+    return val.Batch(call.node) if call.args and isinstance(call.args[0], val.Batches) else UNKNOWN
+
+
+def _clipped(call: Call) -> Value:
+    """``tf.clip_by_norm`` and its relatives. ``clip_by_global_norm`` returns the norm, too."""
+    gradients = call.args[0] if call.args else UNKNOWN
+    if not isinstance(gradients, val.Gradients):
+        return UNKNOWN
+    clipped = replace(gradients, clipped=call.node)
+    called = ast.unparse(call.node.func)
+    return val.Many([clipped, UNKNOWN]) if called.endswith("global_norm") else clipped
+
+
+def _per_example(call: Call) -> Value:
+    return val.PerExample(call.node, "loss of each example")
+
+
+def _quotient(call: Call) -> Value:
+    whole = len(call.args) > 1 and all(isinstance(value, val.Total) for value in call.args[:2])
+    return val.Averaged(call.node) if whole else UNKNOWN
+
+
+def _mapping(call: Call) -> Value:
+    return val.Table(dict(call.keywords)) if not call.args and not call.spread else UNKNOWN
+
+
+def _optimizer_named(call: Call) -> Value:
+    name = call.args[0] if call.args else UNKNOWN
+    return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
+
+
+def _late_distribution(call: Call) -> Value:
+    interpreter = call.interpreter
+    if interpreter.built_before():
+        interpreter.trace.late.append(Late(call.site, "keras.distribution.set_distribution"))
+    interpreter.distributed = True
+    return UNKNOWN
 
 
 def _joined(call: Call) -> Value:
@@ -93,8 +144,8 @@ def _unset(call: Call) -> Value:
 def _option(call: Call) -> Value:
     """``flags.DEFINE_string`` of absl."""
     name, default = call.get(0, "name"), call.get(1, "default")
-    if isinstance(name, val.Text) and isinstance(default, val.Text):
-        call.interpreter.defaults[name.value] = default.value
+    if isinstance(name, val.Text) and isinstance(default, val.Text | val.Number):
+        call.interpreter.defaults[name.value] = default
     return UNKNOWN
 
 
@@ -118,6 +169,14 @@ def _mesh(call: Call) -> Value:
     return UNKNOWN
 
 
+_DEVICE_LISTS = [
+    f"{part}{name}"
+    for part in ("", "experimental.")
+    for name in ("list_physical_devices", "list_logical_devices", "get_visible_devices")
+]
+_KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, val.Gradients)
+"""Values that conversions keep."""
+_PAIRED = (val.Gradients, val.Batches)
 KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "tensorflow.reduce_mean": _mean,
     "tensorflow.math.reduce_mean": _mean,
@@ -129,26 +188,41 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "tensorflow.math.add_n": _regularization,
     "keras.ops.sum": _regularization,
     "builtins.sum": _regularization,
+    "tensorflow.math.divide_no_nan": _quotient,
+    "tensorflow.math.divide": _quotient,
+    "tensorflow.clip_by_norm": _clipped,
+    "tensorflow.clip_by_value": _clipped,
+    "tensorflow.clip_by_global_norm": _clipped,
+    "keras.optimizers.get": _optimizer_named,
+    "keras.distribution.set_distribution": _late_distribution,
+    "tensorflow.train.CheckpointManager": lambda call: call.save(call.get(1, "directory"), "CheckpointManager"),
+    "tensorflow.nn.scale_regularization_loss": lambda _: val.Scaled(),
     "keras.losses.Dice": _overlap_loss,
     "keras.losses.Tversky": _overlap_loss,
     "tensorflow.nn.compute_average_loss": _average,
-    "builtins.zip": lambda call: next((value for value in call.args if isinstance(value, val.Averaged)), UNKNOWN),
+    "builtins.zip": lambda call: next((value for value in call.args if isinstance(value, _PAIRED)), UNKNOWN),
+    "builtins.iter": _iterator,
+    "builtins.next": _next,
+    "builtins.dict": _mapping,
+    "builtins.vars": lambda call: call.args[0] if call.args else UNKNOWN,
     "builtins.enumerate": _dataset,
     "tqdm.tqdm": _dataset,
     "tqdm.auto.tqdm": _dataset,
     "builtins.range": _range,
     "builtins.len": _len,
-    "builtins.int": _same,
-    "builtins.float": _same,
-    "builtins.str": _same,
-    "builtins.list": _same,
-    "builtins.tuple": _same,
+    "builtins.int": _number,
+    "builtins.float": _number,
+    **dict.fromkeys(("builtins.str", "builtins.list", "builtins.tuple", "builtins.round", "builtins.max"), _same),
+    **dict.fromkeys(("tensorflow.sqrt", "tensorflow.math.sqrt", "keras.ops.sqrt", "keras.backend.sqrt"), _same),
+    **dict.fromkeys(("math.ceil", "math.floor", "numpy.ceil", "numpy.floor"), _same),
+    **dict.fromkeys(("yaml.safe_load", "yaml.load", "json.load", "tomllib.load"), lambda _: val.Flags()),
     "tensorflow.distribute.get_strategy": _current_strategy,
     "keras.distribution.DeviceMesh": _mesh,
     "keras.distribution.list_devices": lambda _: val.ALL_DEVICES,
     "jax.devices": lambda _: val.ALL_DEVICES,
     "tensorflow.train.latest_checkpoint": lambda _: val.Given(end="/checkpoint"),
-    "absl.flags.DEFINE_string": _option,
+    **{f"absl.flags.DEFINE_{kind}": _option for kind in ("string", "integer", "float")},
+    **{f"tensorflow.config.{name}": lambda _: val.LOCAL_DEVICES for name in _DEVICE_LISTS},
     "os.path.join": _joined,
     "os.environ.get": _variable,
     "os.environ.pop": _unset,

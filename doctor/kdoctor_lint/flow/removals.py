@@ -210,6 +210,10 @@ def _note_use(call: Call, name: str) -> None:
     """A function or class that is still there, used as before."""
     if _OF_ARRAYS.match(name) and any(isinstance(value, val.Tensor) for value in call.args):
         _note(call.interpreter, call.node, "TensorFlow functions of Keras tensors")
+    if name == "keras.distribution.ModelParallel" and call.args:
+        _note(call.interpreter, call.node, "ModelParallel with positional arguments")
+    if name.startswith("keras.") and name.endswith(".save_model") and _lacks_ending(call.get(1, "filepath"), _MODELS):
+        _note(call.interpreter, call.node, "Model.save without .keras")
     if kind_of(name) is Kind.LOADED and _lacks_ending(call.get(0, "filepath"), _MODELS):
         _note(call.interpreter, call.node, "load_model without .keras")
     if name.startswith("keras.") and name.endswith(".ModelCheckpoint") and not call.args[1:] and not call.spread:

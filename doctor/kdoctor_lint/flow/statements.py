@@ -192,7 +192,7 @@ def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if isinstance(over, val.Dataset) and over.batch is not None:
+    if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)

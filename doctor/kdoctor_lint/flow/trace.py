@@ -31,6 +31,13 @@ class Compiled(NamedTuple):
     scalar_loss: str = ""
     """The loss, if it certainly returns one number for the whole batch, as code."""
 
+    @property
+    def home(self) -> val.Strategy | None:
+        """The strategy that trains the model: its own, or that of the scope around this call."""
+        if self.model is not None and self.model.place is val.Place.INSIDE:
+            return self.model.strategy
+        return self.strategy if self.place is val.Place.INSIDE else None
+
 
 class Fitted(NamedTuple):
     """``model.fit(...)``."""
@@ -126,8 +133,14 @@ class Trace:
     """Where ``CUDA_VISIBLE_DEVICES`` is set to a literal, and the literal."""
     averaged: list[tuple[val.Averaged, val.Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
-    divided_by: list[tuple[ast.AST, val.Number, val.Strategy | None]] = field(default_factory=list)
-    """Sizes that ``tf.nn.compute_average_loss`` divides by in a replica, as numbers of the script."""
+    reduced: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
+    """Calls that average losses that were divided by the number of replicas already."""
+    clipped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
+    """Calls that clip the gradients of one replica, which are then applied."""
+    stepped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
+    """Calls that apply gradients in a scope, but not in a replica."""
+    steps: list[tuple[ast.AST, str, val.Number]] = field(default_factory=list)
+    """Arguments that count training steps, with their names."""
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
     """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
     random: list[val.Layer] = field(default_factory=list)

@@ -12,6 +12,7 @@ from kdoctor_lint.names import SYNCHRONOUS
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
+_PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 _DEVICE_COUNT = re.compile(
     r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
@@ -40,16 +41,21 @@ def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
 
 def global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
     """Where a batch size is given that the strategy divides, what it is, and the argument that has it."""
+    return ((node, size, where) for _, node, size, where in divided_batches(trace))
+
+
+def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
+    """The same with the strategy."""
     for event in trace.fitted:
         if not splits(event.home):
             continue
         if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield event.data.node, event.data.batch, _where(event.data.node)
+            yield event.home, event.data.node, event.data.batch, _where(event.data.node)
         elif event.batch_size is not None:
-            yield event.node, event.batch_size, "fit(batch_size=)"
+            yield event.home, event.node, event.batch_size, "fit(batch_size=)"
     for strategy, data in trace.distributed:
         if splits(strategy) and data.batch is not None and data.node is not None:
-            yield data.node, data.batch, _where(data.node)
+            yield strategy, data.node, data.batch, _where(data.node)
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
@@ -83,6 +89,20 @@ def count_names(number: Number) -> list[str]:
 def is_global(number: Number) -> bool:
     """Whether a name of the number means a size for all replicas together."""
     return any(_GLOBAL.search(name) for name in number.names)
+
+
+def shown(number: Number) -> str:
+    """The names of a number, and its value if the script shows it."""
+    value = f" ({number.value:g})" if number.value is not None else ""
+    return " or ".join(sorted(number.names)) + value
+
+
+def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = None) -> bool:
+    """Whether a size is for one replica, or for one worker: by its name, or because the script scales it elsewhere."""
+    if number.scaled or number.product or is_global(number):
+        return number.local and has_workers(strategy)
+    workers = has_workers(strategy) and any(_PER_WORKER.search(name) for name in number.names)
+    return is_per_replica(number) or workers or bool(number.names & trace.scaled)
 
 
 def is_per_replica(number: Number) -> bool:

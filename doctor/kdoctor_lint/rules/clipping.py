@@ -1,3 +1,5 @@
+import ast
+
 from kdoctor.defects import defect
 from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
@@ -16,11 +18,15 @@ def _judge(trace: Trace) -> Hits:
             options = some([f"`{option}`" for option in optimizer.clipping])
             summary = f"{options} limits the gradient of each replica, not their sum"
             yield optimizer.node, f"{summary}{releases(trace, OLDEST)}"
+    for node, strategy in trace.clipped:
+        if is_mirrored(strategy):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
+            yield node, f"`{called}` limits the gradient of each replica, not their sum"
 
 
 def _trained_by(event: Compiled) -> Strategy | None:
-    if event.place is Place.INSIDE:
-        return event.strategy
+    if event.home is not None:
+        return event.home
     optimizer = event.optimizer
     return optimizer.strategy if optimizer is not None and optimizer.place is Place.INSIDE else None
 

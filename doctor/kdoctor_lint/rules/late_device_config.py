@@ -5,6 +5,8 @@ def _judge(trace: Trace) -> Hits:
     for late in trace.late:
         if late.what.startswith("tf."):
             yield late.node, f"`{late.what}` fails after a strategy was created"
+        elif late.what.startswith("keras."):
+            yield late.node, "distribution is set after a model was built, whose variables it does not distribute"
         elif late.what != "TF_CONFIG":
             yield late.node, f"`{late.what}` has no effect after a strategy was created"
 

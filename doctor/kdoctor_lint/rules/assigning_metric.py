@@ -1,0 +1,65 @@
+import ast
+from collections.abc import Iterator
+
+from kdoctor_lint.flow.environment import Function
+from kdoctor_lint.flow.values import Metric
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._examples import KERAS, PLAIN
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3
+
+
+@on_keras_3
+def _judge(trace: Trace) -> Hits:
+    for event in trace.compiled:
+        for metric in event.metrics if is_mirrored(event.home) else ():
+            for node in _assigned(metric):
+                yield node, "each replica assigns the state, and the metric is the sum of all replicas"
+
+
+def _assigned(metric: Metric) -> Iterator[ast.AST]:
+    """Where ``update_state`` assigns a variable something else than the variable with something added."""
+    member = metric.cls.member("update_state") if metric.cls else None
+    nodes = list(ast.walk(member.node)) if isinstance(member, Function) else []
+    locals_ = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign":
+            owner = ast.unparse(node.func.value)
+            value = locals_.get(ast.unparse(node.args[0]), node.args[0]) if node.args else node
+            added = isinstance(value, ast.BinOp) or (
+                isinstance(value, ast.Call) and ast.unparse(value.func)[-3:] == "add"
+            )
+            constant = isinstance(value, ast.Constant)
+            if owner.startswith("self.") and not constant and not (added and owner in ast.unparse(value)):
+                yield node
+
+
+_CLASS = """
+
+class Largest(keras.metrics.Metric):
+    def __init__(self):
+        super().__init__()
+        self.largest = self.add_weight(initializer="zeros", name="largest")
+
+    def update_state(self, targets, outputs, sample_weight=None):
+        error = tf.reduce_max(tf.abs(targets - outputs))
+        self.largest.assign(tf.maximum(self.largest, error))
+
+    def result(self):
+        return self.largest
+
+
+"""
+_PLAIN = PLAIN.removeprefix(KERAS).replace('"mse"', '"mse", metrics=[Largest()]')
+RULE = Rule(
+    id="lint.assigning-metric",
+    code="KD509",
+    severity=Severity.ERROR,
+    title="Checks for metrics that assign their state under MirroredStrategy with Keras 3.",
+    why="""Every replica has its own state of a metric, and reading the metric sums them. A count or a sum is right. A
+maximum, a mean or a last value is too large: with two replicas, about twice what one device reports.""",
+    fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
+    bad=KERAS + _CLASS.lstrip("\n") + _PLAIN,
+    good=KERAS + _CLASS.lstrip("\n").replace(".assign(tf.maximum(self.largest, error))", ".assign_add(error)") + _PLAIN,
+    sources=("https://keras.io/api/metrics/base_metric/", SOURCE),
+    judge=_judge,
+)

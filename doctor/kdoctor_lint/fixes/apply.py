@@ -85,16 +85,6 @@ def _placed(script: Script, findings: Sequence[Finding]) -> Iterator[Placed]:
 
 
 def _fix_part(source: str, parsed: str, edits: Sequence[Placed]) -> tuple[str, int]:
-    """Fix the code of a script or a cell. Lines with magics of IPython were replaced, and come back."""
+    """Fix the code of a script or a cell. One with magics of IPython, which were replaced, is left alone."""
     plain = source.replace("\r\n", "\n").replace("\r", "\n")
-    if plain == parsed:
-        return rewrite(source, edits)
-    text, count = rewrite(parsed, edits)
-    old, shown, new = plain.split("\n"), parsed.split("\n"), text.split("\n")
-    ends = "\r\n" if plain.replace("\n", "\r\n") == source else "\n"
-    if ("\r" in source and ends == "\n") or not len(old) == len(shown) == len(new):
-        return source, 0
-    lines = list(zip(old, shown, new, strict=True))
-    if any(original != was != line for original, was, line in lines):
-        return source, 0
-    return ends.join(line if original == was else original for original, was, line in lines), count
+    return rewrite(source, edits) if plain == parsed else (source, 0)

@@ -54,7 +54,7 @@ def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env
             owner.items.clear()
     if isinstance(owner, val.External) and isinstance(key, val.Text):
         if owner.name == "os.environ":
-            note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
+            note_variable(interpreter, target, key.value, value)
         elif owner.name == "sys.modules":
             interpreter.replaced.add(key.value)
 
@@ -65,9 +65,9 @@ def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Val
     kinds = _READERS.get(name)
     if kinds is not None and name not in trace.environment and interpreter.after(kinds) and not interpreter.guarded:
         trace.late.append(Late(node, name, len(interpreter.entered)))
-    trace.environment[name] = value
-    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, val.Text) and home_of(node) is None:
-        trace.visible.append((node, value.value))
+    trace.environment[name] = UNKNOWN if interpreter.conditional else value
+    if home_of(node) is None:
+        trace.variables.append((node, name, value))
 
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
@@ -81,8 +81,6 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         and isinstance(owner.receiver, val.Object)
     ):
         owner.receiver.attributes[target.attr] = value
-    if isinstance(owner, val.Object) and owner.cls is not None:
-        owner.cls.assigned.setdefault(target.attr, []).append(value)
     if not isinstance(owner, val.Object):
         return
     value = val.named(value, target.attr)

@@ -44,6 +44,11 @@ class Call:
         """The call, or the call in the script that led to it, if it is in another module."""
         return self.interpreter.site or self.node
 
+    @property
+    def first(self) -> Value:
+        """The first positional argument."""
+        return self.args[0] if self.args else UNKNOWN
+
     def get(self, position: int, *names: str) -> Value | None:
         """The argument at a position or with one of the names."""
         for name in names:

@@ -54,35 +54,23 @@ def _function(call: Call, callee: Function) -> Value:
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
     returned = call.follow(callee)
-    return val.Batches() if _yields_arrays(callee) else returned
+    return val.BATCHES if _yields_arrays(callee) else returned
 
 
 def _yields_arrays(function: Function) -> bool:
     """Whether a generator makes its batches from arrays, and not from a distributed dataset."""
     nodes = list(ast.walk(function.node))
-    made = {
-        target.id: node.value
-        for node in nodes
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    for node in nodes:
-        if isinstance(node, ast.Yield) and node.value is not None:
-            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            return all(
-                _is_array(made.get(part.id, part) if isinstance(part, ast.Name) else part, function) for part in parts
-            )
-    return False
+    made = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]
+    parts = [part for value in yielded for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return bool(parts) and all(_is_array(made.get(ast.unparse(part), part), function) for part in parts)
 
 
 def _is_array(node: ast.expr, function: Function) -> bool:
-    if not isinstance(node, ast.Call):
-        return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant)
-    root = node.func
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    module = function.env.get(root.id) if isinstance(root, ast.Name) else UNKNOWN
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Constant)
+    root = ast.unparse(node).partition(".")[0] if isinstance(node, ast.Call) else ""
+    module = function.env.get(root)
     return isinstance(module, val.External) and module.name.startswith(("numpy", "tensorflow"))
 
 
@@ -163,7 +151,7 @@ def _object(call: Call, callee: val.Object) -> Value:
 
 def _loss(call: Call, loss: val.LossObject) -> Value:
     """Keras 3 divides a loss by the number of replicas, unless it is that of each example."""
-    return val.PerExample(call.node, "loss of each example") if loss.each else val.Scaled()
+    return val.PerExample(call.node, "loss of each example") if loss.each else val.SCALED
 
 
 _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {

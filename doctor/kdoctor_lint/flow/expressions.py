@@ -95,7 +95,7 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
         return val.Many([*left.items, *right.items])
-    if isinstance(left, val.Total) and isinstance(node.op, ast.Div):
+    if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
     of_loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if of_loss is None else of_loss
@@ -116,7 +116,7 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
     averaged = next((value for value in (left, right) if isinstance(value, val.Averaged)), None)
     adds = isinstance(node.op, ast.Add | ast.Sub)
     if averaged is None:
-        scaled = next((value for value in (left, right) if isinstance(value, val.Scaled)), None)
+        scaled = next((value for value in (left, right) if value is val.SCALED), None)
         return scaled if adds or scaled is None else UNKNOWN
     weight, given = (right, node.right) if averaged is left else (left, node.left)
     masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
@@ -126,7 +126,7 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
 
 def average_of(node: ast.AST, divisor: Value) -> Value:
     """What a sum over the examples of a replica becomes when it is divided."""
-    if isinstance(divisor, val.Total):
+    if divisor is val.TOTAL:
         return val.Averaged(node)
     known = isinstance(divisor, val.Number) and divisor.names and not divisor.scaled
     return val.Averaged(node, size=divisor) if known and isinstance(divisor, val.Number) else UNKNOWN
@@ -282,32 +282,12 @@ def _first_text(node: ast.AST) -> str:
 
 
 EVALUATORS: Mapping[type, Evaluator] = {
-    ast.Name: _name,
-    ast.Constant: _constant,
-    ast.Attribute: _attribute,
-    ast.Call: evaluate_call,
-    ast.BinOp: _binary,
-    ast.BoolOp: _boolean,
-    ast.IfExp: _either,
-    ast.Compare: _compare,
-    ast.UnaryOp: _unary,
-    ast.List: _many,
-    ast.Tuple: _many,
-    ast.Set: _parts,
-    ast.Dict: _table,
-    ast.Subscript: _subscript,
-    ast.Slice: _parts,
-    ast.Lambda: _lambda,
-    ast.Starred: _inner,
-    ast.Await: _inner,
-    ast.FormattedValue: _inner,
-    ast.Yield: _parts,
-    ast.YieldFrom: _inner,
-    ast.NamedExpr: _walrus,
-    ast.JoinedStr: _formatted,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _comprehension,
-}
+    **dict.fromkeys((ast.List, ast.Tuple), _many),
+    **dict.fromkeys((ast.Set, ast.Slice, ast.Yield), _parts),
+    **dict.fromkeys((ast.Starred, ast.Await, ast.FormattedValue, ast.YieldFrom), _inner),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _comprehension),
+    ast.Name: _name, ast.Constant: _constant, ast.Attribute: _attribute, ast.Call: evaluate_call, ast.BinOp: _binary,
+    ast.BoolOp: _boolean, ast.IfExp: _either, ast.Compare: _compare, ast.UnaryOp: _unary, ast.Dict: _table,
+    ast.Subscript: _subscript, ast.Lambda: _lambda, ast.NamedExpr: _walrus, ast.JoinedStr: _formatted,
+}  # fmt: skip
 """By the class of the expression. The value of any other is unknown."""

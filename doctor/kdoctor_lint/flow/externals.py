@@ -22,14 +22,10 @@ from kdoctor_lint.names import (
 )
 
 _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
-_DEVICE_SETTINGS = frozenset(
-    f"tensorflow.config.{name}"
-    for name in (
-        "set_visible_devices", "experimental.set_visible_devices", "experimental.set_memory_growth",
-        "set_logical_device_configuration", "experimental.set_virtual_device_configuration",
-        "threading.set_inter_op_parallelism_threads", "threading.set_intra_op_parallelism_threads",
-    )
-)  # fmt: skip
+_DEVICE_SETTINGS = re.compile(
+    r"tensorflow\.config\.((experimental\.)?set_(visible_devices|memory_growth|(logical|virtual)_device_configuration)"
+    r"|threading\.set_int(er|ra)_op_parallelism_threads)$"
+)
 """Functions that raise an error once TensorFlow has started, which creating a strategy does."""
 _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
 _PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
@@ -52,7 +48,7 @@ def _harmless(call: Call, name: str) -> Value:
     """A function of a library that enters no scope and creates no model."""
     if name in KNOWN_FUNCTIONS:
         return KNOWN_FUNCTIONS[name](call)
-    if name in _DEVICE_SETTINGS and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
+    if _DEVICE_SETTINGS.match(name) and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
         call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
     if _LOSS.match(name) and not call.spread:
         return _loss(call)
@@ -144,11 +140,6 @@ def _loaded(call: Call, _: str) -> Value:
 
 
 def _input(call: Call, _: str) -> Value:
-    size, shape = call.get(1, "batch_size"), call.keywords.get("batch_shape")
-    if isinstance(shape, val.Many) and shape.items:
-        size = shape.items[0]
-    if isinstance(size, val.Number) and call.interpreter.place is val.Place.INSIDE:
-        call.interpreter.trace.static_batches.append((call.node, size))
     # It has no variables, so it belongs to no place.
     return val.Tensor(call.node, val.Place.UNSURE, call.interpreter.strategy)
 
@@ -158,8 +149,6 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
-    if not _is(call.keywords.get("stateful"), default=False):
-        call.interpreter.trace.stateful = True
     rate = call.get(0, "rate", "stddev", "factor")
     unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
@@ -205,7 +194,7 @@ def _callback(call: Call, name: str) -> Value:
     call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
         call.save(call.get(0, "filepath"), short)
-    return val.Callback()
+    return UNKNOWN
 
 
 def _dataset(call: Call, name: str) -> Value:
@@ -232,7 +221,7 @@ def _ready_dataset(call: Call, name: str) -> Value:
 
 
 def _first_argument(call: Call, name: str) -> Value:
-    given = call.args[0] if call.args else UNKNOWN
+    given = call.first
     if name == GRAPH and isinstance(given, Function):
         call.interpreter.graphs.add(id(given.node))
     return given

@@ -54,10 +54,10 @@ class Interpreter:
         """Whether a distribution of Keras is set."""
         self.replaced: set[str] = set()
         """Modules that the script puts into ``sys.modules``."""
-        self.names_set: Callable[[], tuple[AbstractSet[str], AbstractSet[str]]] = lambda: (frozenset(), frozenset())
-        """Names of attributes that the script may set on any object, and those that its classes define."""
-        self.checks: dict[int, list[Callable[[], bool]]] = {}
-        """Whether an attribute is certainly one of Keras, for each time that its node is read."""
+        self.names_set: Callable[[], AbstractSet[str]] = frozenset
+        """Names of attributes and methods that the script defines."""
+        self.checks: dict[int, list[Value]] = {}
+        """Every object whose attribute is read at a node."""
         self.path: tuple[int, ...] = ()
         """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0

@@ -9,7 +9,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.texts import as_number, formatted, interpolated
-from kdoctor_lint.flow.trace import Compiled, Fitted, Late, OnBatch, home_of
+from kdoctor_lint.flow.trace import Compiled, Fitted, Late, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
 _KEEPING = frozenset({
@@ -28,7 +28,7 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
     if name in {"batch", "padded_batch"}:
         return _batched(call, before, name)
     if name == "as_numpy_iterator":
-        return val.Batches() if before.batch is not None else UNKNOWN
+        return val.BATCHES if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
         return replace(before, truncated=before.batch is not None)
     if name == "prefetch":
@@ -87,7 +87,7 @@ def method(call: Call, callee: val.Method) -> Value:
 def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter, trace = call.interpreter, call.interpreter.trace
-    given = call.args[0] if call.args else UNKNOWN
+    given = call.first
     summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
     if summed and isinstance(given, val.Gradients):
         trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
@@ -108,8 +108,8 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2"}:
         return _run(call, strategy)
-    data = call.args[0] if call.args else UNKNOWN
-    if name == "reduce" and len(call.args) > 1 and isinstance(call.args[1], val.Scaled):
+    data = call.first
+    if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
     if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
@@ -140,7 +140,7 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
         returned = call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, val.Many))
     parts = returned.items if isinstance(returned, val.Many) else [returned]
-    shown = [part if isinstance(part, val.Scaled) else UNKNOWN for part in parts]
+    shown = [part if part is val.SCALED else UNKNOWN for part in parts]
     return val.Many(shown) if isinstance(returned, val.Many) else shown[0]
 
 
@@ -150,7 +150,7 @@ def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
-        call.interpreter.trace.on_batch.append(OnBatch(call.site, name, model))
+        call.interpreter.trace.on_batch.append((call.site, name, model))
     elif name in {"save", "save_weights", "export"} and model is not None:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
@@ -276,7 +276,7 @@ def _add_option(call: Call) -> Value:
 
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
-    job = call.args[0] if call.args else UNKNOWN
+    job = call.first
     return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 

@@ -61,14 +61,6 @@ class Fitted(NamedTuple):
         return self.strategy if self.place is val.Place.INSIDE else None
 
 
-class OnBatch(NamedTuple):
-    """``model.predict_on_batch(...)`` or one of its relatives."""
-
-    node: ast.AST
-    name: str
-    model: val.Model
-
-
 class Named(NamedTuple):
     """A place in the code with the full name used there, such as ``keras.layers.Dense``."""
 
@@ -116,7 +108,8 @@ class Trace:
     models: list[val.Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
     fitted: list[Fitted] = field(default_factory=list)
-    on_batch: list[OnBatch] = field(default_factory=list)
+    on_batch: list[tuple[ast.AST, str, val.Model]] = field(default_factory=list)
+    """Calls of ``predict_on_batch`` and its relatives."""
     distributed: list[tuple[val.Strategy, val.Dataset]] = field(default_factory=list)
     """Calls of ``strategy.experimental_distribute_dataset(dataset)``."""
     used: list[tuple[val.Made, val.Strategy | None]] = field(default_factory=list)
@@ -129,8 +122,8 @@ class Trace:
     """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
     environment: dict[str, Value] = field(default_factory=dict)
     """Environment variables that the script sets in any case."""
-    visible: list[tuple[ast.AST, str]] = field(default_factory=list)
-    """Where ``CUDA_VISIBLE_DEVICES`` is set to a literal, and the literal."""
+    variables: list[tuple[ast.AST, str, Value]] = field(default_factory=list)
+    """Where environment variables are set, and to what."""
     averaged: list[tuple[val.Averaged, val.Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
     reduced: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
@@ -160,10 +153,6 @@ class Trace:
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
-    static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)
-    """Inputs with a fixed batch size, in the scope of a strategy."""
-    stateful: bool = False
-    """Whether it has a recurrent layer that keeps its state."""
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""
     imports: list[Named] = field(default_factory=list)

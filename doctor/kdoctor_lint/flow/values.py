@@ -29,6 +29,12 @@ ALL_DEVICES = Value()
 """The list of all devices of all workers."""
 LOCAL_DEVICES = Value()
 """The list of devices of one worker."""
+TOTAL = Value()
+"""A sum over all axes."""
+SCALED = Value()
+"""A loss that is divided by the number of replicas."""
+BATCHES = Value()
+"""An iterator over batches that are not distributed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -99,12 +105,6 @@ class PerExample(Averaged):
     __slots__ = ()
 
 
-class Total(Value):
-    """A sum over all axes."""
-
-    __slots__ = ()
-
-
 @dataclass(eq=False, slots=True)
 class Gradients(Value):
     """The gradients of one replica, before they are summed over the replicas."""
@@ -157,12 +157,6 @@ class Flags(Value):
     __slots__ = ()
 
 
-class Scaled(Value):
-    """A loss that is divided by the number of replicas."""
-
-    __slots__ = ()
-
-
 @dataclass(eq=False, slots=True)
 class LossObject(Value):
     """A loss of Keras."""
@@ -187,10 +181,6 @@ class Class(Value):
     bases: Sequence[Value]
     """UNKNOWN is among them if a decorator or a metaclass may add anything."""
     members: dict[str, Value]
-    derived: "list[Class]" = field(default_factory=list)
-    """Classes of the script that have it as a base."""
-    assigned: dict[str, list[Value]] = field(default_factory=dict)
-    """Every value that an attribute of an instance gets."""
 
     def member(self, name: str) -> Value | None:
         """The attribute that the class, or a base class in the script, defines."""
@@ -202,15 +192,16 @@ class Class(Value):
                 return found
         return None
 
+    def all_bases(self) -> list[Value]:
+        """Its direct and indirect base classes that the script does not define."""
+        bases: list[Value] = []
+        for base in self.bases:
+            bases += [base] if not isinstance(base, Class) else [] if base is self else base.all_bases()
+        return bases
+
     def external_bases(self) -> list[str]:
         """Names of its direct and indirect base classes from other modules."""
-        names: list[str] = []
-        for base in self.bases:
-            if isinstance(base, External):
-                names.append(base.name)
-            elif isinstance(base, Class) and base is not self:
-                names += base.external_bases()
-        return names
+        return [base.name for base in self.all_bases() if isinstance(base, External)]
 
 
 @dataclass(eq=False, slots=True)
@@ -325,23 +316,12 @@ class Metric(Made):
     """A Keras metric object."""
 
 
-class Callback(Value):
-    """A Keras callback."""
-
-    __slots__ = ()
-
-
 @dataclass(eq=False, slots=True)
 class Batch(Value):
     """A batch of a dataset that is not distributed, or a part of it."""
 
     node: ast.AST
     """The loop over the dataset, or the call that takes the batch."""
-
-
-@dataclass(eq=False, slots=True)
-class Batches(Value):
-    """An iterator over batches that are not distributed."""
 
 
 @dataclass(eq=False, slots=True)

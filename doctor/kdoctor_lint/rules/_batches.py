@@ -33,19 +33,14 @@ class FixedBatch(NamedTuple):
 
 def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
     """Every such batch size of a strategy that certainly has synchronous replicas."""
-    for node, given, where in global_batches(trace):
+    for _, node, given, where in divided_batches(trace):
         size = literal(given)
         if size is not None:
             yield FixedBatch(node, size, where)
 
 
-def global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
-    """Where a batch size is given that the strategy divides, what it is, and the argument that has it."""
-    return ((node, size, where) for _, node, size, where in divided_batches(trace))
-
-
 def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
-    """The same with the strategy."""
+    """The strategies that divide a batch, where its size is given, the size, and the argument that has it."""
     for event in trace.fitted:
         if not splits(event.home):
             continue

@@ -20,36 +20,32 @@ def _assigned(metric: Metric) -> Iterator[ast.AST]:
     """Where ``update_state`` assigns a variable something else than the variable with something added."""
     member = metric.cls.member("update_state") if metric.cls else None
     nodes = list(ast.walk(member.node)) if isinstance(member, Function) else []
-    locals_ = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    values = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
     for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "assign":
-            owner = ast.unparse(node.func.value)
-            value = locals_.get(ast.unparse(node.args[0]), node.args[0]) if node.args else node
-            added = isinstance(value, ast.BinOp) or (
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) and len(node.args) == 1 else ""
+        if isinstance(node, ast.Call) and called.startswith("self.") and called.endswith(".assign"):
+            value = values.get(ast.unparse(node.args[0]), node.args[0])
+            adds = isinstance(value, ast.BinOp) or (
                 isinstance(value, ast.Call) and ast.unparse(value.func)[-3:] == "add"
             )
-            constant = isinstance(value, ast.Constant)
-            if owner.startswith("self.") and not constant and not (added and owner in ast.unparse(value)):
+            if not isinstance(value, ast.Constant) and not (adds and called[:-7] in ast.unparse(value)):
                 yield node
 
 
-_CLASS = """
-
-class Largest(keras.metrics.Metric):
+_GOOD = f"""{KERAS}
+class Error(keras.metrics.Metric):
     def __init__(self):
         super().__init__()
-        self.largest = self.add_weight(initializer="zeros", name="largest")
+        self.error = self.add_weight(initializer="zeros", name="error")
 
     def update_state(self, targets, outputs, sample_weight=None):
-        error = tf.reduce_max(tf.abs(targets - outputs))
-        self.largest.assign(tf.maximum(self.largest, error))
+        self.error.assign_add(tf.reduce_max(tf.abs(targets - outputs)))
 
     def result(self):
-        return self.largest
+        return self.error
 
 
-"""
-_PLAIN = PLAIN.removeprefix(KERAS).replace('"mse"', '"mse", metrics=[Largest()]')
+{PLAIN.removeprefix(KERAS)}""".replace('"mse"', '"mse", metrics=[Error()]')
 RULE = Rule(
     id="lint.assigning-metric",
     code="KD509",
@@ -58,8 +54,8 @@ RULE = Rule(
     why="""Every replica has its own state of a metric, and reading the metric sums them. A count or a sum is right. A
 maximum, a mean or a last value is too large: with two replicas, about twice what one device reports.""",
     fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
-    bad=KERAS + _CLASS.lstrip("\n") + _PLAIN,
-    good=KERAS + _CLASS.lstrip("\n").replace(".assign(tf.maximum(self.largest, error))", ".assign_add(error)") + _PLAIN,
+    bad=_GOOD.replace("assign_add", "assign"),
+    good=_GOOD,
     sources=("https://keras.io/api/metrics/base_metric/", SOURCE),
     judge=_judge,
 )

@@ -106,7 +106,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
 def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "scope":
         return val.Scope(strategy)
-    if name in {"run", "experimental_run_v2"}:
+    if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
     data = call.first
     if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
@@ -114,7 +114,7 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
     if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
-    elif isinstance(data, Function):
+    elif isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
             call.interpreter.trace.unsharded.append((call.node, strategy))
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)

@@ -15,13 +15,7 @@ _MOST_PROCESSES = 8
 
 
 def in_order(function: Callable[[str], Result], files: Sequence[str], processes: int | None = None) -> Iterator[Result]:
-    """The results in the order of the files. Each is available before all files are read.
-
-    Args:
-        function: a function that can be pickled, with results that can.
-        files: the files.
-        processes: how many processes to use; None for several where that is faster.
-    """
+    """The results in the order of the files, each as soon as it is there. With None, several processes if faster."""
     count = _worthwhile(files) if processes is None else processes
     done = 0
     if count > 1:

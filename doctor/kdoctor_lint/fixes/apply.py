@@ -64,16 +64,15 @@ def _fix_once(script: Script, data: bytes, findings: Sequence[Finding]) -> tuple
     for before, parsed in script.texts:
         number = script.cells.index(before) if script.cells else 0
         last = before + parsed.count("\n") + 1
-        edits = [item for item in _placed(script, findings) if before < item.start[0] <= last]
-        if edits:
-            local = [
-                Placed((item.start[0] - before, item.start[1]), (item.end[0] - before, item.end[1]), item.edit)
-                for item in edits
-            ]
-            text, done = _fix_part(sources[number], parsed, local)
-            if text != sources[number]:
-                changed[number] = text
-                count += done
+        edits = [
+            Placed((start[0] - before, start[1]), (end[0] - before, end[1]), edit)
+            for start, end, edit in _placed(script, findings)
+            if before < start[0] <= last
+        ]
+        text, done = _fix_part(sources[number], parsed, edits) if edits else (sources[number], 0)
+        if text != sources[number]:
+            changed[number] = text
+            count += done
     return with_parts(script.path, data, changed), count
 
 

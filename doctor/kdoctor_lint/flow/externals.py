@@ -31,9 +31,6 @@ _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
 _PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
 _SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
 _STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
-_FIRST_SIZE = 3
-"""The position from which a positional argument may be the batch size of a function like
-``image_dataset_from_directory``."""
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
@@ -105,7 +102,9 @@ def _model(call: Call, name: str) -> Value:
     model = call.create(val.Model)
     if NORMALIZED_APPLICATIONS.match(name):
         call.interpreter.trace.normalized_application = True
-    outputs = call.get(1, "outputs")
+    inputs, outputs = call.get(0, "inputs"), call.get(1, "outputs")
+    starts = inputs.items if isinstance(inputs, val.Many) else [inputs]
+    model.strings = next((one.node for one in starts if isinstance(one, val.Tensor) and one.strings), None)
     for end in outputs.items if isinstance(outputs, val.Many) else [outputs]:
         if isinstance(end, val.Tensor) and end.place is val.Place.OUTSIDE and model.place is val.Place.INSIDE:
             model = val.Model(end.node, val.Place.OUTSIDE, None)
@@ -140,8 +139,12 @@ def _loaded(call: Call, _: str) -> Value:
 
 
 def _input(call: Call, _: str) -> Value:
+    dtype = call.keywords.get("dtype")
+    strings = (
+        dtype.value == "string" if isinstance(dtype, val.Text) else getattr(dtype, "name", "") == "tensorflow.string"
+    )
     # It has no variables, so it belongs to no place.
-    return val.Tensor(call.node, val.Place.UNSURE, call.interpreter.strategy)
+    return val.Tensor(call.site, val.Place.UNSURE, call.interpreter.strategy, strings=strings)
 
 
 def _layer(call: Call, name: str) -> Value:
@@ -214,7 +217,7 @@ def _dataset(call: Call, name: str) -> Value:
 
 def _ready_dataset(call: Call, name: str) -> Value:
     # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
-    is_keras = name.startswith("keras.") and not call.spread and len(call.args) < _FIRST_SIZE
+    is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
     default = val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
     batch = call.keywords.get("batch_size", default)
     return val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)

@@ -99,10 +99,6 @@ def _clipped(call: Call) -> Value:
     return val.Many([clipped, UNKNOWN]) if called.endswith("global_norm") else clipped
 
 
-def _per_example(call: Call) -> Value:
-    return val.PerExample(call.node, "loss of each example")
-
-
 def _quotient(call: Call) -> Value:
     whole = len(call.args) > 1 and all(value is val.TOTAL for value in call.args[:2])
     return val.Averaged(call.node) if whole else UNKNOWN

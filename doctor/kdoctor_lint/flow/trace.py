@@ -1,7 +1,7 @@
 """What a script does, as far as the rules need it: events in the order in which they happen."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -100,8 +100,6 @@ class Late(NamedTuple):
 class Trace:
     """Everything that the rules may know about one script or notebook."""
 
-    body: Sequence[ast.stmt] = ()
-    """Its statements; for a notebook, those of all cells."""
     legacy: bool = False
     """Whether it uses Keras 2 (tf_keras)."""
     strategies: list[val.Strategy] = field(default_factory=list)

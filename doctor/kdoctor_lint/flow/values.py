@@ -274,6 +274,8 @@ class Model(Made):
     """Whether it has no variables yet: they are created when it is first called."""
     plain: bool = False
     """Whether its layers are all known, and none is a BatchNormalization."""
+    strings: ast.AST | None = None
+    """An input of strings."""
 
 
 @dataclass(eq=False, slots=True)
@@ -291,6 +293,8 @@ class Layer(Made):
 @dataclass(eq=False, slots=True)
 class Tensor(Made):
     """A symbolic output of a layer. The place is where that layer's variables were created."""
+
+    strings: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kdoctor_lint.flow.trace import Trace, literal
 from kdoctor_lint.flow.values import Dataset, Number, Strategy, Value
@@ -22,21 +21,12 @@ _DEVICE_COUNT = re.compile(
 """Matches the whole of a name for the number of devices or of workers."""
 
 
-class FixedBatch(NamedTuple):
-    """A batch size that is a number in the code and that the strategy divides among the replicas."""
-
-    node: ast.AST
-    size: Number
-    where: str
-    """``batch()``, ``fit(batch_size=)`` or ``image_dataset_from_directory(batch_size=)``."""
-
-
-def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
-    """Every such batch size of a strategy that certainly has synchronous replicas."""
+def fixed_batches(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+    """Batch sizes that are numbers in the code: where, which, and the argument, such as ``fit(batch_size=)``."""
     for _, node, given, where in divided_batches(trace):
         size = literal(given)
         if size is not None:
-            yield FixedBatch(node, size, where)
+            yield node, size, where
 
 
 def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
@@ -101,8 +91,5 @@ def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = Non
 
 
 def is_per_replica(number: Number) -> bool:
-    """Whether a name of the number means a size for one replica, and none a global size.
-
-    A product with a named number is a size for several replicas.
-    """
+    """Whether a name means a size for one replica, and none a global size. A product is for several replicas."""
     return not number.product and any(_PER_REPLICA.search(name) for name in number.names) and not is_global(number)

@@ -25,10 +25,8 @@ def _judge(trace: Trace) -> Hits:
 
 
 def _trained_by(event: Compiled) -> Strategy | None:
-    if event.home is not None:
-        return event.home
-    optimizer = event.optimizer
-    return optimizer.strategy if optimizer is not None and optimizer.place is Place.INSIDE else None
+    made = event.optimizer
+    return event.home or (made.strategy if made is not None and made.place is Place.INSIDE else None)
 
 
 RULE = Rule(

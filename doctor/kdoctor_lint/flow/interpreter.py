@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.trace import Trace, home_of
+from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
 Neighbours = Callable[[int, str], ast.Module | None]
@@ -149,10 +149,13 @@ class Interpreter:
         found = (one for one in self.trace.strategies if kinds is None or one.kinds <= kinds)
         return any(self.path[: len(one.path)] == one.path for one in found)
 
-    def built_before(self) -> bool:
-        """Whether this code certainly runs after a model was built, and is the first to set a distribution."""
+    def set_distribution(self, node: ast.AST) -> Value:
+        """Keras gets a distribution. Models that are certainly built before do not."""
         models = self.trace.models if self._unseen_models is None else self._unseen_models
-        return not self.distributed and not self.conditional and any(not model.lazy for model in models)
+        built = [] if self.distributed or self.conditional else [model for model in models if not model.lazy]
+        self.trace.late.append(Late(node, "keras.distribution.set_distribution", len(self.trace.fitted), built))
+        self.distributed = True
+        return UNKNOWN
 
     def add_model(self, model: val.Model) -> None:
         """A model is created."""
@@ -205,7 +208,8 @@ class Interpreter:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
             self._active.discard(id(node))
-        if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:]:
+        cached = bool(getattr(node, "decorator_list", ()))
+        if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
             key = (*key, len(known))  # the next call creates another one
         # The arguments are kept, so that their ids in the key stay unique.
         known[key] = ([*given, *keywords.values(), *([self.strategy] if self.strategy else [])], result)

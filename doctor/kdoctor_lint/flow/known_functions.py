@@ -9,7 +9,6 @@ from dataclasses import replace
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.texts import as_number, given, text_of
-from kdoctor_lint.flow.trace import Late
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT
 
@@ -109,14 +108,6 @@ def _optimizer_named(call: Call) -> Value:
     return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
 
 
-def _late_distribution(call: Call) -> Value:
-    interpreter = call.interpreter
-    if interpreter.built_before():
-        interpreter.trace.late.append(Late(call.site, "keras.distribution.set_distribution"))
-    interpreter.distributed = True
-    return UNKNOWN
-
-
 def _joined(call: Call) -> Value:
     return text_of(call.args, "/") if call.args and not call.spread else UNKNOWN
 
@@ -173,7 +164,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
     (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
     (_optimizer_named, "keras.optimizers.get"),
-    (_late_distribution, "keras.distribution.set_distribution"),
+    (lambda call: call.interpreter.set_distribution(call.site), "keras.distribution.set_distribution"),
     (_mesh, "keras.distribution.DeviceMesh"),
     (_current_strategy, "tensorflow.distribute.get_strategy"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),

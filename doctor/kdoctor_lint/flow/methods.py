@@ -9,7 +9,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.texts import as_number, formatted, interpolated
-from kdoctor_lint.flow.trace import Compiled, Fitted, Late, home_of
+from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
 _KEEPING = frozenset({
@@ -328,9 +328,8 @@ def _table_method(call: Call, table: val.Table, name: str) -> Value:
 
 
 def _distribution_method(call: Call, distribution: val.Distribution, name: str) -> Value:
-    if name == "scope" and call.interpreter.built_before():
-        call.interpreter.trace.late.append(Late(call.site, "keras.distribution.set_distribution"))
-    call.interpreter.distributed = True
+    if name == "scope":
+        call.interpreter.set_distribution(call.site)
     return distribution
 
 

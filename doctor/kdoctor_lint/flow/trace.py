@@ -1,7 +1,7 @@
 """What a script does, as far as the rules need it: events in the order in which they happen."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -92,8 +92,10 @@ class Late(NamedTuple):
     node: ast.AST
     what: str
     """The environment variable, or the function of TensorFlow."""
-    scopes: int = 0
-    """The number of scopes that were entered before."""
+    before: int = 0
+    """The number of scopes that were entered before, or of models that were trained."""
+    models: Sequence[val.Model] = ()
+    """Models that were built before."""
 
 
 @dataclass

@@ -3,9 +3,9 @@ from collections.abc import Iterator
 
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.values import Metric
-from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import KERAS, PLAIN
-from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3
+from kdoctor_lint.rules._keras_features import is_mirrored, on_keras_3
 
 
 @on_keras_3
@@ -56,6 +56,6 @@ maximum, a mean or a last value is too large: with two replicas, about twice wha
     fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
     bad=_GOOD.replace("assign_add", "assign"),
     good=_GOOD,
-    sources=("https://keras.io/api/metrics/base_metric/", SOURCE),
+    sources=("https://keras.io/api/metrics/base_metric/", MEASURED),
     judge=_judge,
 )

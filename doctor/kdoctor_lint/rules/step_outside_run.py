@@ -16,7 +16,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Checks for custom training steps in `strategy.scope()` that `strategy.run` does not execute.",
     why="""The scope decides where variables are created. It runs nothing on the replicas. A mirrored variable cannot
-be changed there: TensorFlow raises a ValueError or a RuntimeError ("not available outside the replica context").""",
+be changed there: the step raises a ValueError ("not available outside the replica context"), also with tf_keras.""",
     fix="Execute the step with `strategy.run`.",
     bad=_GOOD.replace("    strategy.run(step, args=(x, y))", "    with strategy.scope():\n        step(x, y)"),
     good=_GOOD,

@@ -21,7 +21,10 @@ def find_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     Raises:
         UsageError: a path does not exist, or is neither a file nor a folder.
     """
-    _refuse_missing(paths)
+    # A mistyped path would be reported as clean or as a broken file.
+    wrong = [message for path in dict.fromkeys(paths) if (message := _mistake(path))]
+    if wrong:
+        raise UsageError("\n".join(wrong), hint="Example: kdoctor lint train.py src/")
     files: dict[str, None] = {}
     empty: list[str] = []
     for path in paths:
@@ -33,13 +36,6 @@ def find_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
         if not found:
             empty.append(path)
     return list(files), empty
-
-
-def _refuse_missing(paths: Sequence[str]) -> None:
-    """Refuse what cannot be linted, because a mistyped path would be reported as clean or as a broken file."""
-    wrong = [message for path in dict.fromkeys(paths) if (message := _mistake(path))]
-    if wrong:
-        raise UsageError("\n".join(wrong), hint="Example: kdoctor lint train.py src/")
 
 
 def _mistake(path: str) -> str | None:

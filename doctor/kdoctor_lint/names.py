@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 
@@ -80,6 +81,17 @@ RANDOM = re.compile(
 )
 """Layers that draw random numbers in training."""
 GRAPH = "tensorflow.function"
+EXPORTS: Mapping[str, re.Pattern[str]] = {
+    "keras.optimizers": re.compile(r"Ada[a-zA-Z]+|SGD|RMSprop|Nadam|Ftrl|Lion|Lamb|Muon|LossScaleOptimizer"),
+    "keras.models": re.compile(r"Model|Sequential|(load|save|clone)_model|model_from_\w+"),
+    "keras.callbacks": re.compile(r"(Model|Lambda|Early|CSV|Learning|Reduce|Tensor|Backup|Terminate)[A-Z]\w+"),
+    "keras.layers": re.compile(
+        r"Input|InputLayer|Layer|Dense|Embedding|Flatten|Reshape|Permute|Lambda|Activation|Rescaling|Resizing|Softmax"
+        r"|(Bidirectional|TimeDistributed|Concatenate|Add|Multiply|Average|Dot|Mix[uU]p|CutMix|AugMix)|Random[A-Z]\w+"
+        r"|\w*(Conv|Pool|Norm|RNN|LSTM|GRU|Dropout|Noise|Padding|Cropping|UpSampling|ReLU|Attention)\w*"
+    ),
+}
+"""What ``from module import *`` certainly brings, for the modules that scripts import so."""
 
 MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
 SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}

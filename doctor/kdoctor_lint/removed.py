@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
-from kdoctor_lint.edits import REMOVE, Cast, Change, Ending, Keywords, Method, Name, OfRemoved
+from kdoctor_lint.edits import REMOVE, Called, Edit, Name
 
 
 class Removed(NamedTuple):
@@ -21,47 +21,28 @@ class Removed(NamedTuple):
     instead: str
     """What to use, as code."""
     source: str
-    edit: OfRemoved | None = None
+    edit: Edit | None = None
     """How to fix it, if that is mechanical."""
     safe: bool = True
     """Whether the fixed code certainly does the same."""
 
 
-_LOADING = {"workers": REMOVE, "use_multiprocessing": REMOVE, "max_queue_size": REMOVE}
-_GENERATOR = {"generator": Change("x"), **_LOADING}
-_FIT = (
-    "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps", "validation_freq",
-    "class_weight", "max_queue_size", "workers", "use_multiprocessing", "shuffle", "initial_epoch",
-)  # fmt: skip
-"""The positional arguments of ``fit_generator`` after the generator, in Keras 2.2.5 and newer."""
-_EVALUATE = ("steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose")
-
-_EDITS: Mapping[str, OfRemoved] = {
-    "tensorflow.to_float": Cast("float32"),
-    "tensorflow.to_double": Cast("float64"),
-    "tensorflow.to_int32": Cast("int32"),
-    "tensorflow.to_int64": Cast("int64"),
-    "Strategy.experimental_run_v2": Method("run"),
-    "Model.predict_proba": Method("predict"),
-    "Optimizer(lr=)": Keywords({"lr": Change("learning_rate")}),
+_METHODS = ("fit", "evaluate", "predict")
+_LOADING = dict.fromkeys(("workers", "use_multiprocessing", "max_queue_size"), REMOVE)
+_EDITS: Mapping[str, Edit] = {
+    "Strategy.experimental_run_v2": Called("run"),
+    "Model.predict_proba": Called("predict"),
+    "Metric.reset_states": Called("reset_state"),
     "Optimizer.lr": Name(("lr",), ("learning_rate",)),
-    "Metric.reset_states": Method("reset_state"),
-    "Model.compile(experimental_run_tf_function=)": Keywords({"experimental_run_tf_function": REMOVE}),
-    "Model.compile(experimental_steps_per_execution=)": Keywords(
-        {"experimental_steps_per_execution": Change("steps_per_execution")}
+    "Optimizer(lr=)": Called(keywords={"lr": "learning_rate"}),
+    "Optimizer(decay=)": Called(keywords={"decay": REMOVE}),
+    "TensorBoard(batch_size=)": Called(keywords={"batch_size": REMOVE}),
+    "Model.compile(experimental_run_tf_function=)": Called(keywords={"experimental_run_tf_function": REMOVE}),
+    "Model.compile(experimental_steps_per_execution=)": Called(
+        keywords={"experimental_steps_per_execution": "steps_per_execution"}
     ),
-    "ModelCheckpoint(period=)": Keywords({"period": Change("save_freq", '"epoch"', only="1")}),
-    "TensorBoard(batch_size=)": Keywords({"batch_size": REMOVE}),
-    "TensorBoard(write_grads=)": Keywords({"write_grads": Change("", only="False")}),
-    "Model.fit_generator": Method("fit", _FIT, _GENERATOR),
-    "Model.evaluate_generator": Method("evaluate", _EVALUATE, _GENERATOR),
-    "Model.predict_generator": Method("predict", _EVALUATE, _GENERATOR),
-    **{f"Model.{name}({key}=)": Keywords(_LOADING) for name in ("fit", "evaluate", "predict") for key in _LOADING},
-    "Optimizer(decay=)": Keywords({"decay": REMOVE}),
-    "ModelCheckpoint without .weights.h5": Ending("filepath", ".weights.h5", (".h5", ".hdf5")),
-    "ModelCheckpoint without .keras": Ending("filepath", ".keras", (".hdf5",)),
-    "Model.save without .keras": Ending("filepath", ".keras"),
-    "Model.save_weights without .weights.h5": Ending("filepath", ".weights.h5", (".h5", ".hdf5")),
+    **{f"Model.{name}_generator": Called(name, {"generator": "x", **_LOADING}) for name in _METHODS},
+    **{f"Model.{name}({key}=)": Called(keywords=_LOADING) for name in _METHODS for key in _LOADING},
 }
 
 

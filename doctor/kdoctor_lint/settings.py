@@ -16,15 +16,11 @@ from kdoctor.inputs import read_bounded
 from kdoctor_lint.registry import rules_named
 
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
-
 _RELEASE = r"^\d+\.\d+(\.\d+)?$"
 _TABLE = "tool.kdoctor.lint"
 _KERAS_3 = (2, 16)
 """The first TensorFlow that uses Keras 3."""
 _MOST_BYTES = 16 * 2**20
-
-
 _DISTRIBUTIONS = {"tensorflow": "tensorflow", "tensorflow_cpu": "tensorflow", "keras": "keras"}
 
 

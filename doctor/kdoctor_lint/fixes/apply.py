@@ -64,16 +64,15 @@ def _fix_once(script: Script, data: bytes, findings: Sequence[Finding]) -> tuple
     for before, parsed in script.texts:
         number = script.cells.index(before) if script.cells else 0
         last = before + parsed.count("\n") + 1
-        edits = [item for item in _placed(script, findings) if before < item.start[0] <= last]
-        if edits:
-            local = [
-                Placed((item.start[0] - before, item.start[1]), (item.end[0] - before, item.end[1]), item.edit)
-                for item in edits
-            ]
-            text, done = _fix_part(sources[number], parsed, local)
-            if text != sources[number]:
-                changed[number] = text
-                count += done
+        edits = [
+            Placed((start[0] - before, start[1]), (end[0] - before, end[1]), edit)
+            for start, end, edit in _placed(script, findings)
+            if before < start[0] <= last
+        ]
+        text, done = _fix_part(sources[number], parsed, edits) if edits else (sources[number], 0)
+        if text != sources[number]:
+            changed[number] = text
+            count += done
     return with_parts(script.path, data, changed), count
 
 
@@ -85,16 +84,6 @@ def _placed(script: Script, findings: Sequence[Finding]) -> Iterator[Placed]:
 
 
 def _fix_part(source: str, parsed: str, edits: Sequence[Placed]) -> tuple[str, int]:
-    """Fix the code of a script or a cell. Lines with magics of IPython were replaced, and come back."""
+    """Fix the code of a script or a cell. One with magics of IPython, which were replaced, is left alone."""
     plain = source.replace("\r\n", "\n").replace("\r", "\n")
-    if plain == parsed:
-        return rewrite(source, edits)
-    text, count = rewrite(parsed, edits)
-    old, shown, new = plain.split("\n"), parsed.split("\n"), text.split("\n")
-    ends = "\r\n" if plain.replace("\n", "\r\n") == source else "\n"
-    if ("\r" in source and ends == "\n") or not len(old) == len(shown) == len(new):
-        return source, 0
-    lines = list(zip(old, shown, new, strict=True))
-    if any(original != was != line for original, was, line in lines):
-        return source, 0
-    return ends.join(line if original == was else original for original, was, line in lines), count
+    return rewrite(source, edits) if plain == parsed else (source, 0)

@@ -3,90 +3,50 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from json import JSONDecoder
-from pkgutil import resolve_name
 from typing import Any
 
 from kdoctor_lint.script import decode, is_notebook
-
-_SCAN_STRING: Callable[[str, int, bool], tuple[str, int]] = resolve_name("json.decoder.scanstring")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-
-
-class _Literal(str):
-    """A string of a JSON document, and where it is there, with its quotes."""
-
-    __slots__ = ("end", "start")
-    start: int
-    end: int
 
 
 def source_parts(path: str, data: bytes) -> list[str]:
     """The code of a script, or that of each code cell of a notebook, with its line ends."""
     if is_notebook(path):
-        return ["".join(lines) for lines in _cells(_text(data))]
+        return ["".join(cell.get("source", cell.get("input", ""))) for cell in _cells(json.loads(_text(data)))]
     encoding = decode(data)[1]
     return [data.decode(encoding)]
 
 
 def with_parts(path: str, data: bytes, parts: Mapping[int, str]) -> bytes:
-    """The file with other code in some of its parts. Everything else stays byte for byte."""
+    """The file with other code in some of its parts. Everything else stays byte for byte, or nothing changes."""
     if not is_notebook(path):
         encoding = decode(data)[1]
         return parts[0].encode(encoding) if parts else data
     text = _text(data)
-    cells = _cells(text)
-    for number in sorted(parts, reverse=True):
-        if cells[number]:
-            text = _with_cell(text, cells[number], parts[number])
-    return text.encode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8")
+    document = json.loads(text)
+    indented = re.match(r"\{\n( +)", text)
+    options: dict[str, Any] = {"indent": len(indented[1]) if indented else None, "ensure_ascii": text.isascii()}
+    end = text[len(text.rstrip("\n")) :]
+    if (json.dumps(document, **options) + end).encode() != data:
+        return data
+    for number, cell in enumerate(_cells(document)):
+        if number in parts:
+            key = "source" if "source" in cell else "input"
+            cell[key] = parts[number].splitlines(keepends=True) if isinstance(cell[key], list) else parts[number]
+    return (json.dumps(document, **options) + end).encode()
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def _with_cell(text: str, old: Sequence[_Literal], code: str) -> str:
-    lines = _LINE.findall(code) if len(old) > 1 else [code]
-    escaped = re.search(r"\\u(?!00[01])", text) is not None and text.isascii()
-    written = [json.dumps(line, ensure_ascii=escaped) for line in lines]
-    if len(lines) != len(old):
-        between = text[old[0].end : old[1].start] if len(old) > 1 else ", "
-        return text[: old[0].start] + between.join(written) + text[old[-1].end :]
-    for before, line, literal in reversed(list(zip(old, lines, written, strict=True))):
-        if before != line:
-            text = text[: before.start] + literal + text[before.end :]
-    return text
-
-
-def _cells(text: str) -> list[list[_Literal]]:
-    """The lines of each code cell, as they are in the document."""
-    document = _located(text)
+def _cells(document: Any) -> list[dict[str, Any]]:
+    """The code cells."""
     cells = document.get("cells")
     if cells is None:
         cells = document["worksheets"][0]["cells"]
-    code = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
-    sources = [cell.get("source", cell.get("input", "")) for cell in code]
-    listed = [source if isinstance(source, list) else [source] for source in sources]
-    return [[line for line in lines if isinstance(line, _Literal)] for lines in listed]
-
-
-def _located(text: str) -> Any:
-    """The JSON document, with strings that know where they are."""
-
-    def parse_string(document: str, start: int, strict: bool = True) -> tuple[_Literal, int]:  # noqa: FBT001, FBT002 - the signature of json
-        value, end = _SCAN_STRING(document, start, strict)
-        literal = _Literal(value)
-        literal.start, literal.end = start - 1, end
-        return literal, end
-
-    decoder: Any = JSONDecoder()
-    decoder.parse_string = parse_string
-    # Only the scanner in Python calls parse_string.
-    decoder.scan_once = resolve_name("json.scanner.py_make_scanner")(decoder)
-    return decoder.decode(text)
+    return [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,12 +31,10 @@ def analyze(
         RecursionError: it is nested too deeply.
     """
     interpreter = Interpreter(EVALUATORS, EXECUTORS)
-    interpreter.trace.body = body
     interpreter.names_set = cache(partial(set_in, body))
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
-    if neighbours is not None:
-        interpreter.neighbours = neighbours
+    interpreter.neighbours = neighbours or interpreter.neighbours
     interpreter.execute(body, Env())
     interpreter.run_unseen()
     interpreter.trace.scopes = len(interpreter.entered)

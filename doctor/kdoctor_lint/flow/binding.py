@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
@@ -20,16 +19,20 @@ _READERS = {
 """Environment variables that a strategy reads, or TensorFlow before it, and the strategies."""
 
 
+_PARTS = (val.Dataset, val.Batch, val.Gradients)
+"""Values whose parts are treated alike."""
+
+
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
     """Assign a value to a name, an attribute, or several at once."""
     if isinstance(target, ast.Name):
         if isinstance(value, val.Number) and value.value is not None and not value.names:
             interpreter.trace.counts.setdefault(target.id, target)
-        env.set(target.id, _named(value, target.id))
+        env.set(target.id, val.named(value, target.id))
     elif isinstance(target, ast.Attribute):
         _set_attribute(interpreter, target, value, env)
     elif isinstance(target, ast.Tuple | ast.List):
-        items: Sequence[Value] = [value if isinstance(value, val.Dataset | val.Batch) else UNKNOWN] * len(target.elts)
+        items: Sequence[Value] = [value if isinstance(value, _PARTS) else UNKNOWN] * len(target.elts)
         if isinstance(value, val.Many) and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
@@ -42,9 +45,16 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
 
 def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env: Env) -> None:
     owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+    if isinstance(owner, val.Table):
+        if isinstance(key, val.Text) and not interpreter.conditional:
+            owner.items[key.value] = value
+        elif isinstance(key, val.Text):
+            owner.items[key.value] = val.join(owner.items.get(key.value, value), value)
+        else:
+            owner.items.clear()
     if isinstance(owner, val.External) and isinstance(key, val.Text):
         if owner.name == "os.environ":
-            note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
+            note_variable(interpreter, target, key.value, value)
         elif owner.name == "sys.modules":
             interpreter.replaced.add(key.value)
 
@@ -55,13 +65,9 @@ def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Val
     kinds = _READERS.get(name)
     if kinds is not None and name not in trace.environment and interpreter.after(kinds) and not interpreter.guarded:
         trace.late.append(Late(node, name, len(interpreter.entered)))
-    trace.environment[name] = value
-    if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, val.Text) and home_of(node) is None:
-        trace.visible.append((node, value.value))
-
-
-def _named(value: Value, name: str) -> Value:
-    return replace(value, names=value.names | {name}) if isinstance(value, val.Number) else value
+    trace.environment[name] = UNKNOWN if interpreter.conditional else value
+    if home_of(node) is None:
+        trace.variables.append((node, name, value))
 
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
@@ -75,10 +81,8 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
         and isinstance(owner.receiver, val.Object)
     ):
         owner.receiver.attributes[target.attr] = value
-    if isinstance(owner, val.Object) and owner.cls is not None:
-        owner.cls.assigned.setdefault(target.attr, []).append(value)
     if not isinstance(owner, val.Object):
         return
-    value = _named(value, target.attr)
+    value = val.named(value, target.attr)
     before = owner.attributes.get(target.attr)
     owner.attributes[target.attr] = val.join(before, value) if before is not None and interpreter.conditional else value

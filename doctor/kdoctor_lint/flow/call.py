@@ -9,7 +9,21 @@ from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import UNKNOWN, Foreign, Given, Layer, Made, Model, Optimizer, Place, Text, Value
+from kdoctor_lint.flow.values import (
+    UNKNOWN,
+    Foreign,
+    Given,
+    Layer,
+    Made,
+    Model,
+    Number,
+    Optimizer,
+    Place,
+    Strategy,
+    Text,
+    Value,
+    Wrapped,
+)
 
 M = TypeVar("M", bound=Made)
 
@@ -30,6 +44,11 @@ class Call:
         """The call, or the call in the script that led to it, if it is in another module."""
         return self.interpreter.site or self.node
 
+    @property
+    def first(self) -> Value:
+        """The first positional argument."""
+        return self.args[0] if self.args else UNKNOWN
+
     def get(self, position: int, *names: str) -> Value | None:
         """The argument at a position or with one of the names."""
         for name in names:
@@ -46,6 +65,12 @@ class Call:
         with self.interpreter.calling(function, self.node):
             return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
 
+    def count_steps(self, names: Iterable[str]) -> None:
+        """Arguments that count training steps."""
+        given = [(name, self.keywords[name]) for name in names if name in self.keywords]
+        steps = [(self.site, name, value) for name, value in given if isinstance(value, Number) and value.per]
+        self.interpreter.trace.steps += steps
+
     def build_on(self, parts: Iterable[Value]) -> None:
         """Models become part of one that this call creates or changes."""
         for part in parts:
@@ -56,12 +81,13 @@ class Call:
         """Layers become part of a model."""
         self.interpreter.trace.random += [part for part in parts if isinstance(part, Layer) and part.random]
 
-    def save(self, path: Value | None, what: str) -> None:
+    def save(self, path: Value | None, what: str) -> Value:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
         text = as_text(path) if path is not None else UNKNOWN
         shown = text.value if isinstance(text, Text) else text.shown if isinstance(text, Given) else ""
         if shown and not self.interpreter.chief_only:
             self.interpreter.trace.saved.append(Saved(self.site, what, shown))
+        return UNKNOWN
 
 
 def unknown(call: Call, _: object) -> Value:
@@ -69,4 +95,7 @@ def unknown(call: Call, _: object) -> Value:
     for value in (*call.args, *call.keywords.values()):
         if isinstance(value, Optimizer):
             value.built = True
-    return call.create(Foreign) if call.interpreter.place is Place.INSIDE else UNKNOWN
+    strategies = [value for value in call.args if isinstance(value, Strategy)]
+    if call.interpreter.place is Place.INSIDE:
+        return call.create(Foreign)
+    return Wrapped(strategies[0]) if len(strategies) == 1 else UNKNOWN

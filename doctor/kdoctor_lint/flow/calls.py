@@ -53,7 +53,25 @@ def _function(call: Call, callee: Function) -> Value:
         _first_call(call, callee.receiver)
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
-    return call.follow(callee)
+    returned = call.follow(callee)
+    return val.BATCHES if _yields_arrays(callee) else returned
+
+
+def _yields_arrays(function: Function) -> bool:
+    """Whether a generator makes its batches from arrays, and not from a distributed dataset."""
+    nodes = list(ast.walk(function.node))
+    made = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]
+    parts = [part for value in yielded for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return bool(parts) and all(_is_array(made.get(ast.unparse(part), part), function) for part in parts)
+
+
+def _is_array(node: ast.expr, function: Function) -> bool:
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Constant)
+    root = ast.unparse(node).partition(".")[0] if isinstance(node, ast.Call) else ""
+    module = function.env.get(root)
+    return isinstance(module, val.External) and module.name.startswith(("numpy", "tensorflow"))
 
 
 def unseen_instance(cls: val.Class) -> val.Object:
@@ -131,6 +149,11 @@ def _object(call: Call, callee: val.Object) -> Value:
     return unknown(call, callee)
 
 
+def _loss(call: Call, loss: val.LossObject) -> Value:
+    """Keras 3 divides a loss by the number of replicas, unless it is that of each example."""
+    return val.PerExample(call.node, "loss of each example") if loss.each else val.SCALED
+
+
 _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.External: external,
     val.Method: method,
@@ -140,5 +163,6 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Model: _apply,
     val.Layer: _apply,
     val.Metric: lambda call, metric: update(call, metric, "update_state"),
-    val.LossObject: lambda *_: val.Scaled(),  # Keras 3 divides it by the number of replicas
+    val.LossObject: _loss,
+    val.Wrapped: unknown,
 }

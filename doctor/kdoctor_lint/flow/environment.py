@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value, join
+from kdoctor_lint.names import EXPORTS, Kind, kind_of
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
 
@@ -35,10 +36,20 @@ class Env:
             if name in env.names:
                 return env.names[name]
             if env.parent is None and env.stars and name not in _BUILTINS:
-                # With one such import, a name that is defined nowhere else can only come from there.
-                return External(f"{env.stars[0]}.{name}") if len(env.stars) == 1 else UNKNOWN
+                return env.starred(name)
             env = env.parent
         return _BUILTINS.get(name, UNKNOWN)
+
+    def starred(self, name: str) -> Value:
+        """A name that is defined nowhere else, so it comes from one of the modules. The last one counts."""
+        if len(self.stars) == 1:
+            return External(f"{self.stars[0]}.{name}")
+        for module in reversed(self.stars):
+            if module in EXPORTS and EXPORTS[module].fullmatch(name):
+                return External(f"{module}.{name}")
+            if kind_of(module) is Kind.UNKNOWN:
+                return UNKNOWN
+        return UNKNOWN
 
     def set(self, name: str, value: Value) -> None:
         """Bind a name."""

@@ -13,7 +13,7 @@ from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
 from kdoctor_lint.flow.removals import note_attribute, note_name
-from kdoctor_lint.flow.texts import given, interpolated, text_of
+from kdoctor_lint.flow.texts import as_number, given, given_option, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import Kind, canonical, kind_of
 
@@ -56,7 +56,7 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if isinstance(owner, val.Class | val.Module):
         return owner.member(name) or UNKNOWN
     if isinstance(owner, val.Flags):
-        return given(ast.unparse(node), interpreter.defaults.get(name, ""))
+        return given_option(ast.unparse(node), name, interpreter.defaults)
     return val.Method(UNKNOWN if isinstance(owner, val.Method) else owner, name)
 
 
@@ -64,7 +64,7 @@ def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Valu
     full = canonical(f"{owner.name}.{node.attr}")
     note_name(interpreter, node, full)
     if owner.name.endswith("flags.FLAGS") and node.attr in interpreter.defaults:
-        return given(f"FLAGS.{node.attr}", interpreter.defaults[node.attr])
+        return given_option(f"FLAGS.{node.attr}", node.attr, interpreter.defaults)
     return val.External(full)
 
 
@@ -87,22 +87,49 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
+    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and isinstance(right, val.Number | val.Many):
+        left = as_number(left)
+    elif isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not isinstance(left, val.Text | val.Given):
+        right = as_number(right)
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
         return val.Many([*left.items, *right.items])
+    if left is val.TOTAL and isinstance(node.op, ast.Div):
+        return average_of(node, right)
+    of_loss = _of_loss(node, left, right)
+    return _of_kinds(node, left, right) if of_loss is None else of_loss
+
+
+def _of_kinds(node: ast.BinOp, left: Value, right: Value) -> Value:
+    """What one operand decides."""
     if any(isinstance(value, val.Number) and value.scaled for value in (left, right)):
         return val.Number(None, scaled=True)
+    if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and left is UNKNOWN:
+        return val.Number(None, per=right.names)
     tensor = next((value for value in (left, right) if isinstance(value, val.Tensor)), None)
-    if tensor is not None:
-        return tensor
+    return _text(node.op, left, right) if tensor is None else tensor
+
+
+def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
+    """A loss with something added to it, or with a weight."""
     averaged = next((value for value in (left, right) if isinstance(value, val.Averaged)), None)
-    if averaged is not None:
-        weight = right if averaged is left else left
-        given = node.right if averaged is left else node.left
-        weighted = isinstance(node.op, ast.Mult) and _is_weight(weight, given)
-        return averaged if isinstance(node.op, ast.Add | ast.Sub) or weighted else UNKNOWN
-    return _text(node.op, left, right)
+    adds = isinstance(node.op, ast.Add | ast.Sub)
+    if averaged is None:
+        scaled = next((value for value in (left, right) if value is val.SCALED), None)
+        return scaled if adds or scaled is None else UNKNOWN
+    weight, given = (right, node.right) if averaged is left else (left, node.left)
+    masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
+    weighted = isinstance(node.op, ast.Mult) and (masked or _is_weight(weight, given))
+    return averaged if adds or weighted else UNKNOWN
+
+
+def average_of(node: ast.AST, divisor: Value) -> Value:
+    """What a sum over the examples of a replica becomes when it is divided."""
+    if divisor is val.TOTAL:
+        return val.Averaged(node)
+    known = isinstance(divisor, val.Number) and divisor.names and not divisor.scaled
+    return val.Averaged(node, size=divisor) if known and isinstance(divisor, val.Number) else UNKNOWN
 
 
 def _is_weight(value: Value, node: ast.expr) -> bool:
@@ -129,14 +156,20 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
             interpreter.trace.scaled |= (right if left.scaled else left).names
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
             interpreter.trace.divided |= left.names
-        return val.Number(None, names, scaled=True)
+        local = all(number.local for number in (left, right) if number.scaled)
+        return val.Number(None, names, scaled=True, local=local)
+    per = left.per | right.per
+    if isinstance(op, ast.Div | ast.FloorDiv):
+        per |= right.names
     if left.value is None or right.value is None:
-        return val.Number(None, names)
+        product = isinstance(op, ast.Mult) and bool(left.names) and bool(right.names)
+        return val.Number(None, names, product=product, per=per)
     compute = _OPERATORS.get(type(op))
     product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))
     # An infinity or a larger integer cannot be computed with.
     known = compute is not None and all(abs(value) <= _LARGEST for value in (left.value, right.value))
-    return val.Number(compute(left.value, right.value) if compute and known else None, names, product=product)
+    result = compute(left.value, right.value) if compute and known else None
+    return val.Number(result, names, product=product, per=per)
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -168,25 +201,43 @@ def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return val.Many(interpreter.evaluate_all(node.elts, env))
 
 
+def _table(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    keys = [interpreter.evaluate(key, env) if key is not None else UNKNOWN for key in node.keys]
+    pairs = list(zip(keys, interpreter.evaluate_all(node.values, env), strict=True))
+    shown = {key.value: value for key, value in pairs if isinstance(key, val.Text)}
+    return val.Table(shown) if len(shown) == len(pairs) else UNKNOWN
+
+
 def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    """A whole that is not followed, such as a dictionary."""
+    """A whole that is not followed, such as a set."""
     interpreter.evaluate_all(ast.iter_child_nodes(node), env)
     return UNKNOWN
 
 
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
-    if isinstance(owner, val.External) and owner.name == "os.environ" and isinstance(index, val.Text):
-        return given(index.value)
-    if (
-        isinstance(owner, val.Many)
-        and isinstance(index, val.Number)
-        and index.value is not None
-        and abs(index.value) < _LARGEST
-    ):
-        position = int(index.value)
+    if isinstance(index, val.Text):
+        return _item(node, owner, index)
+    if isinstance(owner, val.Many) and isinstance(index, val.Number):
+        position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
-    return owner if isinstance(owner, val.Dataset) and owner.batch is None else UNKNOWN
+    if isinstance(owner, val.Table):
+        return owner.item(index)
+    bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else []
+    moving = all(bounds) and not all(isinstance(bound, ast.Constant) for bound in bounds)
+    if moving and owner is UNKNOWN and not interpreter.in_replica:
+        return val.Batch(node)  # of an array
+    kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
+    return owner if kept else UNKNOWN
+
+
+def _item(node: ast.Subscript, owner: Value, key: val.Text) -> Value:
+    if isinstance(owner, val.External) and owner.name == "os.environ":
+        return given(key.value)
+    if isinstance(owner, val.Flags):
+        return given_option(ast.unparse(node), key.value, {})
+    kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
+    return owner.item(key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
 
 
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -212,10 +263,13 @@ def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
     over = UNKNOWN
     for generator in node.generators:
         over = interpreter.evaluate(generator.iter, inner)
-        bind(interpreter, generator.target, UNKNOWN, inner)
+        bind(interpreter, generator.target, over if isinstance(over, val.Gradients) else UNKNOWN, inner)
         interpreter.evaluate_all(generator.ifs, inner)
     element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    interpreter.evaluate_all(element, inner)
+    values = interpreter.evaluate_all(element, inner)
+    parts = values[0].items if isinstance(values[0], val.Many) else values
+    if isinstance(over, val.Gradients):
+        return next((value for value in parts if isinstance(value, val.Gradients)), UNKNOWN)
     plain = len(node.generators) == 1 and not node.generators[0].ifs
     if isinstance(node, ast.ListComp) and isinstance(over, val.Counted) and plain:
         return val.Counted(over.count, _first_text(node.elt))
@@ -228,32 +282,12 @@ def _first_text(node: ast.AST) -> str:
 
 
 EVALUATORS: Mapping[type, Evaluator] = {
-    ast.Name: _name,
-    ast.Constant: _constant,
-    ast.Attribute: _attribute,
-    ast.Call: evaluate_call,
-    ast.BinOp: _binary,
-    ast.BoolOp: _boolean,
-    ast.IfExp: _either,
-    ast.Compare: _compare,
-    ast.UnaryOp: _unary,
-    ast.List: _many,
-    ast.Tuple: _many,
-    ast.Set: _parts,
-    ast.Dict: _parts,
-    ast.Subscript: _subscript,
-    ast.Slice: _parts,
-    ast.Lambda: _lambda,
-    ast.Starred: _inner,
-    ast.Await: _inner,
-    ast.FormattedValue: _inner,
-    ast.Yield: _parts,
-    ast.YieldFrom: _inner,
-    ast.NamedExpr: _walrus,
-    ast.JoinedStr: _formatted,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _comprehension,
-}
+    **dict.fromkeys((ast.List, ast.Tuple), _many),
+    **dict.fromkeys((ast.Set, ast.Slice, ast.Yield), _parts),
+    **dict.fromkeys((ast.Starred, ast.Await, ast.FormattedValue, ast.YieldFrom), _inner),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _comprehension),
+    ast.Name: _name, ast.Constant: _constant, ast.Attribute: _attribute, ast.Call: evaluate_call, ast.BinOp: _binary,
+    ast.BoolOp: _boolean, ast.IfExp: _either, ast.Compare: _compare, ast.UnaryOp: _unary, ast.Dict: _table,
+    ast.Subscript: _subscript, ast.Lambda: _lambda, ast.NamedExpr: _walrus, ast.JoinedStr: _formatted,
+}  # fmt: skip
 """By the class of the expression. The value of any other is unknown."""

@@ -22,19 +22,15 @@ from kdoctor_lint.names import (
 )
 
 _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
-_DEVICE_SETTINGS = frozenset(
-    f"tensorflow.config.{name}"
-    for name in (
-        "set_visible_devices", "experimental.set_visible_devices", "experimental.set_memory_growth",
-        "set_logical_device_configuration", "experimental.set_virtual_device_configuration",
-        "threading.set_inter_op_parallelism_threads", "threading.set_intra_op_parallelism_threads",
-    )
-)  # fmt: skip
+_DEVICE_SETTINGS = re.compile(
+    r"tensorflow\.config\.((experimental\.)?set_(visible_devices|memory_growth|(logical|virtual)_device_configuration)"
+    r"|threading\.set_int(er|ra)_op_parallelism_threads)$"
+)
 """Functions that raise an error once TensorFlow has started, which creating a strategy does."""
 _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
-_FIRST_SIZE = 3
-"""The position from which a positional argument may be the batch size of a function like
-``image_dataset_from_directory``."""
+_PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
+_SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
+_STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
@@ -49,10 +45,17 @@ def _harmless(call: Call, name: str) -> Value:
     """A function of a library that enters no scope and creates no model."""
     if name in KNOWN_FUNCTIONS:
         return KNOWN_FUNCTIONS[name](call)
-    if name in _DEVICE_SETTINGS and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
+    if _DEVICE_SETTINGS.match(name) and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
         call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
-    if _LOSS.match(name) and "reduction" not in call.keywords and not call.spread:
-        return val.LossObject()
+    if _LOSS.match(name) and not call.spread:
+        return _loss(call)
+    if _PER_EXAMPLE.match(name) and call.interpreter.in_replica:
+        return val.PerExample(call.node, "loss of each example")
+    if _SCHEDULE.match(name):
+        call.count_steps(_STEPS)
+        return call.get(0, "initial_learning_rate") or UNKNOWN
+    if name.startswith("keras.distribution.") and name.endswith("Parallel"):
+        return val.Distribution()
     if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
         strategy = call.args[0]
         call.interpreter.strategy = strategy if isinstance(strategy, val.Strategy) else None
@@ -60,6 +63,15 @@ def _harmless(call: Call, name: str) -> Value:
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
     return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
+
+
+def _loss(call: Call) -> Value:
+    reduction = call.keywords.get("reduction")
+    if reduction is None:
+        return val.LossObject()
+    shown = reduction.value if isinstance(reduction, val.Text) else getattr(reduction, "name", "")
+    each = reduction is val.NONE or shown.rpartition(".")[2].lower() == "none"
+    return val.LossObject(each) if each else UNKNOWN
 
 
 def _strategy(call: Call, name: str) -> Value:
@@ -90,7 +102,9 @@ def _model(call: Call, name: str) -> Value:
     model = call.create(val.Model)
     if NORMALIZED_APPLICATIONS.match(name):
         call.interpreter.trace.normalized_application = True
-    outputs = call.get(1, "outputs")
+    inputs, outputs = call.get(0, "inputs"), call.get(1, "outputs")
+    starts = inputs.items if isinstance(inputs, val.Many) else [inputs]
+    model.strings = next((one.node for one in starts if isinstance(one, val.Tensor) and one.strings), None)
     for end in outputs.items if isinstance(outputs, val.Many) else [outputs]:
         if isinstance(end, val.Tensor) and end.place is val.Place.OUTSIDE and model.place is val.Place.INSIDE:
             model = val.Model(end.node, val.Place.OUTSIDE, None)
@@ -107,6 +121,7 @@ def _model(call: Call, name: str) -> Value:
             # Augmentation has no trainable weights, so it may be created anywhere.
             return val.Model(call.node, val.Place.UNSURE, None)
         call.draw(layers)
+        model.plain = bool(layers) and all(isinstance(layer, val.Layer) and not layer.normalizes for layer in layers)
     call.interpreter.add_model(model)
     return model
 
@@ -124,13 +139,12 @@ def _loaded(call: Call, _: str) -> Value:
 
 
 def _input(call: Call, _: str) -> Value:
-    size, shape = call.get(1, "batch_size"), call.keywords.get("batch_shape")
-    if isinstance(shape, val.Many) and shape.items:
-        size = shape.items[0]
-    if isinstance(size, val.Number) and call.interpreter.place is val.Place.INSIDE:
-        call.interpreter.trace.static_batches.append((call.node, size))
+    dtype = call.keywords.get("dtype")
+    strings = (
+        dtype.value == "string" if isinstance(dtype, val.Text) else getattr(dtype, "name", "") == "tensorflow.string"
+    )
     # It has no variables, so it belongs to no place.
-    return val.Tensor(call.node, val.Place.UNSURE, call.interpreter.strategy)
+    return val.Tensor(call.site, val.Place.UNSURE, call.interpreter.strategy, strings=strings)
 
 
 def _layer(call: Call, name: str) -> Value:
@@ -138,13 +152,12 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
-    if not _is(call.keywords.get("stateful"), default=False):
-        call.interpreter.trace.stateful = True
     rate = call.get(0, "rate", "stddev", "factor")
     unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
-    return call.create(val.Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
+    normalizes = BATCH_NORMALIZATION.match(name) is not None
+    return call.create(val.Layer, weightless=WEIGHTLESS.match(name) is not None, random=random, normalizes=normalizes)
 
 
 def _is(value: Value | None, *, default: bool) -> bool:
@@ -158,7 +171,12 @@ def _optimizer(call: Call, name: str) -> Value:
     rate = call.get(0, "learning_rate", "lr") or UNKNOWN
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
-    slots = not call.spread and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
+    slots = (
+        not call.spread
+        and algorithm != "Optimizer"
+        and ".legacy." not in name
+        and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
+    )
     return call.create(
         val.Optimizer,
         rate=rate,
@@ -179,7 +197,7 @@ def _callback(call: Call, name: str) -> Value:
     call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
         call.save(call.get(0, "filepath"), short)
-    return val.Callback()
+    return UNKNOWN
 
 
 def _dataset(call: Call, name: str) -> Value:
@@ -199,14 +217,14 @@ def _dataset(call: Call, name: str) -> Value:
 
 def _ready_dataset(call: Call, name: str) -> Value:
     # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
-    is_keras = name.startswith("keras.") and not call.spread and len(call.args) < _FIRST_SIZE
+    is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
     default = val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
     batch = call.keywords.get("batch_size", default)
     return val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
 
 
 def _first_argument(call: Call, name: str) -> Value:
-    given = call.args[0] if call.args else UNKNOWN
+    given = call.first
     if name == GRAPH and isinstance(given, Function):
         call.interpreter.graphs.add(id(given.node))
     return given

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.trace import Trace, home_of
+from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
 Neighbours = Callable[[int, str], ast.Module | None]
@@ -42,20 +42,22 @@ class Interpreter:
         """Whether this code runs once on every replica."""
         self.in_graph = False
         """Whether this code is traced by ``tf.function``."""
-        self.defaults: dict[str, str] = {}
-        """The default values of options of the command line, if they are strings."""
+        self.defaults: dict[str, Value] = {}
+        """The default values of options of the command line, as far as they are known."""
         self.graphs: set[int] = set()
         """The ids of the nodes of functions that ``tf.function`` traces."""
         self.entered: list[val.Strategy] = []
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
+        self.distributed = False
+        """Whether a distribution of Keras is set."""
         self.replaced: set[str] = set()
         """Modules that the script puts into ``sys.modules``."""
-        self.names_set: Callable[[], tuple[AbstractSet[str], AbstractSet[str]]] = lambda: (frozenset(), frozenset())
-        """Names of attributes that the script may set on any object, and those that its classes define."""
-        self.checks: dict[int, list[Callable[[], bool]]] = {}
-        """Whether an attribute is certainly one of Keras, for each time that its node is read."""
+        self.names_set: Callable[[], AbstractSet[str]] = frozenset
+        """Names of attributes and methods that the script defines."""
+        self.checks: dict[int, list[Value]] = {}
+        """Every object whose attribute is read at a node."""
         self.path: tuple[int, ...] = ()
         """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0
@@ -147,6 +149,14 @@ class Interpreter:
         found = (one for one in self.trace.strategies if kinds is None or one.kinds <= kinds)
         return any(self.path[: len(one.path)] == one.path for one in found)
 
+    def set_distribution(self, node: ast.AST) -> Value:
+        """Keras gets a distribution. Models that are certainly built before do not."""
+        models = self.trace.models if self._unseen_models is None else self._unseen_models
+        built = [] if self.distributed or self.conditional else [model for model in models if not model.lazy]
+        self.trace.late.append(Late(node, "keras.distribution.set_distribution", len(self.trace.fitted), built))
+        self.distributed = True
+        return UNKNOWN
+
     def add_model(self, model: val.Model) -> None:
         """A model is created."""
         self.trace.models.append(model)
@@ -193,10 +203,14 @@ class Interpreter:
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
         self._active.add(id(node))
+        strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
             self._active.discard(id(node))
+        cached = bool(getattr(node, "decorator_list", ()))
+        if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
+            key = (*key, len(known))  # the next call creates another one
         # The arguments are kept, so that their ids in the key stay unique.
         known[key] = ([*given, *keywords.values(), *([self.strategy] if self.strategy else [])], result)
         return result
@@ -204,7 +218,10 @@ class Interpreter:
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
         while waiting := [function for key, function in self._functions.items() if key not in self._followed]:
-            for function in waiting:
+            parts = (part for function in waiting for part in ast.walk(function.node))
+            mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
+            # Those first that no other function mentions: they show how the others are called.
+            for function in sorted(waiting, key=lambda one: getattr(one.node, "name", "") in mentioned):
                 if id(function.node) not in self._followed:
                     self._unseen_models = []
                     function.env.forget_rebound()

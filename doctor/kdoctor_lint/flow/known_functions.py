@@ -3,11 +3,12 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.texts import given, text_of
+from kdoctor_lint.flow.texts import as_number, given, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT
 
@@ -22,7 +23,7 @@ def _range(call: Call) -> Value:
 
 def _mean(call: Call) -> Value:
     """A mean over all axes. With an axis it may be one over features."""
-    if call.args and isinstance(call.args[0], val.Scaled):
+    if call.args and call.args[0] is val.SCALED:
         return call.args[0]
     return val.Averaged(call.node) if len(call.args) == 1 and not call.keywords and not call.spread else UNKNOWN
 
@@ -35,42 +36,76 @@ def _overlap_loss(call: Call) -> Value:
 
 def _average(call: Call) -> Value:
     size, interpreter = call.get(2, "global_batch_size"), call.interpreter
-    if interpreter.in_replica and isinstance(size, val.Number) and size.value is not None and not size.scaled:
-        interpreter.trace.divided_by.append((call.site, size, interpreter.strategy))
-    return UNKNOWN
+    if interpreter.in_replica and isinstance(size, val.Number) and not size.scaled:
+        interpreter.trace.averaged.append((val.Averaged(call.site, size=size), interpreter.strategy))
+    return val.SCALED
 
 
-def _regularization(call: Call) -> Value:
-    """The sum of ``model.losses``, which is the same on every replica."""
-    given = call.args[0] if call.args else UNKNOWN
-    whole = isinstance(given, val.Method) and given.name == "losses" and isinstance(given.receiver, val.Model)
-    return val.Averaged(call.node, "regularization losses") if whole else UNKNOWN
+def _sum(call: Call) -> Value:
+    """A sum. That of ``model.losses`` is the same on every replica."""
+    given = call.first
+    if isinstance(given, val.Method) and given.name == "losses" and isinstance(given.receiver, val.Model):
+        return val.Averaged(call.node, "regularization losses")
+    tensors = "sum" in ast.unparse(call.node.func) and len(call.args) == 1 and not call.keywords
+    return val.TOTAL if tensors else UNKNOWN
 
 
 def _len(call: Call) -> Value:
-    value = call.args[0] if call.args else UNKNOWN
+    value = call.first
     if isinstance(value, val.Many):
         return val.Number(len(value.items))
+    if value is val.LOCAL_DEVICES:
+        return val.Number(None, scaled=True, local=True)
     of = call.node.args[0] if call.node.args else None
     workers = isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant) and of.slice.value == "worker"
     return val.Number(None, scaled=True) if workers else UNKNOWN
 
 
 def _same(call: Call) -> Value:
-    value = call.args[0] if call.args else UNKNOWN
+    value = call.first
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
         return val.Number(None, scaled=True)
-    return (
-        value
-        if isinstance(value, val.Number | val.Text | val.Given | val.Many | val.Counted | val.Averaged)
-        else UNKNOWN
-    )
+    return value if isinstance(value, _KEPT) else UNKNOWN
 
 
 def _dataset(call: Call) -> Value:
-    value = call.args[0] if call.args else UNKNOWN
-    return value if isinstance(value, val.Dataset) else UNKNOWN
+    value = call.first
+    return value if isinstance(value, val.Dataset) or value is val.BATCHES else UNKNOWN
+
+
+def _iterator(call: Call) -> Value:
+    value = _dataset(call)
+    return val.BATCHES if isinstance(value, val.Dataset) and value.batch is not None else value
+
+
+def _zip(call: Call) -> Value:
+    paired = (value for value in call.args if isinstance(value, val.Gradients) or value is val.BATCHES)
+    return next(paired, UNKNOWN)
+
+
+def _next(call: Call) -> Value:
+    return val.Batch(call.node) if call.first is val.BATCHES else UNKNOWN
+
+
+def _clipped(call: Call) -> Value:
+    """``tf.clip_by_norm`` and its relatives. ``clip_by_global_norm`` returns the norm, too."""
+    gradients = call.first
+    if not isinstance(gradients, val.Gradients):
+        return UNKNOWN
+    clipped = replace(gradients, clipped=call.node)
+    called = ast.unparse(call.node.func)
+    return val.Many([clipped, UNKNOWN]) if called.endswith("global_norm") else clipped
+
+
+def _quotient(call: Call) -> Value:
+    whole = len(call.args) > 1 and all(value is val.TOTAL for value in call.args[:2])
+    return val.Averaged(call.node) if whole else UNKNOWN
+
+
+def _optimizer_named(call: Call) -> Value:
+    name = call.first
+    return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
 
 
 def _joined(call: Call) -> Value:
@@ -78,13 +113,13 @@ def _joined(call: Call) -> Value:
 
 
 def _variable(call: Call) -> Value:
-    name = call.args[0] if call.args else UNKNOWN
+    name = call.first
     return given(name.value) if isinstance(name, val.Text) else UNKNOWN
 
 
 def _unset(call: Call) -> Value:
     """``os.environ.pop``. What was set before was for other processes."""
-    name, trace = call.args[0] if call.args else UNKNOWN, call.interpreter.trace
+    name, trace = call.first, call.interpreter.trace
     if isinstance(name, val.Text):
         trace.late = [late for late in trace.late if late.what != name.value]
     return UNKNOWN
@@ -93,8 +128,8 @@ def _unset(call: Call) -> Value:
 def _option(call: Call) -> Value:
     """``flags.DEFINE_string`` of absl."""
     name, default = call.get(0, "name"), call.get(1, "default")
-    if isinstance(name, val.Text) and isinstance(default, val.Text):
-        call.interpreter.defaults[name.value] = default.value
+    if isinstance(name, val.Text) and isinstance(default, val.Text | val.Number):
+        call.interpreter.defaults[name.value] = default
     return UNKNOWN
 
 
@@ -118,41 +153,44 @@ def _mesh(call: Call) -> Value:
     return UNKNOWN
 
 
-KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
-    "tensorflow.reduce_mean": _mean,
-    "tensorflow.math.reduce_mean": _mean,
-    "keras.ops.mean": _mean,
-    "keras.backend.mean": _mean,
-    "tensorflow.reduce_sum": _regularization,
-    "tensorflow.math.reduce_sum": _regularization,
-    "tensorflow.add_n": _regularization,
-    "tensorflow.math.add_n": _regularization,
-    "keras.ops.sum": _regularization,
-    "builtins.sum": _regularization,
-    "keras.losses.Dice": _overlap_loss,
-    "keras.losses.Tversky": _overlap_loss,
-    "tensorflow.nn.compute_average_loss": _average,
-    "builtins.zip": lambda call: next((value for value in call.args if isinstance(value, val.Averaged)), UNKNOWN),
-    "builtins.enumerate": _dataset,
-    "tqdm.tqdm": _dataset,
-    "tqdm.auto.tqdm": _dataset,
-    "builtins.range": _range,
-    "builtins.len": _len,
-    "builtins.int": _same,
-    "builtins.float": _same,
-    "builtins.str": _same,
-    "builtins.list": _same,
-    "builtins.tuple": _same,
-    "tensorflow.distribute.get_strategy": _current_strategy,
-    "keras.distribution.DeviceMesh": _mesh,
-    "keras.distribution.list_devices": lambda _: val.ALL_DEVICES,
-    "jax.devices": lambda _: val.ALL_DEVICES,
-    "tensorflow.train.latest_checkpoint": lambda _: val.Given(end="/checkpoint"),
-    "absl.flags.DEFINE_string": _option,
-    "os.path.join": _joined,
-    "os.environ.get": _variable,
-    "os.environ.pop": _unset,
-    "os.getenv": _variable,
-    "tensorflow.data.Options": lambda _: val.Object(),
-    "pathlib.Path": _joined,
-}
+_KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, val.Gradients)
+"""Values that conversions keep."""
+_FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
+    (_mean, "tensorflow.reduce_mean tensorflow.math.reduce_mean keras.ops.mean keras.backend.mean"),
+    (_sum, "tensorflow.reduce_sum tensorflow.math.reduce_sum tensorflow.add_n tensorflow.math.add_n keras.ops.sum"),
+    (_sum, "keras.backend.sum builtins.sum"),
+    (_quotient, "tensorflow.math.divide tensorflow.math.divide_no_nan"),
+    (_average, "tensorflow.nn.compute_average_loss"),
+    (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
+    (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
+    (_optimizer_named, "keras.optimizers.get"),
+    (lambda call: call.interpreter.set_distribution(call.site), "keras.distribution.set_distribution"),
+    (_mesh, "keras.distribution.DeviceMesh"),
+    (_current_strategy, "tensorflow.distribute.get_strategy"),
+    (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
+    (_iterator, "builtins.iter"),
+    (_next, "builtins.next"),
+    (_zip, "builtins.zip"),
+    (_range, "builtins.range"),
+    (_len, "builtins.len"),
+    (lambda call: UNKNOWN if call.args or call.spread else val.Table(dict(call.keywords)), "builtins.dict"),
+    (lambda call: as_number(_same(call)), "builtins.int builtins.float"),
+    (_same, "builtins.str builtins.list builtins.tuple builtins.round builtins.max math.ceil math.floor numpy.ceil"),
+    (_same, "tensorflow.sqrt tensorflow.math.sqrt keras.ops.sqrt keras.backend.sqrt numpy.floor"),
+    (_joined, "os.path.join pathlib.Path"),
+    (_variable, "os.environ.get os.getenv"),
+    (_unset, "os.environ.pop"),
+    (_option, "absl.flags.DEFINE_string absl.flags.DEFINE_integer absl.flags.DEFINE_float"),
+    (lambda call: call.first, "builtins.vars json.dumps"),
+    (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
+    (lambda _: val.SCALED, "tensorflow.nn.scale_regularization_loss"),
+    (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),
+    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.list_physical_devices tensorflow.config.list_logical_devices"),
+    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_physical_devices"),
+    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_logical_devices"),
+    (lambda _: val.Given(end="/checkpoint"), "tensorflow.train.latest_checkpoint"),
+    (lambda _: val.Object(), "tensorflow.data.Options"),
+    (lambda call: call.save(call.get(1, "directory"), "CheckpointManager"), "tensorflow.train.CheckpointManager"),
+)
+KNOWN_FUNCTIONS = {name: function for function, names in _FUNCTIONS for name in names.split()}
+"""What a call of them returns, by their full names."""

@@ -8,8 +8,8 @@ from typing import Any
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.texts import formatted, interpolated
-from kdoctor_lint.flow.trace import Compiled, Fitted, OnBatch, home_of
+from kdoctor_lint.flow.texts import as_number, formatted, interpolated
+from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
 _KEEPING = frozenset({
@@ -27,6 +27,8 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
     before = receiver if isinstance(receiver, val.Dataset) else val.Dataset(source_shown=False)
     if name in {"batch", "padded_batch"}:
         return _batched(call, before, name)
+    if name == "as_numpy_iterator":
+        return val.BATCHES if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
         return replace(before, truncated=before.batch is not None)
     if name == "prefetch":
@@ -63,7 +65,7 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
     drops = call.get(1 if name == "batch" else 3, "drop_remainder") or val.NONE
     return replace(
         before,
-        batch=call.get(0, "batch_size") or UNKNOWN,
+        batch=as_number(call.get(0, "batch_size") or UNKNOWN),
         node=call.site,
         drops=call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value)),
     )
@@ -84,15 +86,19 @@ def method(call: Call, callee: val.Method) -> Value:
 
 def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
-    interpreter = call.interpreter
-    given = call.args[0] if call.args else UNKNOWN
-    if interpreter.in_replica and name == "apply_gradients" and isinstance(given, val.Averaged):
-        interpreter.trace.averaged.append((given, interpreter.strategy))
+    interpreter, trace = call.interpreter, call.interpreter.trace
+    given = call.first
+    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
+    if summed and isinstance(given, val.Gradients):
+        trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
+        trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
+    if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
+        trace.stepped.append((call.site, interpreter.strategy))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
         if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
-            interpreter.trace.built_late.append((receiver, interpreter.strategy))
+            trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True
     return UNKNOWN
 
@@ -100,12 +106,15 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
 def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "scope":
         return val.Scope(strategy)
-    if name in {"run", "experimental_run_v2"}:
+    if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
-    data = call.args[0] if call.args else UNKNOWN
+    data = call.first
+    if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
+        how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
+        call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
     if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
-    elif isinstance(data, Function):
+    elif isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
             call.interpreter.trace.unsharded.append((call.node, strategy))
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
@@ -126,10 +135,13 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     batch = next((value for value in args if isinstance(value, val.Batch)), None)
     if batch is not None and home_of(batch.node) is None:
         call.interpreter.trace.undistributed.append((batch.node, strategy))
-    if isinstance(function, Function):
-        with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
-            call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, val.Many))
-    return UNKNOWN
+    if not isinstance(function, Function):
+        return UNKNOWN
+    with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
+        returned = call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, val.Many))
+    parts = returned.items if isinstance(returned, val.Many) else [returned]
+    shown = [part if part is val.SCALED else UNKNOWN for part in parts]
+    return val.Many(shown) if isinstance(returned, val.Many) else shown[0]
 
 
 def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
@@ -138,10 +150,11 @@ def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
-        call.interpreter.trace.on_batch.append(OnBatch(call.site, name, model))
+        call.interpreter.trace.on_batch.append((call.site, name, model))
     elif name in {"save", "save_weights", "export"} and model is not None:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
+        model.plain = False
         call.build_on(call.args)
         call.draw(call.args)
     return UNKNOWN
@@ -158,7 +171,7 @@ def _compiled(call: Call, model: val.Model | None) -> None:
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,
-        optimizer=optimizer if isinstance(optimizer, val.Optimizer) else None,
+        optimizer=_optimizer(call, optimizer),
         metrics=[item for item in metrics.items if isinstance(item, val.Metric)]
         if isinstance(metrics, val.Many)
         else [],
@@ -168,6 +181,13 @@ def _compiled(call: Call, model: val.Model | None) -> None:
         scalar_loss=_scalar_loss(call),
     )
     call.interpreter.trace.compiled.append(event)
+
+
+def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
+    """The optimizer, also if only its name is given."""
+    if isinstance(given, val.Text) and given.value.lower() == "sgd":
+        return call.create(val.Optimizer, rate=val.Number(0.01), algorithm="SGD")
+    return given if isinstance(given, val.Optimizer) else None
 
 
 def _creates_outside(optimizer: Value | None) -> bool:
@@ -190,11 +210,11 @@ def _scalar_loss(call: Call) -> str:
         name, function = loss.cls.node.name, member
         if isinstance(member, Function):
             function = Function(member.node, member.env, loss)
-    if not isinstance(function, Function) or call.interpreter.place is not val.Place.INSIDE:
+    if not isinstance(function, Function):
         return ""
     with call.interpreter.scoped(val.Place.UNSURE, None):
         returned = call.interpreter.follow(function, [UNKNOWN, UNKNOWN], {})
-    return (name or getattr(function.node, "name", "the lambda")) if isinstance(returned, val.Averaged) else ""
+    return (name or getattr(function.node, "name", "the lambda")) if type(returned) is val.Averaged else ""
 
 
 def _several_steps(call: Call) -> ast.AST | None:
@@ -216,8 +236,22 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
         steps=call.spread or "steps_per_epoch" in call.keywords,
     )
     trace.fitted.append(event)
+    call.count_steps(["steps_per_epoch"])
+    if model is not None and model.cls is not None and event.home is not None:
+        _train_by_hand(call, model, model.cls, event.home)
     if event.compiled is not None and event.compiled.optimizer is not None:
         event.compiled.optimizer.built = True
+
+
+def _train_by_hand(call: Call, model: val.Model, cls: val.Class, strategy: val.Strategy) -> None:
+    """What the methods of the script do that ``fit`` runs on every replica."""
+    for name in ("train_step", "compute_loss"):
+        member = cls.member(name)
+        if isinstance(member, Function):
+            with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
+                returned = call.interpreter.follow(Function(member.node, member.env, model), [], {}, spread=True)
+            if name == "compute_loss" and type(returned) is val.Averaged:
+                call.interpreter.trace.averaged.append((returned, strategy))
 
 
 def _scope_method(call: Call, scope: val.Scope, _: str) -> Value:
@@ -233,16 +267,16 @@ def _add_option(call: Call) -> Value:
     """``parser.add_argument``."""
     names = [name.value for name in call.args if isinstance(name, val.Text)]
     default, target = call.keywords.get("default"), call.keywords.get("dest")
-    if isinstance(default, val.Text) and names:
+    if isinstance(default, val.Text | val.Number) and names:
         long = next((name for name in names if name.startswith("--")), names[0])
         key = target.value if isinstance(target, val.Text) else long.lstrip("-").replace("-", "_")
-        call.interpreter.defaults[key] = default.value
+        call.interpreter.defaults[key] = default
     return UNKNOWN
 
 
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
-    job = call.args[0] if call.args else UNKNOWN
+    job = call.first
     return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
@@ -273,9 +307,30 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
         for value in call.args:
             if isinstance(value, val.Scope):
                 return _scope_method(call, value, name)
-    if name == "gradient" and call.args and isinstance(call.args[0], val.Averaged):
-        return call.args[0]
+    if name == "gradient" and call.args:
+        return val.Gradients(call.args[0] if isinstance(call.args[0], val.Averaged) else None)
     return unknown(call, receiver)
+
+
+def _wrapped_method(call: Call, wrapped: val.Wrapped, name: str) -> Value:
+    known = name in {"scope", "run", "reduce", "experimental_distribute_dataset"}
+    return _strategy_method(call, wrapped.strategy, name) if known else _unknown_method(call, wrapped, name)
+
+
+def _table_method(call: Call, table: val.Table, name: str) -> Value:
+    if name == "get" and call.args:
+        found, default = table.item(call.args[0]), call.args[1] if call.args[1:] else val.NONE
+        unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
+        return val.join(found, default) if unsure and default is not val.NONE else found
+    if name in {"update", "setdefault", "pop", "clear", "popitem"}:
+        table.items.clear()
+    return UNKNOWN
+
+
+def _distribution_method(call: Call, distribution: val.Distribution, name: str) -> Value:
+    if name == "scope":
+        call.interpreter.set_distribution(call.site)
+    return distribution
 
 
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
@@ -302,5 +357,8 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
+    val.Wrapped: _wrapped_method,
+    val.Table: _table_method,
+    val.Distribution: _distribution_method,
 }
 """By the class of the receiver. Methods of the others (layers, tensors) do nothing that a rule asks for."""

@@ -2,10 +2,10 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from kdoctor_lint.edits import Cast, Fix, Method, Name
+from kdoctor_lint.edits import Called, Fix
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.environment import Env
@@ -25,8 +25,6 @@ _METRIC = re.compile(r"loss|acc|metric|auc|iou|precision|recall|f1", re.IGNORECA
 """Names of metrics. Only those of Keras have ``reset_states``, but layers still have it."""
 _ROOTS = ("keras.", "tensorflow.", "builtins.", "abc.", "typing.")
 """Modules whose classes define no method that Keras has removed."""
-_ANY_NAME = ("__getattr__", "__getattribute__", "__dict__", "setattr", "vars")
-"""Names in a class that may define any other."""
 _INTERNAL = ("keras.src.", "tensorflow.python.")
 _ONLY_KERAS_LOADS = frozenset({"use_multiprocessing", "max_queue_size"})
 """Arguments that only methods of Keras have, so the receiver may be unknown."""
@@ -48,16 +46,12 @@ def note_name(interpreter: Interpreter, node: ast.Attribute, name: str) -> None:
         _note(interpreter, node, name)
 
 
-def note_import(
-    interpreter: Interpreter, node: ast.alias, module: str, name: str, holder: ast.ImportFrom | None = None
-) -> None:
+def note_import(interpreter: Interpreter, node: ast.alias, module: str, name: str) -> None:
     """A name is imported from a module. The names of internal modules differ from public ones."""
     found = removed_in(name) or REMOVED.get(f"from {module} import {node.name}") or removed_in(module.partition(".")[0])
     if found is None or module.startswith(_INTERNAL) or interpreter.tests_release or home_of(node) is not None:
         return
-    imported = found.edit.imported(holder, node) if isinstance(found.edit, Name) and holder is not None else None
-    fix = Fix(imported, node, found.safe) if imported is not None else None
-    interpreter.trace.gone.append(Gone(node, found, fix))
+    interpreter.trace.gone.append(Gone(node, found))
 
 
 def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value, env: Env) -> None:
@@ -98,104 +92,46 @@ def _is_unknown(value: Value) -> bool:
 def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, env: Env) -> Callable[[], bool]:
     """Whether an object is certainly of Keras or TensorFlow, each time that this code runs.
 
-    This is decided at the end, when all assignments and all derived classes are known.
+    This is decided at the end, when every path to it is known. A name that the script defines itself is never certain.
     """
-    inner = env.assigned.get(ast.unparse(node.value), ())
-    values = inner if interpreter.conditional else ()
+    others = env.all_outer(node.value.id) if isinstance(node.value, ast.Name) else ()
     checks = interpreter.checks.setdefault(id(node), [])
-    checks.append(lambda: all(_lacks(one, node.attr) for one in (receiver, *values, *_kept(node.value, env))))
-
-    def certain() -> bool:
-        # A parameter or an item of a list may also be an object of a class of the script.
-        is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
-        shown = is_self or isinstance(node.value, ast.Call) or inner or _kept(node.value, env)
-        patched, defined = interpreter.names_set()
-        open_to_others = node.attr in patched or (node.attr in defined and not shown)
-        return not open_to_others and all(check() for check in checks)
-
-    return certain
+    checks += [receiver, *others]
+    return lambda: node.attr not in interpreter.names_set() and all(_is_external(value, node.attr) for value in checks)
 
 
-def _lacks(value: Value, name: str) -> bool:
-    """Whether a class of Keras or TensorFlow defines an object, and none of the script gives it an attribute."""
+def _is_external(value: Value, name: str) -> bool:
+    """Whether a class of Keras or TensorFlow defines what an object has under a name."""
     if not isinstance(value, val.Made) or isinstance(value, val.Foreign):
         return value is val.NONE or isinstance(value, val.Strategy)
-    return all(
-        isinstance(base, val.Class) or (isinstance(base, val.External) and base.name.startswith(_ROOTS))
-        for cls in _related(value.cls)
-        for base in ([val.UNKNOWN] if {name, *_ANY_NAME} & _words(cls.node) else cls.bases)
-    )
+    bases = value.cls.all_bases() if value.cls is not None else []
+    own = value.cls is not None and any(map(value.cls.member, (name, "__getattr__", "__getattribute__")))
+    known = all(isinstance(base, val.External) and base.name.startswith(_ROOTS) for base in bases)
+    return known and not own and (value.cls is None or name not in value.attributes)
 
 
-def _related(cls: Value | None) -> Iterable[val.Class]:
-    """A class of the script, its bases, and the classes derived from it, of which an instance may be."""
-    return {*_reached(cls, "bases"), *_reached(cls, "derived")}
-
-
-def _reached(cls: Value | None, step: str) -> Iterator[val.Class]:
-    if isinstance(cls, val.Class):
-        yield cls
-        for other in getattr(cls, step):
-            yield from _reached(other, step)
-
-
-def _words(node: ast.AST) -> AbstractSet[str]:
-    """What a class may define: names in it, attributes that it sets, and strings, as ``setattr`` has them."""
-    words = set[str]()
-    for part in ast.walk(node):
-        if not isinstance(part, ast.Attribute) or isinstance(part.ctx, ast.Store) or part.attr == "__dict__":
-            found = (getattr(part, key, None) for key in ("name", "id", "attr", "value"))
-            words.update(word for word in found if isinstance(word, str))
-    return words
-
-
-def set_in(body: Sequence[ast.stmt]) -> tuple[AbstractSet[str], AbstractSet[str]]:
-    """What a script may set on objects of Keras, and what its classes define. ``self`` is an object of a class."""
-    parts = [part for statement in body for part in ast.walk(statement)]
-    stores = [part for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)]
-    names = {part.attr for part in stores if getattr(part.value, "id", "") != "self"}
-    strings = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    held = [item for part in parts if isinstance(part, ast.ClassDef) for item in part.body]
-    targets = {ast.unparse(target) for item in held for target in getattr(item, "targets", ())}
-    defined = {getattr(item, "name", "") for item in held} | targets | {part.attr for part in stores}
-    words = {getattr(part, "id", getattr(part, "attr", "")) for part in parts}
-    anything = defined if words & {"__dict__", "globals", "locals", "vars"} else set[str]()
-    return (names | strings | anything) - {"lr"}, defined - {"lr"}
-
-
-def _kept(node: ast.expr, env: Env) -> Sequence[Value]:
-    """Every value that the outer name or the attribute gets from which an object is read."""
-    if isinstance(node, ast.Name):
-        return env.all_outer(node.id)
-    owner = _held(node.value, env) if isinstance(node, ast.Attribute) else None
-    related = _related(owner.cls) if isinstance(owner, val.Object) else ()
-    name = getattr(node, "attr", "")
-    members = (cls.members[name] for cls in related if name in cls.members)
-    return [*members, *(value for cls in related for value in cls.assigned.get(name, ()))]
-
-
-def _held(node: ast.expr, env: Env) -> Value:
-    if isinstance(node, ast.Name):
-        return env.get(node.id)
-    owner = _held(node.value, env) if isinstance(node, ast.Attribute) else None
-    held = owner.attributes.get(getattr(node, "attr", "")) if isinstance(owner, val.Object) else None
-    return held or val.UNKNOWN
+def set_in(body: Sequence[ast.stmt]) -> AbstractSet[str]:
+    """Names of functions, methods and attributes that a script defines, and its strings, as ``setattr`` has them."""
+    names = set[str]()
+    for part in (part for statement in body for part in ast.walk(statement)):
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(part.name)
+        elif isinstance(part, ast.Attribute | ast.Name) and isinstance(part.ctx, ast.Store):
+            names.add(getattr(part, "attr", getattr(part, "id", "")))
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            names.add(part.value)
+    return names - {"lr"}
 
 
 def _fix(removed: Removed, node: ast.AST) -> Fix | None:
     edit = removed.edit
     if edit is None or not edit.fits(node):
         return None
-    return Fix(edit, node, edit.is_lossless(node) if isinstance(edit, Method) else removed.safe)
+    return Fix(edit, node, edit.is_lossless(node) if isinstance(edit, Called) and edit.name else removed.safe)
 
 
 def _note_external(call: Call, name: str) -> None:
     kind, short = kind_of(name), name.rpartition(".")[2]
-    if name in REMOVED and isinstance(REMOVED[name].edit, Cast):
-        gone = call.interpreter.trace.gone
-        for number, entry in enumerate(gone):
-            if entry.node is call.node.func:
-                gone[number] = entry._replace(fix=_fix(entry.removed, call.node))
     _note_use(call, name)
     if not name.startswith("keras."):
         return
@@ -210,6 +146,10 @@ def _note_use(call: Call, name: str) -> None:
     """A function or class that is still there, used as before."""
     if _OF_ARRAYS.match(name) and any(isinstance(value, val.Tensor) for value in call.args):
         _note(call.interpreter, call.node, "TensorFlow functions of Keras tensors")
+    if name == "keras.distribution.ModelParallel" and call.args:
+        _note(call.interpreter, call.node, "ModelParallel with positional arguments")
+    if name.startswith("keras.") and name.endswith(".save_model") and _lacks_ending(call.get(1, "filepath"), _MODELS):
+        _note(call.interpreter, call.node, "Model.save without .keras")
     if kind_of(name) is Kind.LOADED and _lacks_ending(call.get(0, "filepath"), _MODELS):
         _note(call.interpreter, call.node, "load_model without .keras")
     if name.startswith("keras.") and name.endswith(".ModelCheckpoint") and not call.args[1:] and not call.spread:

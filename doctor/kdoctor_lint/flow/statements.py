@@ -50,7 +50,7 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
         if home_of(alias) is None:
             interpreter.trace.imports.append(Named(alias, name))
         if not near:
-            note_import(interpreter, alias, node.module, name, node)
+            note_import(interpreter, alias, node.module, name)
         value = members.get(alias.name) if members is not None else None
         inner = f"{node.module}.{alias.name}" if node.module else alias.name
         if value is None and (found := _members(interpreter, alias, node.level, inner, env)) is not None:
@@ -192,12 +192,10 @@ def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if isinstance(over, val.Dataset) and over.batch is not None:
+    if over is val.BATCHES or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)
-    if not isinstance(node.iter, ast.List | ast.Tuple):
-        env.assigned.pop(ast.unparse(node.target), None)  # the items may be others by then
     _branches(interpreter, [node.body, []], env)
     return interpreter.execute(node.orelse, env)
 
@@ -267,9 +265,6 @@ def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     inner = Env(env, is_class=True)
     interpreter.execute(node.body, inner)
     cls = val.Class(node, bases, inner.names)
-    for base in bases:
-        if isinstance(base, val.Class):
-            base.derived.append(cls)
     env.set(node.name, cls)
     instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
     for member in inner.names.values():
@@ -301,30 +296,14 @@ def _match(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 
 EXECUTORS: Mapping[type, Executor] = {
-    ast.Expr: _evaluate,
-    ast.Assign: _assign,
-    ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented,
-    ast.If: _if,
-    ast.While: _loop,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.Try: _try,
-    ast.With: _with,
-    ast.AsyncWith: _with,
-    ast.FunctionDef: _define,
-    ast.AsyncFunctionDef: _define,
-    ast.ClassDef: _class,
-    ast.Import: import_modules,
-    ast.ImportFrom: import_names,
-    ast.Return: _return,
-    ast.Raise: _evaluate,
-    ast.Break: lambda *_: True,
-    ast.Continue: lambda *_: True,
-    ast.Assert: _evaluate,
-    ast.Global: _global,
-    ast.Nonlocal: _nonlocal,
-    ast.Match: _match,
-    **({vars(ast)["TryStar"]: _try} if "TryStar" in vars(ast) else {}),  # Python 3.11 and newer
-}
+    **dict.fromkeys((ast.Expr, ast.Raise, ast.Assert), _evaluate),
+    **dict.fromkeys((ast.For, ast.AsyncFor), _for),
+    **dict.fromkeys((ast.With, ast.AsyncWith), _with),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef), _define),
+    **dict.fromkeys((ast.Break, ast.Continue), lambda *_: True),
+    **dict.fromkeys((ast.Try, *([vars(ast)["TryStar"]] if "TryStar" in vars(ast) else [])), _try),  # Python 3.11
+    ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if, ast.While: _loop,
+    ast.ClassDef: _class, ast.Import: import_modules, ast.ImportFrom: import_names, ast.Return: _return,
+    ast.Global: _global, ast.Nonlocal: _nonlocal, ast.Match: _match,
+}  # fmt: skip
 """By the class of the statement. Others have no effect on any rule."""

@@ -26,6 +26,21 @@ def given(name: str, default: str = "") -> Value:
     return Given(shown, default) if shown or default else UNKNOWN
 
 
+def as_number(value: Value) -> Value:
+    """An option or an environment variable as a number with its name."""
+    if not isinstance(value, Given) or not value.shown:
+        return value
+    return Number(None, frozenset({re.split(r"\W+", value.shown.strip("{}'\"[]"))[-1]}))
+
+
+def given_option(shown: str, name: str, defaults: Mapping[str, Value]) -> Value:
+    """An option of the command line, or of a configuration, with its default value if the script shows it."""
+    default = defaults.get(name)
+    if isinstance(default, Number):
+        return Number(None, frozenset({name}))
+    return given(shown, default.value if isinstance(default, Text) else "")
+
+
 def as_text(value: Value) -> Value:
     """A string, or what the user gives, or unknown."""
     if isinstance(value, External) and value.name.startswith(_FLAGS):

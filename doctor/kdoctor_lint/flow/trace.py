@@ -31,6 +31,13 @@ class Compiled(NamedTuple):
     scalar_loss: str = ""
     """The loss, if it certainly returns one number for the whole batch, as code."""
 
+    @property
+    def home(self) -> val.Strategy | None:
+        """The strategy that trains the model: its own, or that of the scope around this call."""
+        if self.model is not None and self.model.place is val.Place.INSIDE:
+            return self.model.strategy
+        return self.strategy if self.place is val.Place.INSIDE else None
+
 
 class Fitted(NamedTuple):
     """``model.fit(...)``."""
@@ -52,14 +59,6 @@ class Fitted(NamedTuple):
         if self.model is not None:
             return self.model.strategy if self.model.place is val.Place.INSIDE else None
         return self.strategy if self.place is val.Place.INSIDE else None
-
-
-class OnBatch(NamedTuple):
-    """``model.predict_on_batch(...)`` or one of its relatives."""
-
-    node: ast.AST
-    name: str
-    model: val.Model
 
 
 class Named(NamedTuple):
@@ -93,23 +92,24 @@ class Late(NamedTuple):
     node: ast.AST
     what: str
     """The environment variable, or the function of TensorFlow."""
-    scopes: int = 0
-    """The number of scopes that were entered before."""
+    before: int = 0
+    """The number of scopes that were entered before, or of models that were trained."""
+    models: Sequence[val.Model] = ()
+    """Models that were built before."""
 
 
 @dataclass
 class Trace:
     """Everything that the rules may know about one script or notebook."""
 
-    body: Sequence[ast.stmt] = ()
-    """Its statements; for a notebook, those of all cells."""
     legacy: bool = False
     """Whether it uses Keras 2 (tf_keras)."""
     strategies: list[val.Strategy] = field(default_factory=list)
     models: list[val.Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
     fitted: list[Fitted] = field(default_factory=list)
-    on_batch: list[OnBatch] = field(default_factory=list)
+    on_batch: list[tuple[ast.AST, str, val.Model]] = field(default_factory=list)
+    """Calls of ``predict_on_batch`` and its relatives."""
     distributed: list[tuple[val.Strategy, val.Dataset]] = field(default_factory=list)
     """Calls of ``strategy.experimental_distribute_dataset(dataset)``."""
     used: list[tuple[val.Made, val.Strategy | None]] = field(default_factory=list)
@@ -122,12 +122,18 @@ class Trace:
     """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
     environment: dict[str, Value] = field(default_factory=dict)
     """Environment variables that the script sets in any case."""
-    visible: list[tuple[ast.AST, str]] = field(default_factory=list)
-    """Where ``CUDA_VISIBLE_DEVICES`` is set to a literal, and the literal."""
+    variables: list[tuple[ast.AST, str, Value]] = field(default_factory=list)
+    """Where environment variables are set, and to what."""
     averaged: list[tuple[val.Averaged, val.Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
-    divided_by: list[tuple[ast.AST, val.Number, val.Strategy | None]] = field(default_factory=list)
-    """Sizes that ``tf.nn.compute_average_loss`` divides by in a replica, as numbers of the script."""
+    reduced: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
+    """Calls that average losses that were divided by the number of replicas already."""
+    clipped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
+    """Calls that clip the gradients of one replica, which are then applied."""
+    stepped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
+    """Calls that apply gradients in a scope, but not in a replica."""
+    steps: list[tuple[ast.AST, str, val.Number]] = field(default_factory=list)
+    """Arguments that count training steps, with their names."""
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
     """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
     random: list[val.Layer] = field(default_factory=list)
@@ -147,10 +153,6 @@ class Trace:
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
-    static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)
-    """Inputs with a fixed batch size, in the scope of a strategy."""
-    stateful: bool = False
-    """Whether it has a recurrent layer that keeps its state."""
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""
     imports: list[Named] = field(default_factory=list)

@@ -2,8 +2,11 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import reduce
+
+from kdoctor_lint.names import Kind, kind_of
 
 
 class Place(Enum):
@@ -23,7 +26,15 @@ class Value:
 UNKNOWN = Value()
 NONE = Value()
 ALL_DEVICES = Value()
-"""The list of all devices of the machine."""
+"""The list of all devices of all workers."""
+LOCAL_DEVICES = Value()
+"""The list of devices of one worker."""
+TOTAL = Value()
+"""A sum over all axes."""
+SCALED = Value()
+"""A loss that is divided by the number of replicas."""
+BATCHES = Value()
+"""An iterator over batches that are not distributed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,6 +82,10 @@ class Number(Value):
     """Whether the number of replicas is a factor."""
     product: bool = field(default=False, kw_only=True)
     """Whether it is computed by a multiplication with a named number."""
+    local: bool = field(default=False, kw_only=True)
+    """Whether only the devices of one worker are counted."""
+    per: frozenset[str] = field(default=frozenset(), kw_only=True)
+    """The names of what it was divided by, such as the batch size that a number of steps is for."""
 
 
 @dataclass(eq=False, slots=True)
@@ -80,6 +95,23 @@ class Averaged(Value):
     node: ast.AST
     what: str = ""
     """What it is, if it is not the mean over the batch of the replica."""
+    size: Number | None = None
+    """The number that the sum over the batch is divided by."""
+
+
+class PerExample(Averaged):
+    """The loss of each example of a replica."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True)
+class Gradients(Value):
+    """The gradients of one replica, before they are summed over the replicas."""
+
+    loss: Averaged | None = None
+    clipped: ast.AST | None = None
+    """The call that clips them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -97,6 +129,19 @@ class Many(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Table(Value):
+    """A dictionary whose keys are strings."""
+
+    items: dict[str, Value]
+
+    def item(self, key: Value) -> Value:
+        """The item of a key. An unknown key may be any."""
+        if not isinstance(key, Text):
+            return reduce(join, self.items.values()) if self.items else UNKNOWN
+        return named(self.items.get(key.value, UNKNOWN), key.value)
+
+
+@dataclass(eq=False, slots=True)
 class Given(Value):
     """A string that the script does not show completely, such as one from the command line or the environment."""
 
@@ -107,21 +152,17 @@ class Given(Value):
 
 
 class Flags(Value):
-    """The arguments of the command line."""
+    """The arguments of the command line, or a configuration that is read from a file."""
 
     __slots__ = ()
 
 
-class Scaled(Value):
-    """A loss that is divided by the number of replicas."""
-
-    __slots__ = ()
-
-
+@dataclass(eq=False, slots=True)
 class LossObject(Value):
-    """A loss of Keras that Keras 3 divides by the number of replicas."""
+    """A loss of Keras."""
 
-    __slots__ = ()
+    each: bool = False
+    """Whether it returns the loss of each example."""
 
 
 @dataclass(eq=False, slots=True)
@@ -140,10 +181,6 @@ class Class(Value):
     bases: Sequence[Value]
     """UNKNOWN is among them if a decorator or a metaclass may add anything."""
     members: dict[str, Value]
-    derived: "list[Class]" = field(default_factory=list)
-    """Classes of the script that have it as a base."""
-    assigned: dict[str, list[Value]] = field(default_factory=dict)
-    """Every value that an attribute of an instance gets."""
 
     def member(self, name: str) -> Value | None:
         """The attribute that the class, or a base class in the script, defines."""
@@ -155,15 +192,16 @@ class Class(Value):
                 return found
         return None
 
+    def all_bases(self) -> list[Value]:
+        """Its direct and indirect base classes that the script does not define."""
+        bases: list[Value] = []
+        for base in self.bases:
+            bases += [base] if not isinstance(base, Class) else [] if base is self else base.all_bases()
+        return bases
+
     def external_bases(self) -> list[str]:
         """Names of its direct and indirect base classes from other modules."""
-        names: list[str] = []
-        for base in self.bases:
-            if isinstance(base, External):
-                names.append(base.name)
-            elif isinstance(base, Class) and base is not self:
-                names += base.external_bases()
-        return names
+        return [base.name for base in self.all_bases() if isinstance(base, External)]
 
 
 @dataclass(eq=False, slots=True)
@@ -186,6 +224,21 @@ class Strategy(Value):
     """Whether a scope of it may be entered that the file does not show."""
     path: tuple[int, ...] = ()
     """The branches that it is created in."""
+    joined: bool = False
+    """Whether it may be one of several."""
+
+
+@dataclass(eq=False, slots=True)
+class Wrapped(Value):
+    """What a function that is not followed returns for a strategy. It is the strategy if it is used as one."""
+
+    strategy: Strategy
+
+
+class Distribution(Value):
+    """``keras.distribution.DataParallel`` or ``ModelParallel``."""
+
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -219,6 +272,10 @@ class Model(Made):
     """Whether it was loaded from a file."""
     lazy: bool = False
     """Whether it has no variables yet: they are created when it is first called."""
+    plain: bool = False
+    """Whether its layers are all known, and none is a BatchNormalization."""
+    strings: ast.AST | None = None
+    """An input of strings."""
 
 
 @dataclass(eq=False, slots=True)
@@ -229,11 +286,15 @@ class Layer(Made):
     """Whether it certainly has no trainable weights."""
     random: str = ""
     """The name of its class, if it draws random numbers in training."""
+    normalizes: bool = False
+    """Whether it is a BatchNormalization, or may be."""
 
 
 @dataclass(eq=False, slots=True)
 class Tensor(Made):
     """A symbolic output of a layer. The place is where that layer's variables were created."""
+
+    strings: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -259,18 +320,12 @@ class Metric(Made):
     """A Keras metric object."""
 
 
-class Callback(Value):
-    """A Keras callback."""
-
-    __slots__ = ()
-
-
 @dataclass(eq=False, slots=True)
 class Batch(Value):
     """A batch of a dataset that is not distributed, or a part of it."""
 
     node: ast.AST
-    """The loop over the dataset."""
+    """The loop over the dataset, or the call that takes the batch."""
 
 
 @dataclass(eq=False, slots=True)
@@ -313,6 +368,15 @@ class Method(Value):
     name: str
 
 
+def named(value: Value, name: str) -> Value:
+    """A number with a further name."""
+    return replace(value, names=value.names | {name}) if isinstance(value, Number) else value
+
+
+_GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
+"""The base class of several classes of a kind."""
+
+
 def join(one: Value, other: Value) -> Value:
     """What is true of both values."""
     if one is other:
@@ -327,19 +391,22 @@ def join(one: Value, other: Value) -> Value:
     if strategies:
         kinds = frozenset().union(*(item.kinds for item in strategies))
         kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
-        return Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies))
+        return Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
     return _join_alike(one, other)
 
 
 def _join_alike(one: Value, other: Value) -> Value:
     if isinstance(one, External) and isinstance(other, External):
-        return one if one.name == other.name else UNKNOWN
+        kind = kind_of(one.name)
+        shared = External(_GENERIC[kind]) if kind in _GENERIC and kind is kind_of(other.name) else UNKNOWN
+        return one if one.name == other.name else shared
+    if isinstance(one, Gradients) and isinstance(other, Gradients):
+        return one if one.clipped else other
     if isinstance(one, Text) and isinstance(other, Text):
         return one if one.value == other.value else UNKNOWN
     if isinstance(one, Number) and isinstance(other, Number):
-        same = one.value == other.value and one.scaled == other.scaled
-        product = one.product or other.product
-        return Number(one.value, one.names | other.names, scaled=one.scaled, product=product) if same else UNKNOWN
+        same = one.value == other.value and one.scaled == other.scaled and one.local == other.local
+        return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
     if isinstance(one, Many) and isinstance(other, Many) and len(one.items) == len(other.items):
         return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)])
     return _join_made(one, other)

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kdoctor_lint.flow.trace import Trace, literal
 from kdoctor_lint.flow.values import Dataset, Number, Strategy, Value
@@ -12,6 +11,7 @@ from kdoctor_lint.names import SYNCHRONOUS
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
+_PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 _DEVICE_COUNT = re.compile(
     r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
@@ -21,35 +21,26 @@ _DEVICE_COUNT = re.compile(
 """Matches the whole of a name for the number of devices or of workers."""
 
 
-class FixedBatch(NamedTuple):
-    """A batch size that is a number in the code and that the strategy divides among the replicas."""
-
-    node: ast.AST
-    size: Number
-    where: str
-    """``batch()``, ``fit(batch_size=)`` or ``image_dataset_from_directory(batch_size=)``."""
-
-
-def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
-    """Every such batch size of a strategy that certainly has synchronous replicas."""
-    for node, given, where in global_batches(trace):
+def fixed_batches(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+    """Batch sizes that are numbers in the code: where, which, and the argument, such as ``fit(batch_size=)``."""
+    for _, node, given, where in divided_batches(trace):
         size = literal(given)
         if size is not None:
-            yield FixedBatch(node, size, where)
+            yield node, size, where
 
 
-def global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
-    """Where a batch size is given that the strategy divides, what it is, and the argument that has it."""
+def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
+    """The strategies that divide a batch, where its size is given, the size, and the argument that has it."""
     for event in trace.fitted:
         if not splits(event.home):
             continue
         if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield event.data.node, event.data.batch, _where(event.data.node)
+            yield event.home, event.data.node, event.data.batch, _where(event.data.node)
         elif event.batch_size is not None:
-            yield event.node, event.batch_size, "fit(batch_size=)"
+            yield event.home, event.node, event.batch_size, "fit(batch_size=)"
     for strategy, data in trace.distributed:
         if splits(strategy) and data.batch is not None and data.node is not None:
-            yield data.node, data.batch, _where(data.node)
+            yield strategy, data.node, data.batch, _where(data.node)
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
@@ -85,9 +76,20 @@ def is_global(number: Number) -> bool:
     return any(_GLOBAL.search(name) for name in number.names)
 
 
-def is_per_replica(number: Number) -> bool:
-    """Whether a name of the number means a size for one replica, and none a global size.
+def shown(number: Number) -> str:
+    """The names of a number, and its value if the script shows it."""
+    value = f" ({number.value:g})" if number.value is not None else ""
+    return " or ".join(sorted(number.names)) + value
 
-    A product with a named number is a size for several replicas.
-    """
+
+def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = None) -> bool:
+    """Whether a size is for one replica, or for one worker: by its name, or because the script scales it elsewhere."""
+    if number.scaled or number.product or is_global(number):
+        return number.local and has_workers(strategy)
+    workers = has_workers(strategy) and any(_PER_WORKER.search(name) for name in number.names)
+    return is_per_replica(number) or workers or bool(number.names & trace.scaled)
+
+
+def is_per_replica(number: Number) -> bool:
+    """Whether a name means a size for one replica, and none a global size. A product is for several replicas."""
     return not number.product and any(_PER_REPLICA.search(name) for name in number.names) and not is_global(number)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from kdoctor_lint.flow.trace import Compiled, Fitted, Trace, has_several
-from kdoctor_lint.flow.values import Made, Model, Place
+from kdoctor_lint.flow.values import Made, Model, Place, Strategy
 
 M = TypeVar("M", bound=Made)
 
@@ -24,6 +24,12 @@ def stray_models(trace: Trace) -> Iterator[tuple[Model, str]]:
         for event in trace.fitted:
             if event.model is not None:
                 yield event.model, "and trained without the strategy"
+
+
+def differ(one: Strategy | None, other: Strategy | None) -> bool:
+    """Whether two strategies with several replicas are certainly not the same object."""
+    known = one is not None and other is not None and not one.joined and not other.joined
+    return known and one is not other and has_several(one) and has_several(other)
 
 
 def used_inside(trace: Trace, kind: type[M]) -> Iterator[M]:

@@ -1,9 +1,11 @@
+import ast
+
 from kdoctor.defects import defect
 from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import KERAS, PLAIN
+from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
@@ -16,13 +18,15 @@ def _judge(trace: Trace) -> Hits:
             options = some([f"`{option}`" for option in optimizer.clipping])
             summary = f"{options} limits the gradient of each replica, not their sum"
             yield optimizer.node, f"{summary}{releases(trace, OLDEST)}"
+    for node, strategy in trace.clipped:
+        if is_mirrored(strategy):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
+            yield node, f"`{called}` limits the gradient of each replica, not their sum"
 
 
 def _trained_by(event: Compiled) -> Strategy | None:
-    if event.place is Place.INSIDE:
-        return event.strategy
-    optimizer = event.optimizer
-    return optimizer.strategy if optimizer is not None and optimizer.place is Place.INSIDE else None
+    made = event.optimizer
+    return event.home or (made.strategy if made is not None and made.place is Place.INSIDE else None)
 
 
 RULE = Rule(
@@ -35,27 +39,7 @@ gradient is compared with the whole limit. The training raises no error and take
 tf_keras adds up the gradients first, so scripts that use it are not reported.""",
     fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
     bad=PLAIN.replace('"adam"', "keras.optimizers.Adam(clipnorm=1.0)"),
-    good=KERAS
-    + """
-class Clipping(keras.Model):
-    def train_step(self, data):
-        inputs, targets = data
-        with tf.GradientTape() as tape:
-            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
-        replica = tf.distribute.get_replica_context()
-        gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
-        gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
-        shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
-        self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
-        return {"loss": replica.all_reduce("sum", loss)}
-
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    inputs = keras.Input((4,))
-    model = Clipping(inputs, keras.layers.Dense(10)(inputs))
-    model.compile(optimizer=keras.optimizers.Adam(), loss="mse")
-""",
+    good=PLAIN.replace('"adam"', "keras.optimizers.Adam()"),
     sources=(*defect("smoke.clipping").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -1,5 +1,4 @@
 from kdoctor.defects import defect
-from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MIRRORED, MODEL
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
@@ -9,7 +8,7 @@ from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, 
 def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
         optimizer = event.optimizer
-        scoped = event.place is Place.INSIDE and is_mirrored(event.strategy)
+        scoped = is_mirrored(event.home)
         if optimizer is not None and optimizer.overwrites and scoped:
             yield optimizer.node, f"`ema_overwrite_frequency` fails on several replicas{releases(trace)}"
 

@@ -4,12 +4,11 @@ from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
-    for batch in fixed_batches(trace):
-        size = batch.size
+    for node, size, where in fixed_batches(trace):
         if count_names(size) or is_per_replica(size) or is_global(size):
             continue
         if not size.names & (trace.scaled | trace.divided):
-            yield batch.node, f"`{batch.where}` gets a fixed size of {size.value:g} for any number of replicas"
+            yield node, f"`{where}` gets a fixed size of {size.value:g} for any number of replicas"
 
 
 RULE = Rule(

@@ -29,9 +29,9 @@ def _device_lists(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
 
 
 def _batch_sizes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
-    for batch in fixed_batches(trace):
-        if count_names(batch.size):
-            yield batch.node, batch.size, "the batch size depends on it"
+    for node, size, _ in fixed_batches(trace):
+        if count_names(size):
+            yield node, size, "the batch size depends on it"
 
 
 def _meshes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:

@@ -17,9 +17,9 @@ def _judge(trace: Trace) -> Hits:
         if names and all(_GPU.search(name) for name in names):
             yield strategy.node, f"strategy uses a hard-coded list of GPUs: {', '.join(names)}"
     if any(map(has_several, trace.strategies)):
-        for node, devices in trace.visible:
-            if _SEVERAL.fullmatch(devices):
-                yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {devices}"
+        for node, name, value in trace.variables:
+            if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, Text) and _SEVERAL.fullmatch(value.value):
+                yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {value.value}"
 
 
 _GOOD = "import tensorflow as tf\n\nstrategy = tf.distribute.MirroredStrategy()\n"

@@ -1,4 +1,3 @@
-from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED
 from kdoctor_lint.rules._examples import PLAIN
@@ -8,7 +7,7 @@ def _judge(trace: Trace) -> Hits:
     if trace.legacy:
         return
     for event in trace.compiled:
-        if event.jit and event.place is Place.INSIDE and event.strategy and event.strategy.kinds <= MIRRORED:
+        if event.jit and event.home and event.home.kinds <= MIRRORED:
             yield event.node, "`jit_compile=True` is set under a mirrored strategy"
 
 

@@ -1,20 +1,29 @@
 from kdoctor_lint.flow.trace import has_several
+from kdoctor_lint.flow.values import PerExample
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import is_global, is_per_replica
+from kdoctor_lint.rules._batches import is_one_replica, shown
 from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
     for averaged, strategy in trace.averaged:
-        if has_several(strategy):
+        size = averaged.size
+        if not has_several(strategy) or (size is not None and not is_one_replica(trace, size)):
+            continue
+        if size is not None:
+            yield averaged.node, f"loss is divided by {shown(size)} instead of the global batch size"
+        elif isinstance(averaged, PerExample):
+            yield (
+                averaged.node,
+                "loss of each example is not divided by the global batch size, but gradients are summed",
+            )
+        else:
             what = averaged.what or "loss is the mean over one replica's batch"
             verb = "are not divided by the number of replicas" if averaged.what else ""
             yield averaged.node, f"{what} {verb}".rstrip() + ", but gradients are summed over replicas"
-    for node, size, strategy in trace.divided_by:
-        scaled = size.names & trace.scaled and not size.product
-        if has_several(strategy) and not is_global(size) and (scaled or is_per_replica(size)):
-            shown = f"{' or '.join(sorted(size.names))} ({size.value:g})"
-            yield node, f"loss is divided by {shown} instead of the global batch size, but gradients are summed"
+    for node, reduced_by in trace.reduced:
+        if has_several(reduced_by):
+            yield node, "losses that are divided by the number of replicas are averaged, so the result is too small"
 
 
 RULE = Rule(

@@ -1,7 +1,5 @@
-import ast
 import re
 
-from kdoctor_lint.edits import Fix, Import
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
@@ -15,12 +13,7 @@ def _judge(trace: Trace) -> Hits:
         yield call.node, _MESSAGE
     for name in () if calls else trace.imports:
         if _NAME.match(name.name):
-            yield name.node, _MESSAGE, Fix(Import(), name.node, safe=not _is_used(trace, name.node))
-
-
-def _is_used(trace: Trace, imported: ast.AST) -> bool:
-    name = getattr(imported, "asname", None) or getattr(imported, "name", "")
-    return any(isinstance(node, ast.Name) and node.id == name for part in trace.body for node in ast.walk(part))
+            yield name.node, _MESSAGE
 
 
 RULE = Rule(

@@ -8,11 +8,11 @@ def _judge(trace: Trace) -> Hits:
     normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
     if trace.legacy or not normalized:
         return
-    for event in trace.fitted:
-        data = event.data
-        if not splits(event.home) or not isinstance(data, Dataset) or data.node is None:
+    fitted = [event for event in trace.fitted if not event.steps and not (event.model and event.model.plain)]
+    for strategy, data in (*((event.home, event.data) for event in fitted), *trace.distributed):
+        if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:
             continue
-        if data.source_shown and not (data.drops or data.repeated or data.truncated or event.steps):
+        if data.source_shown and not (data.drops or data.repeated or data.truncated):
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 

@@ -1,7 +1,7 @@
 from kdoctor_lint.flow.values import Optimizer, Place
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import MIRRORED, outside
-from kdoctor_lint.rules._scopes import compiled_inside, used_inside
+from kdoctor_lint.rules._scopes import compiled_inside, differ, used_inside
 
 
 def _judge(trace: Trace) -> Hits:
@@ -9,6 +9,10 @@ def _judge(trace: Trace) -> Hits:
     for optimizer in (*optimizers, *used_inside(trace, Optimizer)):
         if optimizer.place is Place.OUTSIDE:
             yield optimizer.node, "optimizer is created outside `strategy.scope()` but used inside it"
+    for event in compiled_inside(trace):
+        made = event.optimizer
+        if made is not None and made.place is Place.INSIDE and differ(made.strategy, event.strategy):
+            yield made.node, "optimizer is created in the scope of another strategy than it is used in"
 
 
 _GOOD = f"""{MIRRORED}with strategy.scope():

@@ -1,20 +1,25 @@
+from kdoctor_lint.flow.values import Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica
+from kdoctor_lint.rules._batches import count_names, divided_batches, is_one_replica, shown
 from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
-    for batch in fixed_batches(trace):
-        size = batch.size
-        shown = f"{' or '.join(sorted(size.names))} ({size.value:g})"
-        if count_names(size):
+    for strategy, node, size, where in divided_batches(trace):
+        if not isinstance(size, Number) or count_names(size) or not is_one_replica(trace, size, strategy):
             continue
-        if is_per_replica(size):
-            yield batch.node, f"`{batch.where}` gets the per-replica batch size {shown} instead of the global one"
-        elif size.names & trace.scaled and not (size.product or is_global(size)):
+        if size.scaled:
+            yield node, f"`{where}` gets a size for the devices of one worker, not for all workers"
+        elif size.names & trace.scaled:
+            yield node, f"`{where}` gets {shown(size)}, not the global batch size that the script computes from it"
+        else:
+            yield node, f"`{where}` gets the per-replica batch size {shown(size)} instead of the global one"
+    grows = any(isinstance(size, Number) and size.scaled for _, _, size, _ in divided_batches(trace))
+    for node, name, steps in trace.steps:
+        if grows and not steps.product and is_one_replica(trace, Number(None, steps.per)):
             yield (
-                batch.node,
-                f"`{batch.where}` gets {shown}, not the global batch size that the script computes from it",
+                node,
+                f"`{name}` counts batches of {shown(Number(None, steps.per))}, but a step takes the global batch",
             )
 
 
@@ -27,10 +32,11 @@ RULE = Rule(
     id="lint.per-replica-batch",
     code="KD201",
     severity=Severity.WARNING,
-    title="Checks for datasets batched with the per-replica instead of the global batch size.",
+    title="Checks for the per-replica batch size where the global one belongs.",
     why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset
 batched with the per-replica size leaves each replica only a fraction of it. Steps are then dominated by
-overhead, and batch statistics come from few examples.""",
+overhead, and batch statistics come from few examples. Steps that are counted with the per-replica size are as many
+times too many as there are replicas: a schedule ends late.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
     bad=_BAD,
     good=_BAD.replace("Strategy()\n", f"Strategy()\n{_GLOBAL}").replace("(PER_REPLICA_BATCH)", "(global_batch)"),

@@ -7,10 +7,10 @@ from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, 
 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
-    for event in trace.on_batch:
-        if event.model.place is Place.INSIDE and is_mirrored(event.model.strategy):
-            wrong = "returns its predictions" if event.name == "predict_on_batch" else "computes the whole batch"
-            yield event.node, f"`{event.name}` {wrong} once for each replica{releases(trace)}"
+    for node, name, model in trace.on_batch:
+        if model.place is Place.INSIDE and is_mirrored(model.strategy):
+            wrong = "returns its predictions" if name == "predict_on_batch" else "computes the whole batch"
+            yield node, f"`{name}` {wrong} once for each replica{releases(trace)}"
 
 
 _BAD = f"""{MIRRORED}with strategy.scope():

@@ -1,5 +1,4 @@
 from kdoctor.defects import defect
-from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
@@ -8,7 +7,7 @@ from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
-        if event.scalar_loss and event.place is Place.INSIDE and is_mirrored(event.strategy):
+        if event.scalar_loss and is_mirrored(event.home):
             message = f"`{event.scalar_loss}` returns one number, so gradients are summed over replicas"
             yield event.node, f"{message}{releases(trace)}"
 

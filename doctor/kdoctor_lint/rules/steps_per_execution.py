@@ -1,5 +1,4 @@
 from kdoctor.defects import defect
-from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
@@ -8,7 +7,7 @@ from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
     for event in trace.compiled:
-        if event.steps is not None and event.place is Place.INSIDE and is_mirrored(event.strategy):
+        if event.steps is not None and is_mirrored(event.home):
             yield event.steps, f"`steps_per_execution` above 1 fails on several replicas{releases(trace)}"
 
 

@@ -1,7 +1,7 @@
-from kdoctor_lint.flow.trace import Fitted, literal
+from kdoctor_lint.flow.trace import Fitted
 from kdoctor_lint.flow.values import Dataset, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, splits
+from kdoctor_lint.rules._batches import count_names, shown, splits
 from kdoctor_lint.rules._examples import training
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
@@ -15,9 +15,9 @@ def _judge(trace: Trace) -> Hits:
     for event in trace.fitted:
         optimizer = event.compiled.optimizer if event.compiled else None
         scales = optimizer is not None and optimizer.algorithm in _SCALING and _batch_grows(event)
-        rate = literal(optimizer.rate) if optimizer and scales else None
-        if optimizer and rate:
-            constant = f"learning rate stays {rate.value:g}"
+        rate = optimizer.rate if optimizer and scales else None
+        if optimizer and isinstance(rate, Number) and not rate.scaled and (rate.names or rate.value is not None):
+            constant = f"learning rate stays {shown(rate) if rate.value is None else format(rate.value, 'g')}"
             yield optimizer.node, f"{constant} while the batch size grows with the number of replicas"
 
 

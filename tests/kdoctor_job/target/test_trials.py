@@ -9,5 +9,5 @@ from helpers.kdoctor_job.job_runs import trials
 def test_copy_begins_again_if_it_ends_where_it_did() -> None:
     found = trials("again")
     assert found["kept"]
-    assert found["again"] < 1e-6 < found["other"]
+    assert found["again"] == 0 < found["other"]  # the order changes the rounding
     assert not found["kept although it ends elsewhere"]

@@ -27,7 +27,9 @@ smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHEC
 STARTED := $(shell date +%s)
 # Hundreds of tests start Python again, which would compile kdoctor each time.
 unexport PYTHONDONTWRITEBYTECODE
-test: lint types contracts site pytest ## Run everything that CI tests
+test: ## Run everything that CI tests
+	@$(MAKE) --no-print-directory --jobs 2 lint types contracts site
+	@$(MAKE) --no-print-directory pytest
 	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 
 lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tests/style.py
@@ -41,7 +43,9 @@ types: $(DOCS_STAMP) ## Check types with mypy (strict)
 contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
 
-PYTEST := $(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 1
+# One more than there are processors: tests that wait for a time limit leave one idle.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 1
 pytest: $(DEV_STAMP) ## Run the tests, including real trainings
 	@$(PYTEST) $(PYTEST_OPTIONS)
 

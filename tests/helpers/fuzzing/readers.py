@@ -47,7 +47,10 @@ from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.canvas import PLAIN
 from kdoctor.yamldoc.source import YamlSourceError, read_yaml
 from kdoctor_lint import engine
+from kdoctor_lint.fixes.apply import fix_files
+from kdoctor_lint.registry import RULES
 from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
+from kdoctor_lint.settings import Settings
 from kdoctor_recordings.importer import import_files
 
 
@@ -91,6 +94,8 @@ def _lint(suffix: str, data: bytes, folder: Path) -> None:
     report = engine.lint([str(path)])
     for form in LINT_FORMATS.values():
         form(report, PLAIN)
+    if suffix == ".ipynb":
+        fix_files([str(path)], RULES, Settings(), unsafe=True)
 
 
 def _history(data: bytes, folder: Path) -> None:
@@ -177,12 +182,12 @@ def _scripts() -> Iterator[bytes]:
 
 
 def _notebooks() -> Iterator[bytes]:
-    for text in list(_scripts())[::7]:
-        cell = {"cell_type": "code", "source": text.decode().splitlines(keepends=True), "metadata": {}, "outputs": []}
-        magic = {"cell_type": "code", "source": "%%writefile a.py\nimport tensorflow as tf\n!ls\n%time x = 1\n"}
-        yield json.dumps(
-            {"cells": [magic, cell], "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4}
-        ).encode()
+    magic = {"cell_type": "code", "source": "%%writefile a.py\nimport tensorflow as tf\n!ls\n%time x = 1\n"}
+    removed = "from tensorflow import keras\nkeras.optimizers.Adam(lr=0.1)\n"
+    for text, others in [(removed, []), *((text.decode(), [magic]) for text in list(_scripts())[::7])]:
+        cell = {"cell_type": "code", "source": text.splitlines(keepends=True), "metadata": {}, "outputs": []}
+        metadata = {"kernelspec": {"language": "python"}}
+        yield json.dumps({"cells": [*others, cell], "metadata": metadata, "nbformat": 4}).encode()
 
 
 def _checklists() -> Sequence[bytes]:

@@ -89,7 +89,7 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
         return unknown(
             _SGD,
             f"another order of the examples changes the weights of one device by {training.noise:.2g} as well, because "
-            f"of {_RANDOM}",
+            f"of rounding or of {_RANDOM}",
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
     return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))

@@ -292,9 +292,8 @@ class _Reader:
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
         line, hits = raised.line, self._messages(raised.line.text)
-        if (
-            not hits and raised.text not in line.text
-        ):  # the class and the message that it passes on may be known together
+        if not hits and raised.text not in line.text:
+            # The class and the message that it passes on may be known together.
             alone = {hit.rule for hit in self._messages(raised.text.partition(": ")[2])}
             hits = [hit for hit in self._messages(raised.text) if hit.rule not in alone]
             names = frozenset(id(hit.rule.failure) for hit in hits)

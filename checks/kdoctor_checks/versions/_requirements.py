@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from kdoctor.commands.markers import applicable, marker_environment
-from kdoctor.commands.packages import install, minor, narrowest, restore
+from kdoctor.commands.packages import install, narrowest, restore, tf_keras_for
 from kdoctor.facts import TENSORFLOWS, Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
@@ -161,11 +161,10 @@ def _specifiers(wanted: Iterable[Need]) -> SpecifierSet:
 
 def _other_owners(name: str, owners: Sequence[str], packages: Packages, target: Target) -> Remedy:
     """Change what requires another version of a package that the job needs as it is."""
-    pin = f"{name}=={packages.version(name)}"
-    # A release of tf-keras works only with the TensorFlow of the same minor release.
-    wanted = [f"{one}~={minor(pin.partition('==')[2])}.0" if one == "tf-keras" else one for one in owners]
+    version = packages.version(name) or ""
+    wanted = [tf_keras_for(version) if owner == "tf-keras" else owner for owner in owners]
     return Remedy.reinstall(
-        f"Install versions of {some(owners)} for {name} {packages.version(name)}. If there is none, uninstall what the "
+        f"Install versions of {some(owners)} for {name} {version}. If there is none, uninstall what the "
         "job does not import.",
-        install(target, packages, "--upgrade", *wanted, pin),
+        install(target, packages, "--upgrade", *wanted, f"{name}=={version}"),
     )

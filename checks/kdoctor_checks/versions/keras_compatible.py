@@ -4,7 +4,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, minor, restore
+from kdoctor.commands.packages import install, minor, restore, tf_keras_for
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.keras import BASELINE, HARMLESS
@@ -70,8 +70,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     installed = packages.tensorflow
     tensorflow = minor(installed.version) if installed and installed.version else None
     is_legacy = keras.package == "tf-keras"
-    # A release of tf-keras works only with the TensorFlow of the same minor release.
-    legacy = f"tf-keras~={tensorflow}.0" if tensorflow else "tf-keras"
+    legacy = tf_keras_for(tensorflow) if tensorflow else "tf-keras"
     if keras.version is None and packages.find(keras.package):
         return Unjudged(subject=keras.package, reason="installed, but its version was not read")
     if keras.version is None:

@@ -86,6 +86,11 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
+def tf_keras_for(tensorflow: str) -> str:
+    """The tf-keras for a release of TensorFlow: each works only with that of the same minor release."""
+    return f"tf-keras~={minor(tensorflow)}.0"
+
+
 def create_environment(installer: Installer, version: str, folder: str) -> str:
     """The command that creates a virtual environment with that Python release."""
     if installer == "uv":

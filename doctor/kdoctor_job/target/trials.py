@@ -8,13 +8,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target.copies import Copier, Setup, optimizers_in
+from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch, count_examples, fit
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.measures import numbers
@@ -67,8 +66,6 @@ class Trials:
     """The copy on the replicas."""
     alone: Any = field(default=None, init=False)
     """The copy on one device."""
-    _starts: Dict[str, "_Start"] = field(default_factory=dict, init=False)
-    """How the copies on the replicas and on one device began, so that they can begin again without tracing."""
     _started: float = field(default_factory=time.monotonic, init=False)
     _slowest: float = field(default=0.0, init=False)
     _compared: int = field(default=0, init=False)
@@ -86,7 +83,7 @@ class Trials:
                 made = self._ready(made, setup)
             more = self._arguments(setup)
             with random_numbers_fixed(fixed=setup.still):
-                done = self._train(made, setup, self.batches, phase, more)
+                done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
         self.mirrored = made
         return done
 
@@ -105,12 +102,11 @@ class Trials:
 
         def work() -> Trained:
             train_alone()
-            own = setup._replace(one_device=True)
-            self.alone = self._ready(self.alone, own)
+            self.alone = self._ready(self.alone, setup._replace(one_device=True))
             _reseed(self.alone, order)
             batches = [_reordered(batch, order, _last_bit(self.alone)) for batch in self.batches]
             with random_numbers_fixed(fixed=setup.still):
-                return self._train(self.alone, own, batches, None, self._arguments(setup))
+                return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
         with self._timed(is_compared=True):
             return in_a_thread(work)
@@ -142,16 +138,9 @@ class Trials:
         in_a_thread(lambda: self.alone.set_weights(self.copier.weights))
 
     def _ready(self, made: Any, setup: Setup) -> Any:
-        start = self._starts.get(_place(setup))
         if made is None:
             return self.copier.copy(self.batches[0], setup)
-        if start and start.is_of(made, self._key(setup)) and start.is_sure():
-            start.begin()
-            return made
         return self.copier.again(made, self.batches[0], setup)
-
-    def _key(self, setup: Setup) -> Any:
-        return setup, self.copier.drawing
 
     def _arguments(self, setup: Setup) -> Dict[str, Any]:
         """Arguments of ``fit``. Only the job's own optimizer needs a validation."""
@@ -161,23 +150,18 @@ class Trials:
         more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
         return {**self.fit.of_copies(), **more}
 
+    @staticmethod
     def _train(
-        self, model: Any, setup: Setup, batches: Sequence[Any], phase: Optional[Phase], more: Dict[str, Any]
+        model: Any,
+        batches: Sequence[Any],
+        read: Callable[[Any], Sequence[Any]],
+        phase: Optional[Phase],
+        more: Dict[str, Any],
     ) -> Trained:
         started = model.get_weights()
         clock = _clock(keras_of(model), phase)
-        run = partial(model.fit, epochs=1, verbose=0, shuffle=False, **more)
-        start = self._starts.get(_place(setup))
-        if start is None or not start.is_of(model, self._key(setup)):
-            start = _Start(model, self._key(setup), started, lambda: run(dataset(batches)))
-        history = run(dataset(batches), callbacks=[clock]).history
-        copies = [
-            [copy.numpy() for copy in ([one] if setup.one_device else read_copies(self.strategy, one))]
-            for one in model.weights
-        ]
-        if not model.run_eagerly:
-            start.ended = start.ended or model.get_weights()
-            self._starts[_place(setup)] = start
+        history = model.fit(dataset(batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
+        copies = [[copy.numpy() for copy in read(one)] for one in model.weights]
         logs = numbers({name: values[-1] for name, values in history.items() if values})
         return Trained(started, copies, clock.losses, clock.seconds, logs)
 
@@ -191,55 +175,6 @@ class Trials:
             raise SpentError(f"there was no time for it: each training takes about {self._slowest:.0f} s")
         yield
         self._slowest = max(self._slowest, time.monotonic() - began)
-
-
-class _Start:
-    """How a copy began, so that it can begin again: a new copy would be traced again, which takes most of the time."""
-
-    def __init__(self, model: Any, key: Any, weights: List[Any], train: Callable[[], Any]) -> None:
-        self._of = model, key
-        self.ended: List[Any] = []
-        """Its weights after the training."""
-        self._weights = weights
-        self._state = {id(one): one.numpy() for one in _variables(model)}
-        self._train: Optional[Callable[[], Any]] = train
-
-    def is_of(self, model: Any, key: Any) -> bool:
-        """Whether it is that copy, compiled in that way."""
-        return self._of[0] is model and self._of[1] == key
-
-    def begin(self) -> None:
-        """Give all variables their values. Those that the training makes are zero in the optimizers of Keras."""
-        for one in _variables(self._of[0]):
-            one.assign(self._state.get(id(one), np.zeros_like(one.numpy())))
-        self._of[0].set_weights(self._weights)
-
-    def is_sure(self) -> bool:
-        """Whether the same training ends where it did; it is tried."""
-        if self._train is not None:
-            self.begin()
-            self._train()
-            alike = (_alike(one, other) for one, other in zip(self._of[0].get_weights(), self.ended))
-            self._train = None
-            return all(alike)
-        return True
-
-
-def _alike(one: Any, other: Any) -> bool:
-    return bool(np.allclose(np.asarray(one, "float64"), np.asarray(other, "float64"), 1e-5, 1e-7, equal_nan=True))
-
-
-def _place(setup: Setup) -> str:
-    return "alone" if setup.one_device else "replicas"
-
-
-def _variables(model: Any) -> List[Any]:
-    """The variables of a model's optimizers and generators, which are not among its weights."""
-    kept = {id(one) for one in (*model.weights, *(one for metric in model.metrics for one in metric.variables))}
-    found = list(model.variables)
-    for optimizer in optimizers_in(keras_of(model), model).values():
-        found += optimizer.variables() if callable(optimizer.variables) else optimizer.variables
-    return [one for one in {id(one): one for one in found}.values() if id(one) not in kept]
 
 
 def dataset(batches: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from kdoctor_target.inspect.elf import ElfError, OtherMachineError, own_header, verify
+from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.runner.faults import Fault, compared, recorded_files, shadowing
 
 _LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
@@ -32,7 +33,7 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     first = [folder] if folder else []
     for distribution in metadata.distributions():
         stem = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")[0]
-        name = re.sub(r"[-_.]+", "-", stem).lower()
+        name = canonical_name(stem)
         if name not in wanted:
             continue
         wanted.remove(name)
@@ -79,5 +80,5 @@ def _overwriting(changed: List[str], name: str) -> Iterator[Fault]:
         other = str(distribution.metadata["Name"])
         recorded = {path for path, _ in recorded_files(distribution, _LOADED)}
         both = [path for path in changed if path in recorded]
-        if len(both) > 1 and re.sub(r"[-_.]+", "-", other).lower() != name:
+        if len(both) > 1 and canonical_name(other) != name:
             yield {"file": both[0], "changed": len(both), "overwritten_by": other}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
 from kdoctor_target.inspect.damage import find_damage
+from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.runner.channel import Channel
 from kdoctor_target.runner.watchdog import arm
 
@@ -140,11 +141,6 @@ def _read_package(distribution: metadata.Distribution, stem: str) -> Record:
         "requires_python": _first(headers, "requires-python"),
         "installer": installer or None,
     }
-
-
-def canonical_name(name: str) -> str:
-    """The normalised form of a distribution's name (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _name_of_folder(stem: str) -> str:

@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.inspect import elf, library_versions
-from kdoctor_target.inspect.environment import canonical_name, read_cuda_config, read_tensorflow
+from kdoctor_target.inspect.environment import read_cuda_config, read_tensorflow
 from kdoctor_target.inspect.frameworks import SONAMES_BY_MAJOR, describe_frameworks
 from kdoctor_target.inspect.loader import Loader, Opener, starting_environment
+from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.inspect.provenance import Owners, in_real_folder, tidy
 from kdoctor_target.inspect.xla_files import describe_xla_file, xla_candidates
 from kdoctor_target.runner.channel import Channel

@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from kdoctor_target.inspect.environment import canonical_name
+from kdoctor_target.inspect.names import canonical_name
 
 
 class Owner(NamedTuple):

@@ -20,10 +20,8 @@ import tensorflow as tf
 
 import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
-from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
-from kdoctor_job.target.trials import Trials, dataset
 
 STEPS = 3
 DEADLINE_S = 1500
@@ -40,7 +38,6 @@ def main() -> None:
         "classes": _classes,
         "hazards": _hazards,
         "scales": _scales,
-        "again": _again,
         "draws": _draws,
         "fits": _fits,
     }
@@ -282,31 +279,6 @@ class Drawing(keras.Model):  # type: ignore[misc]  # Keras has no types
     def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
         called = [layer(inputs, training=training) for layer in (self.same, self.other, self.refusing)]
         return sum([*called, self.zeros(0 * inputs, training=training)])
-
-
-def _again(strategy: Any) -> dict[str, Any]:
-    """A copy is trained on one device, in another order, and again; then what it began with is not restored."""
-
-    def build() -> Any:
-        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4), keras.layers.Dense(1)])
-        model.compile(keras.optimizers.Adam(0.1, use_ema=True), "mse")
-        return model
-
-    numbers = np.random.default_rng(7).normal(size=(2, 8, 3)).astype("float32")
-    tried = Trials(Copier(build(), build, 2), strategy, [(one, one[:, :1]) for one in numbers], None)
-    first = tried.on_one_device(Setup())
-    copy = tried.alone
-    other, again = tried.on_one_device(Setup(), order=1), tried.on_one_device(Setup())
-    found = {
-        "kept": tried.alone is copy,
-        "again": max(float(np.abs(one - two).max()) for one, two in zip(first.weights, again.weights, strict=True)),
-        "other": max(float(np.abs(one - two).max()) for one, two in zip(first.weights, other.weights, strict=True)),
-    }
-    start = tried._starts["alone"]
-    start.begin = lambda: None  # type: ignore[method-assign]
-    start._train = lambda: copy.fit(dataset(tried.batches), shuffle=False, verbose=0)
-    tried.on_one_device(Setup())
-    return {**found, "kept although it ends elsewhere": tried.alone is copy}
 
 
 def _draws(strategy: Any) -> dict[str, Any]:

@@ -81,8 +81,8 @@ test-oracle: $(DEV_STAMP) ## Compare verdicts with the tests that Keras' wheels 
 truth: $(DEV_STAMP) ## Measure what each release of Keras does on several replicas (downloads 6 GB, an hour)
 	@$(BIN)/python -m benchmarks.truth $(TRUTH_OPTIONS)
 
-explore: $(DEV_STAMP) ## Examine each layer, loss, metric and optimizer of Keras on two replicas (half an hour)
-	@$(BIN)/python benchmarks/explore.py $(EXPLORE_OPTIONS)
+explore: $(DEV_STAMP) ## Judge jobs drawn from the public API of Keras on two replicas (an hour)
+	@$(BIN)/python -m benchmarks.explore $(EXPLORE_OPTIONS)
 
 bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set
 	@$(BIN)/python -m benchmarks.lint_labelled

@@ -121,11 +121,12 @@ def explain(
     elif _is_phrase(name) and not find_matches(name, known.failures) and (near := did_you_mean(_words(name), by_words)):
         raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
     elif name and _is_name(name) and not find_matches(name, known.failures) and (names := _mentioning(name, known)):
-        show(
-            "\n".join(
-                [f"Nothing is called {name!r}. These mention it:", *(f"    kdoctor explain {one}" for one in names), ""]
-            )
-        )
+        lines = [
+            line
+            for one, title in names.items()
+            for line in (*wrap(title, first="  - ", rest="    "), f"    kdoctor explain {one}")
+        ]
+        show("\n".join([f"Nothing is called {name!r}. These mention it:", *lines, ""]))
         raise typer.Exit(1)
     elif _is_name(name) and not find_matches(name, known.failures):
         meant = did_you_mean(name, known.names)
@@ -134,12 +135,13 @@ def explain(
         explain_text(name, known)
 
 
-def _mentioning(word: str, known: Known) -> list[str]:
-    """The checks and known failures whose text has that word."""
-    texts = {check.id: f"{check.title} {check.why} {check.remedy}" for check in known.catalog.checks.values()}
+def _mentioning(word: str, known: Known) -> dict[str, str]:
+    """Titles of the checks, and symptoms of the known failures, whose text has that word, by their ids."""
+    texts = {check.id: (check.title, check.why, check.remedy) for check in known.catalog.checks.values()}
     for failure in known.failures.by_id.values():
-        texts[failure.id] = " ".join((failure.symptom, failure.cause, *(fix.do for fix in failure.fix)))
-    return [name for name, text in texts.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
+        texts[failure.id] = (failure.symptom, failure.cause, " ".join(fix.do for fix in failure.fix))
+    wanted = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    return {name: text[0] for name, text in texts.items() if wanted.search(" ".join(text))}
 
 
 def _words(name: str) -> str:

@@ -24,7 +24,7 @@ Comparison = Literal["weights", "counted", "optimizer", "clipping", "values", "p
 class Defect(BaseModel):
     """A check of trainings that a known failure spoils."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     check: str
     """The id of the check."""

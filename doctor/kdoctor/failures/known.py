@@ -17,7 +17,7 @@ Certainty = Literal["certain", "likely", "possible"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Fix(_Part):

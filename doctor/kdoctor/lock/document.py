@@ -47,7 +47,7 @@ class Accepted(StrictPart):
 class Measure(StrictPart):
     """A measured number, and the range within which it counts as unchanged."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True, defer_build=True)
 
     value: Number
     low: Annotated[Number, Field(alias="from")]

@@ -10,7 +10,9 @@ from pydantic import ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from kdoctor.documents import DIALECT, Document, Part
+from kdoctor import model
+from kdoctor.documents import DIALECT, Document, Part, attribute_docstrings
+from kdoctor.engine import report as engine_report
 from kdoctor.engine.report import (
     Category,
     Cause,
@@ -35,7 +37,7 @@ from kdoctor.version import __version__
 SCHEMA: Literal["kdoctor/report/v1"] = "kdoctor/report/v1"
 """Keys are added within a version; their meaning changes only with it."""
 
-_WRITTEN = ConfigDict(revalidate_instances="always", use_attribute_docstrings=True)
+_WRITTEN = ConfigDict(revalidate_instances="always")
 """The dataclasses of a report are validated like what is read."""
 
 
@@ -144,6 +146,11 @@ class _EveryKey(GenerateJsonSchema):
 def report_schema() -> dict[str, Any]:
     """The JSON Schema of the document."""
     schema = ReportDocument.model_json_schema(mode="serialization", schema_generator=_EveryKey)
+    records = {**vars(model), **vars(engine_report), **globals()}
+    for name, part in {**schema["$defs"], ReportDocument.__name__: schema}.items():
+        fields = part.get("properties", {})
+        for field, text in attribute_docstrings(records[name]).items() if fields else ():
+            fields.get(field, {}).setdefault("description", text)
     return {"$schema": DIALECT, **schema, "title": SCHEMA}
 
 

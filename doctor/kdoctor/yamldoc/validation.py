@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class StrictPart(BaseModel):
     """A part of a document that people write: unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class StrictDocument(StrictPart):

@@ -217,6 +217,8 @@ class JobTraining:
     undrawn: Mapping[str, str] = field(default_factory=dict)
     """Random layers that were not measured, and why."""
     evaluations: tuple[JobEvaluation, ...] = ()
+    evaluate_raises: str = ""
+    """The error of ``evaluate`` on one device, such as that of a model which only defines ``train_step``."""
     memory: tuple[JobMemory, ...] = ()
     """Empty if no replica is on a GPU."""
 

@@ -45,8 +45,8 @@ def leaf(batch: Any) -> Any:
     return tf.nest.flatten(batch)[0]
 
 
-def compare_evaluations(trials: Trials, final: int) -> Optional[Facts]:
-    """``evaluate`` of the two copies; None if one device cannot evaluate, either.
+def compare_evaluations(trials: Trials, final: int) -> Facts:
+    """``evaluate`` of the two copies, or only ``raises``: how it ends on one device.
 
     Args:
         trials: has both copies, with equal weights.
@@ -58,8 +58,8 @@ def compare_evaluations(trials: Trials, final: int) -> Optional[Facts]:
 
     try:
         facts: Facts = {"final_batch": final, "reference": alone()}
-    except Exception:
-        return None
+    except Exception as error:
+        return {"raises": describe(error)}
     try:
         facts["logs"] = named_as(evaluate(trials.mirrored, trials.batches, final), facts["reference"])
     except Exception as error:
@@ -224,11 +224,13 @@ class Comparison:
         found: List[Facts] = []
         for final in final_batches(batch, trials.strategy.num_replicas_in_sync):
             facts = compare_evaluations(trials, final)
-            if facts:
-                found.append(facts)
-                self._say(evaluations=found)
-                if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
-                    return  # the other batches are full
+            if "raises" in facts:
+                self._say(evaluate_raises=facts["raises"])
+                return
+            found.append(facts)
+            self._say(evaluations=found)
+            if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
+                return  # the other batches are full
 
     def compare_sgd(self) -> None:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""

@@ -423,6 +423,7 @@ test_evaluate = table(
     fails(run(training=evaluated((61, 0.6), (64, 0.6))), explained_by=[f"{LOSSES}, job.metrics"]),
     fails(run(training=scaled(61)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     unknown(run(training={"evaluations": ()}), "evaluate: not compared with one device: evaluate was not run."),
+    skips(run(training={"evaluations": (), "evaluate_raises": "ValueError: No loss to compute."})),
     unknown(run(training={**NOISY, **evaluated((61, 0.6))})),
     unknown(run(replicas=None), "evaluate: the number of replicas is not known."),
     skips(run(replicas=1)),

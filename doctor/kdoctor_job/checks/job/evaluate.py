@@ -28,10 +28,8 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int | None, *, tole
     if replicas is None:
         return unknown(_SUBJECT, "the number of replicas is not known")
     uneven = next((one for one in training.evaluations if one.final_batch % replicas), None)
-    if uneven is None and training.evaluations:
-        return NotApplicable(reason="evaluate takes full batches only on one device, too, or a replica would be empty")
     if uneven is None:
-        return unknown(_SUBJECT, f"not compared with one device: {training.not_compared or 'evaluate was not run'}")
+        return _not_compared(training)
     on = f"with a final batch of {counted(uneven.final_batch, 'example')} over {counted(replicas, 'replica')}"
     wrong = differences(uneven.logs, uneven.reference, uneven.reordered, tolerance)
     if wrong and not uneven.problem and is_random(training):
@@ -45,3 +43,11 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int | None, *, tole
         explained_by = (*of_evaluation(run, wrong), *of_numbers)
         return finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     return evidence(_SUBJECT, f"{', '.join(uneven.logs) or 'nothing'}, as on one device {on}")
+
+
+def _not_compared(training: JobTraining) -> Outcome:
+    if training.evaluations:
+        return NotApplicable(reason="evaluate takes full batches only on one device, too, or a replica would be empty")
+    if training.evaluate_raises:
+        return NotApplicable(reason=f"evaluate raises on one device, too: {training.evaluate_raises}")
+    return unknown(_SUBJECT, f"not compared with one device: {training.not_compared or 'evaluate was not run'}")

@@ -32,7 +32,7 @@ def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iter
     training = job_of(run).training
     layers = _drawing(model, training)
     if layers is None:
-        yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
+        yield unknown(_SUBJECT, "the model is not built, so its layers are not known", ("job.trains",))
     elif not layers:
         yield evidence(_SUBJECT, "none")
     elif replicas_of(run) == 1:

@@ -47,10 +47,12 @@ INSTEAD = {
     "MeanMetricWrapper": "fn=keras.losses.mean_squared_error",
     "MultiOptimizer": "keras.optimizers.OptimizerMap(default_optimizer=keras.optimizers.SGD(0.1))",
     "Pipeline": "[keras.layers.RandomFlip()]", "RandomPosterization": "4", "RandomTranslation": "0.2, 0.2",
-    "RandomZoom": "0.2", "ReduceLROnPlateau": "'loss', patience=0, min_delta=9",
-    "TensorBoard": "f'{folder}/board'",
+    "RandomZoom": "0.2", "Solarization": "value_range=(-2.0, 2.0)", "StringLookup": "vocabulary=['a', 'b']",
+    "TextVectorization": "vocabulary=['a', 'b'], output_mode='multi_hot'", "TensorBoard": "f'{folder}/board'",
+    "ReduceLROnPlateau": "'loss', patience=0, min_delta=9",
 }  # fmt: skip
 """The arguments of symbols with which neither their defaults nor the names of their parameters do."""
+OTHER_BACKENDS = ("FlaxLayer", "JaxLayer", "TorchModuleWrapper")
 WEIGHTS = "np.linspace(0.5, 1.5, 64)"
 METHODS = {
     "optimizer": {
@@ -139,7 +141,7 @@ def symbols() -> Iterator[str]:
         for name, value in sorted(vars(module).items()):
             if not (inspect.isclass(value) and issubclass(value, base) and name == value.__name__ and name not in seen):
                 continue
-            if value is base or name in ("InputLayer", "Wrapper", "CallbackList", "History"):
+            if value is base or name in ("InputLayer", "Wrapper", "CallbackList", "History", *OTHER_BACKENDS):
                 continue  # to derive from, or made by Keras itself
             seen.add(name)
             source = f"keras.{kind}.{name}({INSTEAD.get(name) or _required(value)})"

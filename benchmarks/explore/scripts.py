@@ -13,6 +13,9 @@ INPUTS = (
     "rng.integers(0, 10, (64, 6)).astype('int32')",
     "rng.normal(size=(64, 2048)).astype('float32')",
     "rng.normal(size=(64, 2, 4, 4, 4, 1)).astype('float32')",
+    "rng.normal(size=(64, 600, 1)).astype('float32')",
+    "rng.integers(0, 10, (64, 1)).astype('int32')",
+    "rng.choice(['a', 'b', 'c'], (64, 1)).astype(object)",
 )
 CALLS = ("(x)", "([x, x])", "(x, x)")
 TARGETS = (
@@ -32,7 +35,7 @@ targets = {targets}
 
 def build():
     keras.utils.set_random_seed(1)
-    inputs_ = x = keras.Input(inputs.shape[1:], dtype=inputs.dtype.name)
+    inputs_ = x = keras.Input(inputs.shape[1:], dtype=inputs.dtype.name.replace("object", "string"))
 {layers}
     x = keras.layers.Flatten()(x)
     x = keras.layers.Dense(3, "softmax"{dense})(x)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, minor, restore, tf_keras_for
+from kdoctor.commands.packages import install, minor, narrowed, restore, tf_keras_for
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.keras import BASELINE, HARMLESS
@@ -102,7 +102,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     bad = [row for row in rows if row.ended_by and specifier(row.when["keras"]).contains(version, prereleases=True)]
     if keras.package != "keras" or not bad:
         return _judge_baseline(keras, packages, target, matrix)
-    wanted = f"keras{bad[-1].ended_by['keras']}"
+    (wanted,) = narrowed(target, packages, [f"keras{bad[-1].ended_by['keras']}"])
     measured = [item for item in matrix.keras if specifier(item.versions).contains(version, prereleases=True)]
     only_losses = bool(measured) and all(item.weights == "right" for item in measured)
     finding = _finding(

@@ -135,7 +135,7 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     pip would put a second TensorFlow over it.
     """
     if packages is not None:
-        requirements = tuple(_narrowed(target, packages, requirements))
+        requirements = tuple(narrowed(target, packages, requirements))
         if _NO_DEPS not in requirements and _brings_tensorflow(packages, requirements):
             requirements = (_NO_DEPS, *requirements)
     wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
@@ -155,7 +155,8 @@ def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
     return "tf-keras" in found or any(canonical_name(_name(line)) == "tensorflow" for line in lines)
 
 
-def _narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:
+def narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:
+    """Each requirement within what the other installed packages accept, as ``install`` installs it."""
     changed = {canonical_name(_name(text)) for text in requirements}
     kept = [package for package in packages.installed if package.name not in changed]
     for text in requirements:

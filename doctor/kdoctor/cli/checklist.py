@@ -17,6 +17,7 @@ from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
@@ -107,7 +108,10 @@ def init(
     catalog = load_catalog(plugin or ())
     facts = collect(catalog, snapshot, python, timeout).facts
     write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user(), full=full))
-    show(f"Wrote {file}. Review it, then run: kdoctor check --checklist {file}\n")
+    given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]
+    same = [word for flag, value in given if value for word in (flag, str(value))]
+    again = quoted("kdoctor", "check", "--checklist", str(file), *same)
+    show(f"Wrote {file}. Review it, then run: {again}\n")
 
 
 def _user() -> str:

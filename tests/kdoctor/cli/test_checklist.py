@@ -46,6 +46,7 @@ def test_init_writes_valid_checklist_and_keeps_existing_file(tmp_path: Path) -> 
     file = tmp_path / "My Node.yaml"
     done = kdoctor("checklist", "init", file, "--owner", "ml: platform", "--python", target)
     assert done.returncode == 0, done.stderr
+    assert f"kdoctor check --checklist '{file}' --python {target}" in done.stdout
     assert kdoctor("checklist", "validate", file).returncode == 0
     text = file.read_text()
     assert "name: my-node\n" in text

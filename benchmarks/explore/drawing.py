@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from benchmarks.explore.own import OWN
+
 PACKAGE = os.environ.get("EXPLORE_PACKAGE", "keras")
 """``keras``, or ``tf_keras``. The jobs call it ``keras``."""
 keras: Any = importlib.import_module(PACKAGE)
@@ -20,8 +22,16 @@ BASES = {
 }  # fmt: skip
 """The class that the symbols of a module derive from, by its name there."""
 KINDS = tuple(BASES)
-USES = ("optimizer", "compile", "fit", "evaluate", "predict", "data", "save")
-"""Arguments of an optimizer and of the methods of a model, the forms of its data, and the ways to save it."""
+USES = ("optimizer", "own", "policy", "compile", "fit", "evaluate", "predict", "data", "save")
+"""Arguments of an optimizer, classes of the job's own, policies of dtypes, arguments of the methods of a model, the
+forms of its data, and the ways to save it."""
+ABOUT_CALLS = (*USES[USES.index("compile") :], "callbacks")
+POLICIES = ("mixed_bfloat16", "mixed_float16", "bfloat16", "float64")
+OPTIONAL = {
+    "dropout": "0.3", "recurrent_dropout": "0.3", "synchronized": "True", "mask_zero": "True",
+}  # fmt: skip
+"""Arguments with which a symbol is drawn once more."""
+REDUCTIONS = ("sum", "mean", "mean_with_sample_weight", "none")
 
 ARGUMENTS = {
     "units": "4", "filters": "2", "kernel_size": "2", "rate": "0.3", "input_dim": "10", "output_dim": "4",
@@ -56,8 +66,9 @@ OTHER_BACKENDS = ("FlaxLayer", "JaxLayer", "TorchModuleWrapper")
 WEIGHTS = "np.linspace(0.5, 1.5, 64)"
 METHODS = {
     "optimizer": {
-        "weight_decay": "0.1", "clipnorm": "0.05", "clipvalue": "0.01", "global_clipnorm": "0.05", "use_ema": "True",
-        "ema_momentum": "0.5", "ema_overwrite_frequency": "2", "loss_scale_factor": "8.0",
+        "momentum": "0.9", "nesterov": "True, momentum=0.9", "weight_decay": "0.1", "clipnorm": "0.05",
+        "clipvalue": "0.01", "global_clipnorm": "0.05", "use_ema": "True",
+        "ema_momentum": "0.5, use_ema=True", "ema_overwrite_frequency": "2, use_ema=True", "loss_scale_factor": "8.0",
         "gradient_accumulation_steps": "2",
     },
     "compile": {
@@ -144,13 +155,19 @@ def symbols() -> Iterator[str]:
             if value is base or name in ("InputLayer", "Wrapper", "CallbackList", "History", *OTHER_BACKENDS):
                 continue  # to derive from, or made by Keras itself
             seen.add(name)
-            source = f"keras.{kind}.{name}({INSTEAD.get(name) or _required(value)})"
-            yield f"keras.layers.RNN({source})" if name.endswith(("Cell", "Cells")) else source
+            needed = INSTEAD.get(name) or _required(value)
+            given = [f"{one}={OPTIONAL[one]}" for one in inspect.signature(value).parameters if one in OPTIONAL]
+            for more in ("", *given):
+                source = f"keras.{kind}.{name}({', '.join(filter(None, (needed, more)))})"
+                yield f"keras.layers.RNN({source})" if name.endswith(("Cell", "Cells")) else source
+    yield from (f"keras.losses.MeanSquaredError(reduction='{name}')" for name in REDUCTIONS)
     for method, values in METHODS.items():
-        called = keras.optimizers.Optimizer if method == "optimizer" else getattr(keras.Model, method)
+        called = keras.optimizers.SGD if method == "optimizer" else getattr(keras.Model, method)
         for name, parameter in inspect.signature(called).parameters.items():
             if name not in GIVEN and parameter.kind is not parameter.VAR_POSITIONAL:
                 yield f"{method}: {name}={values.get(name, '?')}"
+    yield from (f"own: {name}" for name in OWN)
+    yield from (f"policy: {name}" for name in POLICIES)
     yield from (f"data: {form}" for form in FORMS)
     yield from (f"save: {way}" for way in WAYS)
 
@@ -167,13 +184,13 @@ def kind_of(part: str) -> str:
 
 
 def drawn(seed: int, number: int) -> Iterator[Sources]:
-    """Combinations of two to four symbols, at most one of each kind but layers, metrics and arguments."""
+    """Combinations of two to four symbols. Metrics, callbacks and arguments may be several."""
     known, chance = list(symbols()), random.Random(seed)  # noqa: S311 - not for secrets
     for _ in range(number):
         parts, kinds = [], set()
         for part in chance.sample(known, 12):
             kind = kind_of(part)
-            if kind not in kinds or kind not in ("losses", "optimizers", *KINDS[4:7], "data", "save"):
+            if kind not in kinds or kind in ("metrics", "callbacks", *METHODS):
                 parts.append(part)
                 kinds.add(kind)
         yield tuple(sorted(parts[: chance.randint(2, 4)]))

@@ -67,9 +67,7 @@ def _loss(names: dict[str, Any]) -> float:
 
 def _preflight(parts: Sources, names: dict[str, Any], script: str, ignored: frozenset[str]) -> Outcome:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    with strategy.scope():
-        model = names["build"]()
-    results = preflight(model, lambda: names["data"]()["x"], strategy).report.results
+    results = preflight(names["build"], lambda: names["data"]()["x"], strategy).report.results
     failed = {item.id for item in results if item.status is Status.FAIL and item.severity is not Severity.INFO}
     if unequal := sorted(failed - ignored):
         return Outcome(parts, "breaks", ", ".join(unequal), script)

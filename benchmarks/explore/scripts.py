@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.explore.drawing import FORMS, KINDS, PACKAGE, USES, WAYS, Sources, kind_of
+from benchmarks.explore.drawing import ABOUT_CALLS, FORMS, KINDS, PACKAGE, USES, WAYS, Sources, kind_of
+from benchmarks.explore.own import OWN
 
 INPUTS = (
     "rng.normal(size=(64, 8, 8, 3)).astype('float32')",
@@ -31,15 +32,15 @@ import tensorflow as tf
 rng = np.random.default_rng(0)
 inputs = {inputs}
 targets = {targets}
-
+{own}
 
 def build():
     keras.utils.set_random_seed(1)
-    inputs_ = x = keras.Input(inputs.shape[1:], dtype=inputs.dtype.name.replace("object", "string"))
+{policy}    inputs_ = x = keras.Input(inputs.shape[1:], dtype=inputs.dtype.name.replace("object", "string"))
 {layers}
     x = keras.layers.Flatten()(x)
     x = keras.layers.Dense(3, "softmax"{dense})(x)
-    model = keras.Model(inputs_, x)
+    model = {model}(inputs_, x)
     model.compile({compile})
     return model
 
@@ -71,7 +72,7 @@ def load(model, folder):
 
 def is_followed(parts: Sources) -> bool:
     """Whether the job is about how the methods of a model are called, which preflight does for itself."""
-    return any(kind_of(part) in ("callbacks", *USES[1:]) for part in parts)
+    return any(kind_of(part) in ABOUT_CALLS for part in parts)
 
 
 def scripts(parts: Sources) -> Iterator[str]:
@@ -80,11 +81,14 @@ def scripts(parts: Sources) -> Iterator[str]:
     used = {kind: [part.partition(": ")[2] for part in of[kind]] for kind in USES}
     followed = is_followed(parts)
     optimizer = of["optimizers"][0] if of["optimizers"] else "keras.optimizers.SGD(0.1)"
+    own = [OWN[name] for name in used["own"]]
+    for one in own:
+        of.setdefault(one.kind, []).append(one.used)
     more = ", ".join(used["optimizer"])
     compiled = [
         f"optimizer={optimizer[:-1]}{', ' * bool(more and not optimizer.endswith('()'))}{more})",
         "loss={loss}",
-        f"metrics=[{', '.join(of['metrics'])}]",
+        *([f"metrics=[{', '.join(of['metrics'])}]"] if of["metrics"] else []),
         *used["compile"],
     ]
     called = {
@@ -102,6 +106,11 @@ def scripts(parts: Sources) -> Iterator[str]:
                     package=PACKAGE,
                     inputs=shape,
                     targets=target,
+                    own="".join(f"\n\n{one.source}\n" for one in own),
+                    model=(of.get("model") or ["keras.Model"])[0],
+                    policy="".join(
+                        f"    keras.mixed_precision.set_global_policy('{name}')\n" for name in used["policy"]
+                    ),
                     layers="\n".join(f"    x = {part}{call}" for part in of["layers"]),
                     dense=dense,
                     compile=", ".join(compiled).format(loss=of["losses"][0] if of["losses"] else usual),

@@ -1,19 +1,15 @@
 """``kdoctor matrix`` on the command line."""
 
-import contextlib
-import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from markdown_it import MarkdownIt
 
 from helpers.cases import cases
-from kdoctor.cli import main
+from helpers.command import kdoctor_here
 from kdoctor.matrix.load import load_matrix
 
 EXAMPLE = ("--driver", "535.161.08", "--gpu", "A100", "--python", "3.11")
@@ -22,26 +18,7 @@ H100 = "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 93\n"
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """The command in this process. It only reads and prints, and its start takes longer than its work."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("KDOCTOR")}
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    status = 0
-    with (
-        mock.patch.dict(os.environ, {**plain, "COLUMNS": "100", **environ}, clear=True),
-        mock.patch.object(sys, "argv", ["kdoctor", "matrix", *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            main()
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-    return subprocess.CompletedProcess(arguments, status, _text(out), _text(err))
-
-
-def _text(stream: io.TextIOWrapper) -> str:
-    stream.seek(0)
-    return stream.read()
+    return kdoctor_here("matrix", *arguments, COLUMNS="100", **environ)
 
 
 def answer(*arguments: str) -> dict[str, Any]:

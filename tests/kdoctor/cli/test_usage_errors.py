@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.cases import cases
-from helpers.command import kdoctor
+from helpers.command import kdoctor_here
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.errors import UsageError
 
@@ -79,7 +79,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("matrix", "add", "--wheel", "/no/such.whl"), "/no/such.whl"),
 )
 def test_usage_error_exits_with_2(arguments: tuple[str, ...], named: str) -> None:
-    done = kdoctor(*arguments)
+    done = kdoctor_here(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert named in done.stderr
     assert "Traceback" not in done.stderr

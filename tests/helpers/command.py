@@ -1,6 +1,8 @@
 """The command line as a user runs it, and environments for it to examine."""
 
 import atexit
+import contextlib
+import io
 import json
 import os
 import signal
@@ -12,6 +14,9 @@ import venv
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from unittest import mock
+
+from kdoctor.cli import main
 
 KDOCTOR = (sys.executable, "-m", "kdoctor")
 _AT_START = ("PYTHON", "LC_", "LANG", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "LD_PRELOAD")
@@ -57,6 +62,25 @@ def kdoctor(
         status = _serve(json.dumps([command[3:], env, str(cwd or Path.cwd()), [*map(str, streams)]]), timeout_s)
         texts = [path.read_text(encoding="utf-8") for path in streams[1:]]
     return subprocess.CompletedProcess(command, status, *texts)
+
+
+def kdoctor_here(*arguments: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that only reads and prints, in this process: its start would take longer than its work."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    status = 0
+    with (
+        mock.patch.dict(os.environ, environ(**changes), clear=True),
+        mock.patch.object(sys, "argv", ["kdoctor", *map(str, arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+    for stream in (out, err):
+        stream.seek(0)
+    return subprocess.CompletedProcess(arguments, status, out.read(), err.read())
 
 
 def _serve(request: str, timeout_s: float) -> int:

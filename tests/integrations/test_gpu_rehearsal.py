@@ -1,16 +1,13 @@
 """The tests on a real GPU, rehearsed on a machine that is not there: they pass, find a difference, and skip."""
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.rehearsal import ROOT, Rehearsal, prepare
+from helpers.rehearsal import Rehearsal, prepare
 
 pytestmark = [
     pytest.mark.compiler,
@@ -27,14 +24,6 @@ def rehearse(rehearsal: Rehearsal, *options: str) -> tuple[int, dict[str, dict[s
     assert output.is_file(), said
     record = json.loads(output.read_text(encoding="utf-8"))
     return code, {test["test"]: test for test in record["tests"]}, record
-
-
-def without_network(command: list[str]) -> list[str]:
-    """The command in a network namespace without interfaces, if this user may create one."""
-    unshare = shutil.which("unshare")
-    prefix = [unshare or "", "--user", "--map-root-user", "--net"]
-    works = unshare and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode == 0
-    return [*prefix, *command] if works else command
 
 
 def test_machine_passes_and_is_recorded(tmp_path: Path) -> None:
@@ -92,46 +81,3 @@ def test_machine_without_gpu_skips_everything(tmp_path: Path) -> None:
     assert {test["outcome"] for test in tests.values()} == {"skipped"}
     assert all(test["reason"].startswith("no NVIDIA GPU") for test in tests.values())
     assert record["tables"] == {}
-
-
-def test_spent_budget_skips_and_keeps_the_record(tmp_path: Path) -> None:
-    _, tests, _ = rehearse(prepare(tmp_path / "machine"), *MACHINE, "--limit", "10.2")
-    assert any("time budget" in test["reason"] for test in tests.values())
-
-
-def test_wheels_are_installed_offline_and_their_absence_is_named(tmp_path: Path) -> None:
-    rehearsal = prepare(tmp_path / "machine")
-    wheels = tmp_path / "wheels"
-    wheels.mkdir()
-    code, said = rehearsal.run("--wheels", str(wheels))
-    assert (code, "no wheel" in said) == (2, True)
-    (wheels / "broken-1.0-py3-none-any.whl").write_bytes(b"not a wheel")
-    code, said = rehearsal.run("--wheels", str(wheels))
-    assert (code, "broken-1.0" in said) == (2, True)
-
-
-def test_interpreter_without_packages_names_them(tmp_path: Path) -> None:
-    command = without_network([sys.executable, "-S", "-E", str(ROOT / "tests/gpu/run.py")])
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
-    assert done.returncode == 2
-    assert all(name in done.stdout for name in ("pydantic", "typer", "pytest"))
-
-
-def test_make_target_needs_no_environment(tmp_path: Path) -> None:
-    """``make test-gpu`` must not create the virtual environment, which needs a network."""
-    done = subprocess.run(
-        [
-            "make",
-            "--no-print-directory",
-            "--dry-run",
-            "test-gpu",
-            "PYTHON=python3.12",
-            "WHEELS=wheels",
-            "PYTEST_OPTIONS=",
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.stdout.split() == ["python3.12", "tests/gpu/run.py", "\\", "--wheels", "'wheels'"]

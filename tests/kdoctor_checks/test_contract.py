@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.evidence.checks import CHECKS, LOG_CHECKS, judged
+from helpers.evidence.checks import CHECKS, LOG_CHECKS, NOT_ON_H100, judged
 from helpers.facts import gpu, gpus, lost_gpu
 from kdoctor.check import Check
 from kdoctor.facts import Gpus
@@ -19,16 +19,6 @@ OF_THE_BUS = {
 """Checks that read the bus, where a lost GPU still is."""
 REPORTING = {"gpu.count-expected", "gpu.responding"}
 """Checks of lost GPUs."""
-NOT_ON_H100 = {
-    "gpu.fan",
-    "gpu.retired-pages",
-    "gpu.retired-pages-pending",
-    "topology.fabric-manager",
-    "topology.nvlink-direct",
-    "topology.p2p-geforce",
-    "topology.p2p-trusted",
-}
-"""Checks that ask nothing of an H100."""
 OF_GPUS = [check for check in CHECKS if Gpus in check.facts.values() and check.family in ("gpu", "topology")]
 NEEDING = [check for check in CHECKS if check.needs_gpus]
 

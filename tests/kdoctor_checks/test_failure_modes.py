@@ -119,12 +119,6 @@ COMPAT = library("cuda", path="/usr/local/cuda/compat/libcuda.so.1", found_by="L
 ROWS = (
     row("cudart_not_found", "versions.cuda-libraries", without_wheels()),
     row(
-        "cudart_not_found",
-        "versions.cuda-libraries",
-        libraries(missing("cudart", other_versions=("/usr/local/cuda-13.0/lib64/libcudart.so.13",))),
-        good=[libraries(library("cudart", found_by="ld.so.cache", path=f"{LD_PATH}/libcudart.so.12"))],
-    ),
-    row(
         "libcuda_missing",
         "driver.libcuda-found",
         libraries(missing("cuda")),
@@ -140,15 +134,7 @@ ROWS = (
         environment(),
         good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],
     ),
-    row(
-        "tf2161_runpath",
-        "versions.libraries-searched",
-        libraries(missing("cusolver", other_copies=(in_wheel("cusolver", "cusolver"),))),
-        environment(),
-    ),
     row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("9.1.0"), good=[cudnn("9.3.0")]),
-    row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("8.9.7")),
-    row("cudnn_older_than_build", "versions.cudnn-for-build", cudnn("9.24.0", built_with="13.0")),
     row("cudnn_older_than_build", "versions.libraries-shadowed", libraries(SYSTEM_CUDNN)),
     row(
         "cudnn_too_old_tf221",
@@ -206,25 +192,6 @@ ROWS = (
             gpus(2, driver_version="535.104.05", cuda_driver_version="12.2"),
         ],
     ),
-    # the same driver runs the A100, for which 2.21 has machine code
-    row(
-        "ptx_newer_than_driver",
-        "versions.driver-for-ptx",
-        gpus(
-            1,
-            gpu(0, name="NVIDIA B200", compute_capability="10.0"),
-            driver_version="550.54.15",
-            cuda_driver_version="12.4",
-        ),
-        good=[
-            gpus(
-                1,
-                gpu(0, name="NVIDIA A100-SXM4-80GB", compute_capability="8.0"),
-                driver_version="550.54.15",
-                cuda_driver_version="12.4",
-            )
-        ],
-    ),
     # 2.21, by PTX
     row(
         "blackwell_invalid_ptx",
@@ -239,7 +206,6 @@ ROWS = (
         one_of("NVIDIA GeForce RTX 5090", "12.0"),
         good=[one_of("NVIDIA H100", "9.0")],
     ),
-    row("blackwell_xla_ptx85", "versions.known-hazards", one_of("NVIDIA B200", "10.0")),
     row(
         "libdevice",
         "versions.xla-files",

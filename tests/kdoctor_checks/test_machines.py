@@ -2,8 +2,6 @@
 
 import functools
 import re
-from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from helpers.cases import cases
 from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpu, Gpus, Unavailable
+from kdoctor.facts import FactGroup, Unavailable
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
 from kdoctor_checks import checks
 
@@ -106,52 +104,6 @@ def test_unsupported_readings_do_not_pass() -> None:
     # The log was read, gpu.readings does not count unsupported readings, and the driver answered in time.
     read = {"gpu.kernel-log", "gpu.application-xids", "gpu.logged-remapping", "gpu.readings", "gpu.response-time"}
     assert about_gpus == read | (about_gpus & {"gpu.count-expected"})
-
-
-READ: dict[str, set[str]] = {
-    "compute_mode": {"gpu.compute-mode", "gpu.exclusive-mode"},
-    "memory_used_bytes": {"gpu.free"},
-    "pcie_width": {"topology.pcie-width"},
-    "persistence_mode": {"gpu.persistence-mode"},
-    "clock_event_reasons": {"gpu.clocks", "gpu.thermal-slowdown", "gpu.clocks-limited"},
-    "minor_number": {"driver.device-nodes"},
-    "remapped_rows_failure": {"gpu.row-remapping"},
-    "ecc_uncorrected_volatile": {"gpu.ecc-errors"},
-    "temperature_margin_c": {"gpu.temperature"},
-    "enforced_power_limit_w": {"gpu.power-limit", "gpu.equal-power-limits"},
-    "recovery_action": {"gpu.recovery-action"},
-    "nvlinks": {"topology.nvlink", "topology.nvlink-direct"},
-    "fabric_state": {"topology.fabric"},
-}
-
-
-@pytest.mark.parametrize("error", ["NVML_ERROR_UNKNOWN", "NVML_ERROR_NO_PERMISSION", "NVML_ERROR_NOT_SUPPORTED"])
-@pytest.mark.parametrize("name", machines.HEALTHY)
-def test_unread_field_of_one_gpu_does_not_pass(name: str, error: str) -> None:
-    table = dict(machines.facts(name))
-    healthy = table[Gpus]
-    assert isinstance(healthy, Gpus)
-    *others, last = healthy.devices
-    assert {field.name for field in fields(Gpu)} > set(READ)
-    for field, check_ids in READ.items():
-        if getattr(last, field) is None:
-            continue
-        changes: dict[str, Any] = {field: None, "errors": {**last.errors, field: error}}
-        results = judged({**table, Gpus: replace(healthy, devices=(*others, replace(last, **changes)))})
-        for check_id in check_ids:
-            if of(name)[check_id].status is Status.PASS:
-                assert results[check_id].status in {Status.UNKNOWN, Status.SKIP}, (field, check_id)
-
-
-@pytest.mark.parametrize("name", machines.HEALTHY)
-def test_unavailable_group_does_not_pass(name: str) -> None:
-    table = dict(machines.facts(name))
-    for group in table:
-        results = judged({**table, group: Unavailable(unavailable="the probe hung")})
-        for entry in PLAN:
-            needed = {kind for name, kind in entry.check.facts.items() if name not in entry.check.tolerant}
-            if group in needed and not results[entry.check.id].blocked_by:
-                assert results[entry.check.id].status is Status.UNKNOWN, entry.check.id
 
 
 LONGEST = 60

@@ -13,7 +13,7 @@ PARTS = {
     "kdoctor/diff/compare.py": "tests/kdoctor/diff/test_compare.py",
     "kdoctor/engine/verdict.py": "tests/kdoctor/engine/test_verdict.py",
     "kdoctor/lock/drift.py": "tests/kdoctor/lock/test_drift.py",
-    "kdoctor/matrix/view.py": "tests/kdoctor/matrix/test_view.py",
+    "kdoctor/matrix/ways.py": "tests/kdoctor/matrix/test_ways.py",
     "kdoctor/rollback/settings.py": "tests/kdoctor/rollback/test_settings.py",
     "kdoctor_recordings/formats/smi_nvlink.py": "tests/kdoctor_recordings/formats/test_smi_nvlink.py",
 }

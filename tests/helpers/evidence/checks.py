@@ -24,6 +24,17 @@ LOG_CHECKS = {
 }
 """Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
 
+NOT_ON_H100 = {
+    "gpu.fan",
+    "gpu.retired-pages",
+    "gpu.retired-pages-pending",
+    "topology.fabric-manager",
+    "topology.nvlink-direct",
+    "topology.p2p-geforce",
+    "topology.p2p-trusted",
+}
+"""Checks that ask nothing of a healthy H100."""
+
 
 def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:
     """The result on the H100 node of two hosts, with these groups instead of those of the node."""

@@ -1,10 +1,8 @@
 """Fuzz targets about jobs and fleets: logs, reports of nodes, requests of editors, container files, child processes."""
 
-import asyncio
 import contextlib
 import io
 import json
-import os
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -45,7 +43,6 @@ from kdoctor_fleet.read import UnusableError, find_report, gather
 from kdoctor_fleet.report import make_document as fleet_document
 from kdoctor_fleet.run_record import FILE, read_run
 from kdoctor_lint import engine
-from kdoctor_mcp import server as mcp
 from kdoctor_watch.settings import plan_of as plan_of_watch
 from kdoctor_watch.testing import healthy_watched
 
@@ -202,43 +199,6 @@ PODS = {
     ]
 }  # fmt: skip
 
-REQUESTS = (
-    {"name": "explain", "arguments": {"name": "gpu.free"}},
-    {"name": "explain", "arguments": {"name": "NCCL WARN Call to connect returned Connection refused"}},
-    {"name": "diagnose", "arguments": {"logs": ["job.log"]}},
-    {"name": "matrix", "arguments": {"tensorflow": "2.19", "driver": "535.161.08", "gpu": ["A100"], "python": "3.11"}},
-    {"name": "lint", "arguments": {"paths": ["train.py"]}},
-)
-"""Without ``check``, which examines this machine."""
-_server = cache(mcp.server)
-
-
-def _request(data: bytes, folder: Path) -> None:
-    """One call of a tool. A tool answers, or refuses with a UsageError or what its schema says."""
-    try:
-        request = json.loads(data)
-    except (ValueError, RecursionError):
-        return
-    arguments = request.get("arguments") if isinstance(request, dict) else None
-    if not isinstance(arguments, dict) or request.get("name") not in [item["name"] for item in REQUESTS]:
-        return
-    for name in ("job.log", "train.py"):
-        (folder / name).write_text("import tensorflow as tf\nValueError: x\n")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        asyncio.run(_server().call_tool(request["name"], arguments))
-    except Exception as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, UsageError) or type(cause).__name__ in ("ValidationError", "ToolError"):
-            raise UsageError(str(cause)) from error
-        if "integer string conversion" in str(cause):  # of the MCP library, whose server answers with the error
-            raise UsageError("too many digits") from error
-        raise cause from None
-    finally:
-        os.chdir(before)
-
-
 SETTINGS = b"""\
 [tool.kdoctor.lint]
 select = ["KD5"]
@@ -325,9 +285,6 @@ JOBS: Mapping[str, Reader] = {
     "report of a fleet": Reader(seeds=_fleets, run=_fleet_diff, mutate=mutated_json),
     "names of nodes": Reader(seeds=lambda: [b"node[001-064],login1\n", b"rack[1-4]node[1-16/2]\n"], run=_node_names),
     "pods": Reader(seeds=partial(_json, PODS), run=_pods, mutate=mutated_json),
-    "request of an editor": Reader(
-        seeds=lambda: [json.dumps(item).encode() for item in REQUESTS], run=_request, mutate=mutated_json
-    ),
     "settings of lint": Reader(seeds=lambda: [SETTINGS], run=_settings),
     "events of trainings": Reader(seeds=lambda: [EVENTS], run=_events),
     "TF_CONFIG": Reader(

@@ -113,30 +113,6 @@ def test_report_without_terminal_is_plain_and_80_columns_wide(tmp_path: Path) ->
     assert max(map(len, prose)) <= 80
 
 
-@cases(
-    (["--python", "/nowhere/python"], "/nowhere/python"),
-    (["--python", "/bin/sh"], "/bin/sh"),
-    (["--snapshot", "/nowhere.json"], "/nowhere.json"),
-    (["--checklist", "cpu-smok"], "did you mean 'cpu-smoke'"),
-    (["--checklist", "/"], "/: "),
-    (["--output", "json=/nowhere/report.json"], "mkdir -p '/nowhere'"),
-    (["--output", "jsn=report.json"], "did you mean 'json'"),
-    (["--save-snapshot", "/nowhere/facts.json"], "mkdir -p '/nowhere'"),
-    (["--format", "yaml"], "--format yaml"),
-    (["--select", "gpu.fre"], "did you mean 'gpu.free'"),
-    (["--skip", "*"], "--skip *"),
-    (["--plugin", "no.such.module:checks"], "--plugin no.such.module:checks"),
-    (["--fail-on", "fatal"], "'fatal'"),
-    (["--replicas", "0"], "--replicas"),
-)
-def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
-    done = kdoctor("check", *arguments)
-    assert done.returncode == 2
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not done.stdout
-
-
 def test_internal_error_exits_with_4(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import kdoctor.catalog.load\n"

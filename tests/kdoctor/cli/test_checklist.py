@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.cases import cases
 from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, keras, package, packages
@@ -94,19 +93,6 @@ def test_accepted_failure_is_recorded_with_reason(job: Path) -> None:
     assert "versions.packages-expected" not in done.stderr
     (accepted,) = read_lock(job.with_name("job.lock.yaml")).accepted
     assert (accepted.check, accepted.reason) == ("versions.packages-expected", "keras comes tomorrow")
-
-
-@cases(
-    (("--accept", "gpu.free"), "--accept requires --reason"),
-    (("--reason", "x"), "--reason requires --accept"),
-    (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
-    (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
-)
-def test_record_usage_error_precedes_the_run(job: Path, arguments: tuple[str, ...], named: str) -> None:
-    done = kdoctor("checklist", "record", job, *arguments)
-    assert done.returncode == 2
-    assert named in done.stderr
-    assert not done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -223,11 +209,3 @@ def test_unused_and_expired_waivers_are_reported(job: Path) -> None:
     assert "2020-01-01" in done.stdout
     report = json.loads(kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json").stdout)
     assert [item["check"] for item in report["unused_waivers"]] == ["versions.tensorflow-installed"]
-
-
-@pytest.mark.parametrize("command", ["check", "rollback"])
-def test_positional_checklist_is_an_error_with_the_right_command(command: str) -> None:
-    done = kdoctor(command, "my node.yaml")
-    assert done.returncode == 2
-    assert f"kdoctor {command} --checklist 'my node.yaml'" in done.stderr
-    assert not done.stdout

@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.command import KDOCTOR, environ, kdoctor_here
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.explain import Known, explain_name
 from kdoctor.failures.known import load_failures
@@ -28,7 +28,7 @@ def piped(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_error_message_is_explained(screen: SnapshotAssertion) -> None:
-    done = kdoctor("explain", "Could not find cuda drivers")
+    done = kdoctor_here("explain", "Could not find cuda drivers")
     assert done.returncode == 0
     assert done.stdout == screen
 
@@ -40,23 +40,23 @@ def test_log_on_stdin_is_explained_with_the_most_specific_failure_first(screen: 
 
 
 def test_words_need_no_quotes() -> None:
-    assert kdoctor("explain", "could", "not", "find", "cuda", "drivers").stdout.count("cudart_not_found") == 1
+    assert kdoctor_here("explain", "could", "not", "find", "cuda", "drivers").stdout.count("cudart_not_found") == 1
 
 
 def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
-    done = kdoctor("explain", "ModuleNotFoundError: No module named 'requests'")
+    done = kdoctor_here("explain", "ModuleNotFoundError: No module named 'requests'")
     assert (done.returncode, "kdoctor explain" in done.stdout) == (1, False)
-    near = kdoctor("explain", "could nt find cuda librarys on the machine")
+    near = kdoctor_here("explain", "could nt find cuda librarys on the machine")
     assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
 
 
 def test_name_is_found_by_its_parts() -> None:
-    named = kdoctor("explain", "uneven final batch")
+    named = kdoctor_here("explain", "uneven final batch")
     assert (named.returncode, named.stdout.startswith("smoke.uneven-final-batch")) == (0, True)
-    assert kdoctor("explain", "same", "bits").stdout.startswith("smoke.same-bits")
-    misspelt = kdoctor("explain", "gradient acumulation")
+    assert kdoctor_here("explain", "same", "bits").stdout.startswith("smoke.same-bits")
+    misspelt = kdoctor_here("explain", "gradient acumulation")
     assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
-    assert kdoctor("explain", "the training hangs at start").returncode == 1
+    assert kdoctor_here("explain", "the training hangs at start").returncode == 1
 
 
 @cases(
@@ -66,7 +66,7 @@ def test_name_is_found_by_its_parts() -> None:
     ("SXid: 12028", "sxid", "egress nonposted PRIV error"),
 )
 def test_code_of_the_driver_is_explained_with_its_meaning(text: str, name: str, meaning: str) -> None:
-    done = kdoctor("explain", text)
+    done = kdoctor_here("explain", text)
     assert done.returncode == 0
     assert done.stdout.splitlines()[2].startswith(f"{name} ")
     assert meaning in " ".join(done.stdout.split())
@@ -74,19 +74,19 @@ def test_code_of_the_driver_is_explained_with_its_meaning(text: str, name: str, 
 
 def test_empty_text_is_a_usage_error() -> None:
     assert piped(" \n").returncode == 2
-    assert kdoctor("explain", "").returncode == 2
+    assert kdoctor_here("explain", "").returncode == 2
 
 
 def test_commands_of_an_explanation_name_the_checks() -> None:
-    shown = kdoctor("explain", "keras3_bn_empty_replica").stdout
+    shown = kdoctor_here("explain", "keras3_bn_empty_replica").stdout
     assert "kdoctor check --select smoke.starved-replica" in shown
     assert "kdoctor lint ." in shown
-    assert "kdoctor smoke misuse" in kdoctor("explain", "jit_compile_true_multi").stdout
+    assert "kdoctor smoke misuse" in kdoctor_here("explain", "jit_compile_true_multi").stdout
 
 
 @pytest.mark.parametrize("name", ["gpu", "single-gpu-keras", "lint.no-prefetch", "no-prefetch", "nccl_system_error"])
 def test_every_kind_of_name_is_explained(name: str) -> None:
-    done = kdoctor("explain", name)
+    done = kdoctor_here("explain", name)
     assert done.returncode == 0
     assert name.removeprefix("lint.") in done.stdout.splitlines()[0]
 
@@ -113,17 +113,17 @@ def test_names_are_unique_over_all_kinds() -> None:
 
 
 def test_check_shows_what_each_release_does_with_its_features() -> None:
-    shown = kdoctor("explain", "clipping").stdout
-    assert shown.startswith(kdoctor("explain", "smoke.clipping").stdout)
+    shown = kdoctor_here("explain", "clipping").stdout
+    assert shown.startswith(kdoctor_here("explain", "smoke.clipping").stdout)
     measured = shown.partition("\nMeasured\n")[2].partition("\nSource\n")[0]
     assert "keras 3.2.1 to " in measured
     assert "tf_keras" in measured
 
 
 def test_feature_is_explained_by_its_case() -> None:
-    done = kdoctor("explain", "clipnorm")
+    done = kdoctor_here("explain", "clipnorm")
     assert (done.returncode, "smoke.clipping" in done.stdout, "keras 3.2.1 to " in done.stdout) == (0, True, True)
-    assert "clipnorm" in kdoctor("explain", "clipnrm").stderr
+    assert "clipnorm" in kdoctor_here("explain", "clipnrm").stderr
 
 
 def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:

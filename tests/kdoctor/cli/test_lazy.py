@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
-from helpers.command import kdoctor
+from helpers.command import kdoctor_here
 from kdoctor.cli import _ChecklistCommands, _Commands
 from kdoctor.cli.history import app as history_app
 from kdoctor.cli.lazy import LazyCommand
@@ -63,7 +63,7 @@ def test_list_of_commands_repeats_the_help_of_each(name: str, command: LazyComma
     ids=" ".join,
 )
 def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None:
-    done = kdoctor(*arguments, "--help")
+    done = kdoctor_here(*arguments, "--help")
     assert done.returncode == 0
     assert f"kdoctor {arguments[0]}" in done.stdout.splitlines()[1]
     assert any(line.strip().startswith(("Example:", "Set up:")) for line in done.stdout.splitlines())
@@ -71,23 +71,23 @@ def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None
 
 @cases((("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist"))
 def test_misspelt_command_is_an_error_with_a_suggestion(arguments: tuple[str, ...], suggestion: str) -> None:
-    done = kdoctor(*arguments)
+    done = kdoctor_here(*arguments)
     assert done.returncode == 2
     assert suggestion in done.stderr
 
 
 def test_version_is_printed() -> None:
-    assert kdoctor("--version").stdout.startswith("kdoctor ")
+    assert kdoctor_here("--version").stdout.startswith("kdoctor ")
 
 
 @pytest.mark.parametrize("group", [(), ("checklist",)], ids=str)
 def test_bare_command_is_its_help(group: tuple[str, ...]) -> None:
-    bare, asked = kdoctor(*group), kdoctor(*group, "--help")
+    bare, asked = kdoctor_here(*group), kdoctor_here(*group, "--help")
     assert (bare.returncode, bare.stdout, bare.stderr) == (0, asked.stdout, asked.stderr)
 
 
 def test_help_of_check_groups_its_options() -> None:
-    short, whole = (kdoctor("check", option).stdout for option in ("--help", "--help-all"))
+    short, whole = (kdoctor_here("check", option).stdout for option in ("--help", "--help-all"))
     panels = re.findall(r"^╭─ (.+?) ─", short, re.MULTILINE)
     assert panels == ["Options", "What to examine", "What to expect", "Output"]
     assert set(re.findall(r"^╭─ (.+?) ─", whole, re.MULTILINE)) == {*panels, "Advanced"}
@@ -99,4 +99,4 @@ def test_help_of_check_groups_its_options() -> None:
 
 
 def test_list_of_commands_is_one_screen() -> None:
-    assert len(kdoctor("--help").stdout.splitlines()) <= 30
+    assert len(kdoctor_here("--help").stdout.splitlines()) <= 30

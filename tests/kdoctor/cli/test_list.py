@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.command import kdoctor
+from helpers.command import kdoctor_here
 from kdoctor.catalog.load import load_catalog
 from kdoctor.check import check
 from kdoctor.cli.explain import Known, explain_check
@@ -21,17 +21,17 @@ def test_explain_lists_detected_failures() -> None:
 
 
 def test_list_contains_every_check() -> None:
-    listed = kdoctor("list").stdout
+    listed = kdoctor_here("list").stdout
     assert [name for name in load_catalog().checks if f"  {name} (" not in listed] == []
 
 
 def test_list_checklists_contains_every_name() -> None:
-    listed = kdoctor("list", "checklists").stdout.splitlines()
+    listed = kdoctor_here("list", "checklists").stdout.splitlines()
     assert [name for name in load_catalog().checklists if f"  {name}" not in listed] == []
 
 
 def test_explain_unknown_id_suggests_the_nearest() -> None:
-    done = kdoctor("explain", "gpu.fre")
+    done = kdoctor_here("explain", "gpu.fre")
     assert done.returncode == 2
     assert "'gpu.free'" in done.stderr
 
@@ -54,15 +54,15 @@ def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("name", ["smoke.lost-worker", "smoke.baseline"])
 def test_explain_shows_check_and_scenario_of_the_same_name(name: str) -> None:
-    explained = kdoctor("explain", name).stdout
+    explained = kdoctor_here("explain", name).stdout
     assert f"{name} (" in explained
     assert f"Scenario {name}, version" in explained
 
 
 def test_json_list_matches_its_schema() -> None:
     catalog = load_catalog()
-    listed = json.loads(kdoctor("list", "--format", "json").stdout)
-    jsonschema.validate(listed, json.loads(kdoctor("schema", "list").stdout))
+    listed = json.loads(kdoctor_here("list", "--format", "json").stdout)
+    jsonschema.validate(listed, json.loads(kdoctor_here("schema", "list").stdout))
     assert [item["id"] for item in listed["checks"]] == list(catalog.checks)
     assert [item["id"] for item in listed["scenarios"]] == list(catalog.scenarios)
     assert listed["checklists"] == list(catalog.checklists)
@@ -71,5 +71,5 @@ def test_json_list_matches_its_schema() -> None:
 
 
 def test_json_list_of_one_kind_has_only_that() -> None:
-    listed = json.loads(kdoctor("list", "checklists", "-f", "json").stdout)
+    listed = json.loads(kdoctor_here("list", "checklists", "-f", "json").stdout)
     assert (listed["checks"], listed["scenarios"], bool(listed["checklists"])) == (None, None, True)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from helpers import machines
-from helpers.cases import cases
 from helpers.command import kdoctor
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
@@ -39,9 +38,9 @@ def failed(report: dict[str, Any], severity: str) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("machine", machines.HEALTHY)
-def test_healthy_machine_passes(machine: str, tmp_path: Path) -> None:
-    report = report_on(machine, tmp_path, "--no-smoke", *MACHINE)
+def test_healthy_machine_passes(tmp_path: Path) -> None:
+    """The checks of the other machines are in tests/kdoctor_checks/test_machines.py."""
+    report = report_on("h100-nvswitch", tmp_path, "--no-smoke", *MACHINE)
     assert failed(report, "error") == {}
     assert report["verdict"] == "pass"
 
@@ -49,17 +48,9 @@ def test_healthy_machine_passes(machine: str, tmp_path: Path) -> None:
 LOST = "GPU 2 (0000:81:00.0)"
 
 
-@cases(
-    ("one-gpu-lost", {"gpu.responding": [LOST], "gpu.kernel-log": [LOST]}),
-    ("driver-not-loaded", {"driver.loaded": ["NVIDIA driver"]}),
-    ("library-mismatch", {"driver.library-matches-module": ["NVIDIA driver"]}),
-    ("permission-denied", {"driver.loaded": ["NVIDIA driver"]}),
-)
-def test_faulty_machine_has_errors_with_their_subject(
-    tmp_path: Path, machine: str, errors: dict[str, list[str]]
-) -> None:
-    report = report_on(machine, tmp_path, "--no-smoke", *MACHINE)
-    assert failed(report, "error") == errors
+def test_lost_gpu_fails_with_its_subject(tmp_path: Path) -> None:
+    report = report_on("one-gpu-lost", tmp_path, "--no-smoke", *MACHINE)
+    assert failed(report, "error") == {"gpu.responding": [LOST], "gpu.kernel-log": [LOST]}
     assert report["exit_code"] == 1
 
 

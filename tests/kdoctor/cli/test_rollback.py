@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.cases import cases
 from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.wheels import wheel
@@ -41,33 +40,11 @@ def job(tmp_path: Path) -> Path:
 COMMAND = "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
 
 
-def test_script_is_valid_bash(job: Path) -> None:
-    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--fix-script", "back.sh", cwd=job)
-    assert done.returncode == 0
-    assert COMMAND in (job / "back.sh").read_text().splitlines()
-    assert subprocess.run(["bash", "-n", "back.sh"], check=False, cwd=job).returncode == 0
-
-
-def test_json_contains_commands(job: Path) -> None:
-    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "-f", "json", cwd=job)
-    (step,) = json.loads(done.stdout)["steps"]
-    assert step["commands"] == [COMMAND]
-
-
 def test_lock_can_be_named(job: Path) -> None:
     (job / "job.lock.yaml").rename(job / "spring.yaml")
     assert kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job).returncode == 2
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--to", "spring.yaml", cwd=job)
     assert COMMAND in done.stdout
-
-
-@pytest.mark.parametrize("text", ["", "schema: kdoctor/lock/v2\n", "<<<<<<< ours\n", "a: ["])
-def test_invalid_lock_is_an_error(job: Path, text: str) -> None:
-    (job / "job.lock.yaml").write_text(text)
-    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job)
-    assert done.returncode == 2
-    assert done.stderr.startswith("kdoctor: job.lock.yaml:")
-    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture
@@ -163,15 +140,3 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
     assert sourced.stdout == "WARN it's\n"
     variables["NCCL_DEBUG"] = "WARN it's"
     assert json.loads(back("--format", "json").stdout)["steps"] == []
-
-
-@cases(
-    (("--fix-script", "back.sh", "--format", "json"), "--fix-script and --format json"),
-    (("--verify", "--fix-script", "back.sh"), "--fix-script and --verify"),
-    (("--verify", "--format", "json"), "--format json and --verify"),
-    (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
-)
-def test_exclusive_options_are_refused(job: Path, options: tuple[str, ...], named: str) -> None:
-    done = kdoctor("rollback", "-c", "job.yaml", *options, cwd=job)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert named in done.stderr

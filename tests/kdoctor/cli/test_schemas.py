@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from helpers import machines
-from helpers.command import kdoctor
+from helpers.command import kdoctor, kdoctor_here
 
 LIST = """\
 schema: kdoctor/checklist/v1
@@ -29,7 +29,7 @@ def strict(schema: Any) -> Any:
 
 
 def hold(document: str, *printed: str) -> list[Any]:
-    schema = json.loads(kdoctor("schema", document).stdout)
+    schema = json.loads(kdoctor_here("schema", document).stdout)
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(strict(schema))
     documents = [json.loads(text) for text in printed]
@@ -48,7 +48,7 @@ def jobs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_checklist_diff_matches_schema(jobs: tuple[Path, Path]) -> None:
-    done = kdoctor("checklist", "diff", *jobs, "--format", "json")
+    done = kdoctor_here("checklist", "diff", *jobs, "--format", "json")
     (document,) = hold("checklist-diff", done.stdout)
     assert document["changes"]
 
@@ -66,11 +66,11 @@ def test_lint_matches_schema(tmp_path: Path) -> None:
     text = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\nmodel = tf.keras.Sequential()\n"
     text += "with strategy.scope():\n    model.compile()\n    model.fit(x, batch_size=8)\n"
     script.write_text(text)
-    named = json.loads(kdoctor("lint", "--format", "json", script).stdout)["findings"][0]
+    named = json.loads(kdoctor_here("lint", "--format", "json", script).stdout)["findings"][0]
     lines = text.splitlines()
     lines[named["line"] - 1] += f"  # kdoctor: ignore[{named['rule']}] a test"
     script.write_text("\n".join([*lines, text]))
-    (document,) = hold("lint", kdoctor("lint", "--format", "json", script).stdout)
+    (document,) = hold("lint", kdoctor_here("lint", "--format", "json", script).stdout)
     assert document["findings"]
     assert document["ignored"]
 
@@ -85,7 +85,7 @@ def test_lint_matches_schema(tmp_path: Path) -> None:
     ],
 )
 def test_matrix_matches_schema(asked: tuple[str, ...]) -> None:
-    (document,) = hold("matrix", kdoctor("matrix", *asked, "--format", "json").stdout)
+    (document,) = hold("matrix", kdoctor_here("matrix", *asked, "--format", "json").stdout)
     assert document["releases"] or document["needs"]
 
 

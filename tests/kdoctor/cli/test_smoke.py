@@ -7,26 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.cases import cases
 from helpers.command import kdoctor, make_target
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.for_scenarios import choose_scenarios
 
 BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
-
-
-@cases(
-    (["basline"], "'smoke.baseline'"),
-    (["--tier", "fast"], "'fast'"),
-    (["--strategy", "miror"], "'mirrored'"),
-    (["--replicas", "0"], "--replicas"),
-    (["--keep-artifacts", "/dev/null/here"], "--keep-artifacts /dev/null/here"),
-)
-def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
-    done = kdoctor("smoke", *arguments)
-    assert done.returncode == 2
-    assert named in done.stderr
-    assert done.stdout == ""
 
 
 def test_smoke_announces_trainings_and_fails_on_broken_tensorflow(tmp_path: Path) -> None:

@@ -60,7 +60,6 @@ def test_fail_on_loosened_exits_with_1(repository: Path) -> None:
     done = kdoctor(*arguments, "loosened", cwd=repository)
     assert done.returncode == 1
     assert done.stdout.startswith("### kdoctor checklist: 1 loosened\n")
-    assert kdoctor(*arguments, "loosened", cwd=repository).stdout == done.stdout
     assert kdoctor(*arguments, "tightened", cwd=repository).returncode == 0
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from helpers.cases import cases
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -14,11 +13,6 @@ MATRIX = load_matrix(environ={}).of("jax")
 
 def machine(driver: str, gpu: str) -> Machine:
     return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python="3.12")
-
-
-def test_cuda_13_has_no_code_before_turing() -> None:
-    for verdict in compatible(MATRIX, machine("580.95.05", "V100")):
-        assert (verdict.outcome == "runs") == (verdict.release.extra == "cuda12")
 
 
 def test_old_driver_needs_the_one_of_the_older_plugin() -> None:
@@ -43,21 +37,6 @@ def test_wheels_for_arm_run_on_servers_and_not_on_jetsons_without_code() -> None
     thor = replace(machine("580.95.05", "Jetson Thor"), platform="linux-aarch64")
     undecided = {verdict.release.extra for verdict in compatible(MATRIX, thor) if verdict.outcome == "unknown"}
     assert (undecided, outcomes(thor)) == ({"cuda13"}, {"does-not-run", "unknown"})
-
-
-@cases(  # the requirements of the plugins' extra with-cuda
-    ("12.0", None, set()),
-    ("12.1", None, {"cuda12"}),
-    ("12.9", "9.10", {"cuda12"}),
-    ("12.9", "9.1", set()),
-    ("13.0", "9.14", {"cuda13"}),
-    ("13.0", "8.9", set()),
-)
-def test_libraries_of_the_system_must_fit_the_plugin(cuda: str, cudnn: str | None, extras: set[str]) -> None:
-    given = replace(machine("580.95.05", "A100"), cuda=cuda, cudnn=cudnn)
-    running = [verdict for verdict in compatible(MATRIX, given) if verdict.outcome == "runs"]
-    assert {verdict.release.extra for verdict in running} == extras
-    assert all(f"jax[{verdict.release.extra}-local]==" in verdict.command for verdict in running)
 
 
 def test_known_failures_of_tensorflow_do_not_concern_jax() -> None:

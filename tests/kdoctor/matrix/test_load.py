@@ -17,6 +17,7 @@ tensorflow:
   python: ">=3.11,<3.15"
   source: our own build farm
 """
+NEWER_ON_WINDOWS = 'cuda_majors:\n- {major: 99, oldest_driver: "1.1", oldest_windows_driver: "1.1", source: a lab}\n'
 
 
 def written(folder: Path, text: str | bytes) -> str:
@@ -47,15 +48,6 @@ def test_rows_are_added_to_the_shipped_ones(tmp_path: Path) -> None:
 def test_older_file_does_not_make_the_shipped_rows_old(tmp_path: Path) -> None:
     own = load_matrix(written(tmp_path, HEAD.replace("2026-12-01", "2020-01-01")), {})
     assert own.updated == SHIPPED.updated
-
-
-def test_model_is_added_to_the_row_of_its_capability(tmp_path: Path) -> None:
-    text = HEAD + 'gpus:\n- {capability: "9.0", models: [X9000], source: our own}\n'
-    own, known = load_matrix(written(tmp_path, text), {}).capability("9.0"), SHIPPED.capability("9.0")
-    assert own is not None
-    assert known is not None
-    assert own.names == (*known.data_center, *known.models, "X9000", *known.arm_models)
-    assert (own.architecture, own.oldest_driver) == (known.architecture, known.oldest_driver)
 
 
 def test_platform_is_added(tmp_path: Path) -> None:
@@ -151,6 +143,10 @@ def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
     (HEAD + 'cuda_majors:\n- {major: 12, oldest_driver: "440.1", source: a b}\n', ":", "CUDA 11"),
     (HEAD + 'cuda_releases:\n- {release: "12.5.1", driver: "500.1", source: a b}\n', ":6:31", "525.60.13"),
     (HEAD + 'cuda_releases:\n- {release: "14.0.0", driver: "700.1", source: a b}\n', ":6:3", "CUDA 14"),
+    (HEAD + NEW_RELEASE + "  runpath: []\n", ":10:12", "'runpath' has no folder"),
+    (HEAD + NEW_RELEASE + '  ptx_isa: "99.9"\n', ":6:3", "no driver for PTX 99.9"),
+    (HEAD + NEW_RELEASE.replace("our own build farm", "nowhere"), ":9:11", "source 'nowhere' is not listed"),
+    (HEAD + NEWER_ON_WINDOWS, ":6:3", "which is not newer than"),
     (HEAD + 'gpus:\n- {capability: "9", architecture: H, models: [X1], source: a b}\n', ":6:16", "compute capability"),
     (HEAD + 'gpus:\n- {capability: "9.9", architecture: H, source: a b}\n', ":6:3", "'arm_models'"),
     (HEAD + "keras: []\nkeras: []\n", ":6:1", "duplicate key 'keras'"),

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.cases import cases
 from kdoctor.matrix.load import MatrixError, load_matrix
 
 SHIPPED = load_matrix(environ={})
@@ -40,38 +39,9 @@ def test_release_may_be_the_same_as_one_above_it(tmp_path: Path) -> None:
     assert found.releases[-2:] == (first, second)
 
 
-@cases(
-    (release("2.99.0").replace("2.21.0", "2.21.9"), "no row for TensorFlow 2.21.9 precedes this one"),
-    (release("2.99.0", ', cuda: "99.0"'), "'cuda_majors' has no row for CUDA 99.0"),
-    (release("2.99.0", ', python: ">=4"'), "no Python version matches '>=4'"),
-    (release("2.99.0", ", and_cuda: ['nvidia-cudnn-cu11>=8']"), "but [and-cuda] requires nvidia-cudnn-cu11"),
-    (release("2.99.0", ", runpath: []"), "'runpath' has no folder"),
-    (release("2.99.0", ', ptx_isa: "99.9"'), "'cuda_releases' has no driver for PTX 99.9"),
-    (release("2.99.0") * 2, "duplicate row with version 2.99.0 (first on line 6)"),
-    (release("2.99.0", ", source: nowhere").replace("source: a lab, ", ""), "source 'nowhere' is not listed"),
-)
-def test_contradiction_of_a_release(tmp_path: Path, text: str, message: str) -> None:
-    found = problems(tmp_path, f"tensorflow:\n{text}")
-    assert len([problem for problem in found if message in problem]) == 1, found
-
-
 def test_requirements_of_other_makers_may_be_in_the_extra(tmp_path: Path) -> None:
     text = release("2.99.0", ", and_cuda: [something>=1, 'nvidia-cudnn-cu12>=9']")
     assert load_matrix(own(tmp_path, f"tensorflow:\n{text}"), {}).release("2.99.0") is not None
-
-
-@cases(
-    ('cuda_releases:\n- {release: "99.1", driver: "999.1", source: a lab}\n', "no row for CUDA 99"),
-    ('cuda_releases:\n- {release: "12.9.9", driver: "500.1", source: a lab}\n', "driver 500.1 is older than CUDA 12"),
-    (
-        'cuda_majors:\n- {major: 99, oldest_driver: "1.1", oldest_windows_driver: "1.1", source: a lab}\n',
-        "which is not newer than",
-    ),
-    ('gpus:\n- {capability: "19.0", architecture: X, source: a lab}\n', "'models' or 'arm_models' is required"),
-)
-def test_contradiction_of_other_rows(tmp_path: Path, text: str, message: str) -> None:
-    found = problems(tmp_path, text)
-    assert len([problem for problem in found if message in problem]) == 1, found
 
 
 def test_every_contradiction_is_reported(tmp_path: Path) -> None:
@@ -107,13 +77,6 @@ def test_models_are_added_to_each_list_of_a_capability(tmp_path: Path) -> None:
         for each in ("data_center", "models", "arm_models"):
             assert getattr(found, each) == (*getattr(known, each), *(("X9000",) if each == key else ())), key
         assert (found.architecture, found.source) == (known.architecture, ("a lab",))
-
-
-def test_platform_of_a_file_must_be_that_of_the_shipped_matrix(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text(HEAD.replace("linux-x86_64", "linux-riscv64"), encoding="utf-8")
-    with pytest.raises(MatrixError, match="platform is 'linux-riscv64', but the shipped matrix has 'linux-x86_64'"):
-        load_matrix(str(file), {})
 
 
 def test_sources_of_all_files_may_be_cited(tmp_path: Path) -> None:

@@ -69,23 +69,6 @@ def test_named_release_has_its_verdict_and_the_way_out(
     assert [text for text in named if text in shown] == list(named)
 
 
-def test_reasons_that_do_not_fit_are_counted_and_listed_by_all() -> None:
-    machine = Machine(driver="535", gpus=(find_gpu(MATRIX, "H100"),), python="3.11")
-    assert "2 more reasons and all releases: --all\n" in answer(MATRIX, machine)
-    assert answer(MATRIX, machine, detailed=True).count("ptx_newer_than_driver") >= len(
-        [
-            item
-            for item in compatible(MATRIX, machine)
-            if item.outcome == "does-not-run" and item.release.key.release[:2] >= (2, 17)
-        ]
-    )
-
-
-def test_table_that_is_cut_begins_with_the_release_to_install() -> None:
-    machine = Machine(driver="580.95.05", gpus=(find_gpu(MATRIX, "V100"), find_gpu(MATRIX, "B200")), python="3.12")
-    assert "\n>  2.21.0 " in answer(MATRIX, machine)
-
-
 @pytest.mark.parametrize(("length", "number"), [(0, 1), (1, 1), (80, 1), (81, 2), (160, 2), (161, 3)])
 def test_rows_that_a_line_takes(length: int, number: int) -> None:
     assert terminal._rows("x" * length, Canvas(width=80)) == number

@@ -1,29 +1,21 @@
 """What the answer shows in any format, from a matrix that can be worked out by hand."""
 
-import datetime as dt
 from dataclasses import replace
 from typing import Any
 
 from helpers.cases import cases
-from helpers.matrices import A100, H100, PTX_8_5, bad, release, small_matrix
+from helpers.matrices import A100, H100, release, small_matrix
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.cuda import Earlier
 from kdoctor.matrix.load import shipped_matrix
-from kdoctor.matrix.model import Nccl, Release, VersionMatrix
+from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
 from kdoctor.matrix.view import (
     View,
-    asks,
-    cells,
     code_range,
     groups,
-    mark,
-    matrix_name,
-    named,
-    nccl_text,
     notes,
-    outcome_text,
     python_range,
     reasons,
     shown_driver,
@@ -45,16 +37,6 @@ def verdict(item: Release, *kinds: tuple[str, str]) -> Verdict:
     """A verdict with a reason of each of these kinds and rules."""
     given = tuple(Reason(kind, rule, f"the {rule}") for kind, rule in kinds)  # type: ignore[arg-type]
     return Verdict(release=item, reasons=given)
-
-
-def test_best_is_the_newest_that_runs() -> None:
-    shown = view()
-    assert shown.best is not None
-    assert shown.best.release is NEW
-    assert shown.nearest is None
-    assert [mark(shown, item) for item in shown.verdicts] == [">", "", ""]
-    assert [mark(view(installed="2.18.1"), item) for item in shown.verdicts] == [">", "*", ""]
-    assert mark(view(installed="2.19.0"), shown.verdicts[0]) == ">*"
 
 
 def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
@@ -180,12 +162,6 @@ def test_span_takes_only_releases_with_the_same_extra_as_neighbours() -> None:
     assert span(tuple(cuda12), known) == "2.18.0 to 2.19.0"
 
 
-def test_release_is_named_with_its_plugin_for_jax() -> None:
-    assert named(view(), NEW) == "TensorFlow 2.19.0"
-    jax = small_matrix(OLD, jax=(NEW,)).of("jax")
-    assert named(View(matrix=jax, machine=None), NEW) == "JAX 2.19.0 (CUDA 12.5.1)"
-
-
 def test_driver_depends_on_the_gpus_and_the_platform() -> None:
     assert shown_driver(view(machine=None), NEW) == "525.60.13"
     assert shown_driver(view(), NEW) == "525.60.13"
@@ -213,60 +189,3 @@ def test_ranges_of_python_and_of_machine_code() -> None:
     both = release("2.20.0", cubins=(60, 70, 89), kernel_gen={"cubins": [70, 90], "ptx": []})
     assert code_range(both) == "7.0-7.0"
     assert code_range(release("2.20.0", cubins=(60,), kernel_gen={"cubins": [70], "ptx": []})) == "none"
-
-
-def test_requirements_of_a_distribution_are_as_in_its_metadata() -> None:
-    assert asks(NEW, ["keras"]) == ["keras>=3.10.0"]
-    assert asks(NEW, ["numpy", "protobuf"]) == ["numpy<2.2,>=1.26", "protobuf"]
-    assert asks(NEW, ["torch"]) == []
-
-
-@cases(
-    ("static", "2.25.1", ("2.25.1", "built into", "measured")),
-    ("static", None, ("unknown version", "built into", "measured")),
-    ("dynamic", ">=2.27", (">=2.27", "loaded when needed", "measured")),
-)
-def test_nccl_says_whether_an_installed_one_matters(linkage: Any, version: str | None, expected: tuple[str]) -> None:
-    text = nccl_text(release("2.20.0", nccl=Nccl(linkage=linkage, version=version, basis="measured")))
-    assert [part for part in expected if part in text] == list(expected)
-    assert ("ignores an installed NCCL" in text) == (linkage == "static")
-
-
-def test_matrix_has_its_age_if_it_is_old() -> None:
-    assert matrix_name(view()) == "the matrix of a test, 2026-01-01"
-    assert matrix_name(view(today=dt.date(2026, 4, 1))) == "the matrix of a test, 2026-01-01"
-    assert matrix_name(view(today=dt.date(2026, 4, 2))).startswith("the matrix of a test, 2026-01-01 (91 days old")
-
-
-def test_columns_of_a_release() -> None:
-    assert cells(view(), NEW) == (
-        "2.19.0", "3.10-3.12", "12.5.1", "9.3", "525.60.13", "8.0-8.0", ">=3.10.0", "<2.2,>=1.26", "any"
-    )  # fmt: skip
-    unstated = release("2.20.0", cuda="14.0", cudnn=None, requires=())
-    assert cells(view(), unstated)[2:5] == ("14.0", "?", "?")
-    assert cells(view(), unstated)[6:] == ("", "", "")
-
-
-def test_requirements_of_a_release_of_the_small_matrix() -> None:
-    """8.0 has machine code, 9.0 runs its PTX, and both kinds of kernels count."""
-    row = bad("old_keras", {"tensorflow": "==2.19.0", "keras": "<3.5"})
-    other = bad("other", {"tensorflow": "==2.18.0"})
-    needs = requirements(
-        small_matrix(OLD, release("2.19.0", kernel_gen=PTX_8_5.model_dump()), known_bad=(row, other)), "2.19"
-    )
-    assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.02")
-    assert [kind.capability for kind in needs.by_machine_code] == ["8.0"]
-    assert [kind.capability for kind in needs.by_ptx] == ["9.0"]
-    assert needs.excluded == ()
-    assert needs.known_bad == ()  # it requires Keras 3.10 or newer
-    assert needs.sonames == {"cudart": "libcudart.so.12"}
-    assert needs.command == "python -m pip install 'tensorflow[and-cuda]==2.19.0'"
-    assert needs.commands == (needs.command,)
-
-
-def test_outcome_on_the_cpu_is_named() -> None:
-    cpu = view(machine=Machine(gpus=(), python="3.11"))
-    assert [outcome_text(cpu, item) for item in cpu.verdicts] == ["on CPU"] * 3
-    assert outcome_text(cpu, verdict(NEW, ("against", "python"))) == "no"
-    assert [outcome_text(view(), item) for item in view().verdicts] == ["runs"] * 3
-    assert outcome_text(view(machine=None), verdict(NEW, ("missing", "python"))) == "unknown"

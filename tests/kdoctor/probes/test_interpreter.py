@@ -89,13 +89,11 @@ def test_target_describes_the_interpreter(job: Job) -> None:
     assert facts.base_prefix == sys.base_prefix
 
 
-def test_conda_is_detected_by_its_records(job: Job) -> None:
-    (job.folder / "conda-meta").mkdir()
-    assert job.read(Target).environment == "conda"
-
-
 def test_environment_without_metadata(job: Job) -> None:
+    """The probe adds no packages to the path of the target and no files to its folders."""
+    before = sorted(job.folder.rglob("*"))
     collected = job.collect()
+    assert sorted(job.folder.rglob("*")) == before
     assert collected[Packages] == Packages(installed=(), has_pip=False, files=0)
     assert collected[TensorFlowBuild] == TensorFlowBuild(installed=False)
     keras = collected[KerasChoice]
@@ -267,13 +265,16 @@ def test_keras_backend_is_read_from_variable_and_file(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
-def test_conda_packages_are_listed(job: Job) -> None:
-    assert job.read(Packages).conda == ()
-    meta = next(path for path in (job.folder, *job.folder.iterdir()) if (path / "pyvenv.cfg").exists()) / "conda-meta"
-    meta.mkdir()
+def test_conda_is_detected_by_its_records(job: Job) -> None:
+    (job.folder / "conda-meta").mkdir()
     for name in ("ml_dtypes-0.5.3-py311_0.json", "libstdcxx-ng-15.1.0-h8f9b012_2.json", "history", "odd.json"):
-        (meta / name).touch()
-    assert job.read(Packages).conda == ("libstdcxx-ng=15.1.0=h8f9b012_2", "ml_dtypes=0.5.3=py311_0")
+        (job.folder / "conda-meta" / name).touch()
+    collected = job.collect()
+    target, packages = collected[Target], collected[Packages]
+    assert isinstance(target, Target)
+    assert isinstance(packages, Packages)
+    assert target.environment == "conda"
+    assert packages.conda == ("libstdcxx-ng=15.1.0=h8f9b012_2", "ml_dtypes=0.5.3=py311_0")
 
 
 def test_keras_json_settings(job: Job) -> None:
@@ -334,13 +335,6 @@ def test_program_other_than_python_is_unavailable(job: Job, tmp_path: Path) -> N
     facts = job.collect()[Target]
     assert isinstance(facts, Unavailable)
     assert "status 0" in facts.unavailable
-
-
-def test_kdoctor_is_not_on_the_jobs_path(job: Job) -> None:
-    """The probe adds no packages to the path of the target and no files to its folders."""
-    before = sorted(job.folder.rglob("*"))
-    assert job.read(Packages).installed == ()
-    assert sorted(job.folder.rglob("*")) == before
 
 
 def test_eighty_packages_are_fast(job: Job, quickest: Callable[[Callable[[], object]], float]) -> None:

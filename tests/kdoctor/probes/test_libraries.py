@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
-from helpers.job_environment import COMPONENTS, HEADER, JobEnvironment, build_library
+from helpers.job_environment import COMPONENTS, JobEnvironment, build_library
 from helpers.shared_libraries import build
 from kdoctor.facts import Libraries, Library, LibraryCopy, Unavailable
 from kdoctor.probes import libraries as probe
@@ -285,10 +285,6 @@ def test_early_end_is_unavailable(ended: ChildEnd, message: str) -> None:
     facts = probe.read_end(ended)
     assert isinstance(facts, Unavailable)
     assert message in facts.unavailable
-
-
-def test_header_of_stand_in_is_complete() -> None:
-    assert len(HEADER) == 9
 
 
 def test_each_framework_has_the_file_that_it_loads(job: JobEnvironment, tmp_path: Path) -> None:

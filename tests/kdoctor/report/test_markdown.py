@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
@@ -21,8 +20,19 @@ from kdoctor.model import Remedy, Status
 from kdoctor.report.formats import render
 from kdoctor.text.markdown import escape
 
-DRIFT, CHECKS = 1, 2
-"""The tables of a report with drift, counted from the families' one."""
+CHECKS = 2
+"""The table of checks in a report with drift, counted from the families' one."""
+SKIPPED = [result(f"gpu.x{number}", Status.SKIP, reason="no GPUs expected") for number in range(9)]
+REPORTS = {
+    "gpu": gpu_report(),
+    "cpu": cpu_report(interrupted=True),
+    "skipped": cpu_report(results=(failure("gpu.free"), *SKIPPED)),  # one row
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_screen(name: str, screen: SnapshotAssertion) -> None:
+    assert render(REPORTS[name], "markdown") == screen
 
 
 def tokens(report: Report) -> list[Token]:
@@ -54,31 +64,6 @@ def rows(report: Report, table: int = 0) -> list[list[str]]:
     return found[1:]
 
 
-def test_table_has_a_row_for_each_check_in_order_of_family() -> None:
-    assert [(row[0], row[1]) for row in rows(gpu_report(), CHECKS)] == [
-        ("FAIL", "versions.driver-for-cuda"),
-        ("FAIL", "gpu.visible-to-driver"),
-        ("SKIP", "gpu.replicas-match"),
-        ("SKIP", "topology.pcie-width"),
-        ("UNKNOWN", "host.shared-memory"),
-    ]
-
-
-def test_checks_skipped_for_one_reason_share_a_row() -> None:
-    skipped = [result(f"gpu.x{number}", Status.SKIP, reason="no GPUs expected") for number in range(9)]
-    report = complete(gpu_report(), results=(*gpu_report().results, *skipped))
-    assert [row[2] for row in rows(report, CHECKS)].count("9 checks: no GPUs expected") == 1
-    assert "gpu.x3" not in shown(report)
-
-
-def test_drift_is_a_table() -> None:
-    assert rows(gpu_report(), table=DRIFT) == [
-        ["driver.version", "580.105.08", "575.57.08", "versions.driver-for-cuda, gpu.visible-to-driver"],
-        ["environment.NCCL_DEBUG", "absent", "INFO", "-"],
-        ["packages.h5py", "3.14.0", "absent", "-"],
-    ]
-
-
 def test_pipe_does_not_break_the_table() -> None:
     (row,) = [row for row in rows(gpu_report(), CHECKS) if row[1] == "versions.driver-for-cuda"]
     assert len(row) == 4
@@ -100,48 +85,6 @@ def test_command_with_backticks_and_lines_stays_whole() -> None:
 def test_odd_text_is_shown_as_it_is() -> None:
     text = "1. <b>x</b> | `code` *a* _b_ [l](u) # h ~~s~~ \\ &amp; ![i](j) $m$"
     assert shown(with_text(cpu_report(), text)).count(text) >= 8
-
-
-def test_problems_are_complete() -> None:
-    text = shown(gpu_report())
-    for item in gpu_report().results:
-        for judged in item.findings:
-            assert judged.finding.observed in text
-            if judged.counts:
-                assert f"Expected: {judged.finding.expected}" in text
-                assert f"Fix: {judged.finding.remedy.summary}" in text
-                assert f"To undo: {judged.finding.rollback.why}" in text
-                assert f"Why it matters: {item.why}" in text
-                assert f"Check: {item.id} (error): {item.title}" in text
-    assert "Not judged: 0000:80:00.0: " in text
-
-
-def test_causes_come_before_the_tables_which_are_folded() -> None:
-    text = render(gpu_report(), "markdown")
-    order = [text.index(part) for part in ("### ✗ GPU 3, 6", "### Changes since", "<details>", "| Status")]
-    assert order == sorted(order)
-
-
-def test_screen(screen: SnapshotAssertion) -> None:
-    assert render(gpu_report(), "markdown") == screen
-
-
-def test_scenario_shows_what_was_expected_and_measured() -> None:
-    text = shown(cpu_report())
-    assert "smoke.baseline (baseline). Expected: Two replicas train" in text
-    assert "weights: 10 of 10 mirrored; 1.2e-07 from one device, limit 1e-05" in text
-
-
-def test_interruption_is_shown() -> None:
-    interrupted = shown(replace(cpu_report(), interrupted=True)).splitlines()
-    (added,) = set(interrupted) - set(shown(cpu_report()).splitlines())
-    assert "interrupted" in added
-
-
-def test_failed_check_leads_with_its_finding() -> None:
-    report = cpu_report(results=(failure("gpu.free"),))
-    text = shown(report)
-    assert text.index("GPU 3 (0000:40:00.0): on the PCI bus") < text.index(report.results[0].title)
 
 
 @cases(

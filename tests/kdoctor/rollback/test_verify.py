@@ -87,18 +87,3 @@ def test_lock_that_can_be_restored_passes(job: Path, index: Path, temporary: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     assert "smoke.starved-replica" in done.stdout, "the trainings ran and showed this known hazard"
     assert leftovers(temporary) == []
-
-
-def test_missing_python_release_fails(job: Path) -> None:
-    write(job, "3.7.17", {"keras": "2.11.0"})
-    done = kdoctor("rollback", "-c", job, "--verify", "--python", sys.executable, PATH="/nowhere")
-    assert done.returncode == 1
-    assert "3.7.17" in done.stdout
-    assert "python3.7 " in done.stdout
-
-
-def test_lock_without_packages_is_a_usage_error(job: Path) -> None:
-    write(job, HERE, {})
-    done = kdoctor("rollback", "-c", job, "--verify")
-    assert done.returncode == 2
-    assert done.stdout == ""

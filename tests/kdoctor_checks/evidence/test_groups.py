@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.checks import ALL
-from helpers.evidence.checks import CHECKS, LOG_CHECKS, healthy_status, judged
+from helpers.evidence.checks import CHECKS, LOG_CHECKS, NOT_ON_H100, healthy_status, judged
 from helpers.evidence.machines import MACHINE, STATED
 from kdoctor.check import Check
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
@@ -86,17 +86,6 @@ JUDGED_IN_PART = {
     ),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
-
-NOT_ON_H100 = {
-    "gpu.fan",
-    "gpu.retired-pages",
-    "gpu.retired-pages-pending",
-    "topology.fabric-manager",
-    "topology.nvlink-direct",
-    "topology.p2p-geforce",
-    "topology.p2p-trusted",
-}
-"""Checks without a subject on the healthy H100 node."""
 
 OF_KERAS_3 = {"versions.keras-features"}
 """Checks that fail with every release of Keras 3."""

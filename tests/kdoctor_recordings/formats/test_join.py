@@ -3,18 +3,7 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
-from helpers.kdoctor_recordings.dumps import (
-    LOG,
-    LSPCI,
-    NVLINK,
-    TOPOLOGY,
-    UUID,
-    group,
-    imported,
-    imported_gpus,
-    query,
-    xml,
-)
+from helpers.kdoctor_recordings.dumps import LOG, LSPCI, NVLINK, UUID, group, imported, imported_gpus, query, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
 
@@ -32,25 +21,6 @@ def test_files_of_one_machine(tmp_path: Path) -> None:
     assert gpu.nvlinks is not None
     assert gpus.pairs[0].level == "SYS"
     assert gpus.pairs[0].errors["p2p_read"] == "not in nvidia-smi -q, nvidia-smi nvlink -s, nvidia-smi topo -m"
-
-
-@cases(
-    ((query("3B"), xml("3B")), "driver version"),
-    ((query("3B"), query("3B", changes={UUID.format(0): UUID.format(7)})), "uuid"),
-    ((query("3B"), query("3B", changes={"NVIDIA Test 40GB": "NVIDIA Test 80GB"})), "name"),
-    ((query("AF"), LSPCI), "no GPU address in common"),
-    ((query("3B", "AF"), TOPOLOGY), "2 GPUs and 3"),
-    ((query("3B", "AF", "D8", "D9"), TOPOLOGY), "4 GPUs and 3"),
-    ((VERSION, VERSION.replace("535.161.08", "550.10.02")), "kernel module"),
-    ((LSPCI, LSPCI.replace("3b", "5d")), "different addresses"),
-    ((query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), "fails"),
-)
-def test_files_of_two_machines_are_refused(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
-    with pytest.raises(UsageError, match="same machine") as error:
-        imported(tmp_path, *texts)
-    assert why in str(error.value)
-    assert "file-0" in str(error.value)
-    assert "file-1" in str(error.value)
 
 
 def test_selected_gpu_cannot_be_matched_with_matrix(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from helpers.kdoctor_recordings.dumps import (
     imported,
     imported_gpus,
     query,
+    xml,
 )
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
@@ -126,6 +127,11 @@ def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) ->
     (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
     (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
     (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),
+    (query("3B"), xml("3B"), ("driver version",)),
+    (query("3B"), query("3B").replace("NVIDIA Test 40GB", "NVIDIA Test 80GB"), ("name", "40GB", "80GB")),
+    (query("3B", "AF", "D8", "D9"), TOPOLOGY, ("4 GPUs", "3")),
+    (VERSION, VERSION.replace("535.161.08", "550.10.02"), ("kernel module",)),
+    (query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", ("fails",)),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_contradictions_are_refused_by_name(
@@ -134,6 +140,6 @@ def test_contradictions_are_refused_by_name(
     texts = (second, first) if swapped else (first, second)
     with pytest.raises(UsageError, match="not from the same machine") as error:
         imported(tmp_path, *texts)
-    assert all(name.removesuffix(" GPUs") in str(error.value) for name in named)
+    assert all(name.removesuffix(" GPUs") in str(error.value) for name in (*named, "file-0", "file-1"))
     with pytest.raises(UsageError, match="not from the same machine"):
         imported(tmp_path, "\n".join(texts))

@@ -136,30 +136,35 @@ def test_levels_match_the_pci_trees() -> None:
     assert (levels[0, 1], levels[0, 2], levels[0, 4]) == ("PIX", "PHB", "SYS")
 
 
-@cases((0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None))
-def test_p2p_status_is_translated(number: int, word: str | None) -> None:
-    (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
-    assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
-    assert ("p2p_read" in pair.errors) == (word is None)
+def test_p2p_statuses_are_translated() -> None:
+    pairs = read(rtx4090_eight(), **{f"pair__0__{status + 1}__p2p_read": status for status in range(7)}).pairs[:7]
+    assert [pair.p2p_read for pair in pairs] == ["OK", "CNS", "GNS", "TNS", "DR", "NS", None]
+    assert [number for number, pair in enumerate(pairs) if "p2p_read" in pair.errors] == [6]
 
 
-@cases(
-    (0x0000, None),
-    (0x01AA, ()),
-    (0x01A9, ("bandwidth: Degraded",)),
-    (0x019A, ("route unhealthy: True",)),
-    (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
-    (0x0FAA, ("incorrect configuration: unknown value 15",)),
-    (
-        0x0466,
-        ("route recovery in progress: True", "access timeout recovery: True", "incorrect configuration: No Partition"),
+HEALTH: dict[int, tuple[str, ...] | None] = {
+    0x0000: None,
+    0x01AA: (),
+    0x01A9: ("bandwidth: Degraded",),
+    0x019A: ("route unhealthy: True",),
+    0x05AA: ("incorrect configuration: Insufficient NVLinks",),
+    0x0FAA: ("incorrect configuration: unknown value 15",),
+    0x0466: (
+        "route recovery in progress: True",
+        "access timeout recovery: True",
+        "incorrect configuration: No Partition",
     ),
-)
-def test_health_of_the_fabric(mask: int, problems: tuple[str, ...] | None) -> None:
-    """The masks are built from NVML's constants: two bits each, and four for the configuration."""
-    device = first(machines.h100_nvswitch(2), gpu__0__fabric_health=mask)
-    assert device.fabric_problems == problems
-    assert (device.errors.get("fabric_problems") == NOT_SUPPORTED) == (problems is None)
+}
+"""The masks are built from NVML's constants: two bits each, and four for the configuration."""
+
+
+def test_health_of_the_fabric() -> None:
+    """GPU by GPU, each with one of the masks."""
+    masks = {f"gpu__{index}__fabric_health": mask for index, mask in enumerate(HEALTH)}
+    devices = read(machines.h100_nvswitch(), **masks).devices
+    assert [device.fabric_problems for device in devices[:7]] == list(HEALTH.values())
+    unread = [device.errors.get("fabric_problems") == NOT_SUPPORTED for device in devices]
+    assert unread == [True, *[False] * 6, True]
 
 
 def test_summary_counts_without_a_reason() -> None:
@@ -196,7 +201,8 @@ REPAIRS = ("channel_repair_pending", "tpc_repair_pending", "unrepairable_memory"
 @cases(
     (machines.h100_nvswitch, dict(zip(REPAIRS, (1, 0, 1), strict=True)), dict(zip(REPAIRS, (1, 0, 1), strict=True))),
     (TWO_L4, {"clock_event_reasons": "0x8,0x0,0x1"}, {"clock_event_reasons": (8, 0, 1)}),
-    (TWO_L4, {"addressing_mode": 9}, {"addressing_mode": None}),
+    (TWO_L4, {"addressing_mode": 9, "performance_state": 32}, {"addressing_mode": None, "performance_state": None}),
+    (TWO_L4, {"bus_id": "00000008:0A:00.0"}, {"bus_id": "0008:0a:00.0"}),
     (rtx4090_eight, {}, {"pcie_generation": 1, "pcie_generation_max": 4, "performance_state": 8}),
     (rtx4090_eight, {}, {"remapped_rows_pending": False, "ecc_mode": None, "sram_threshold_exceeded": None}),
     (
@@ -245,7 +251,7 @@ def test_readings_of_a_gpu(
     device = first(Description(nvml=made.nvml.also(changed), tree=made.tree))
     assert {name: getattr(device, name) for name in expected} == expected
     unread = {name for name, value in expected.items() if value is None}
-    assert unread - {"fabric_status", "temperature_slowdown_c"} <= device.errors.keys()
+    assert unread - {"fabric_status", "performance_state", "temperature_slowdown_c"} <= device.errors.keys()
 
 
 def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:

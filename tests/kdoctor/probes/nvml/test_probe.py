@@ -103,14 +103,13 @@ def test_eight_h100_have_all_pairs(ask: Ask) -> None:
     assert facts.cuda_driver_version == "12.2"
 
 
-@cases((0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"))
-def test_topology_level_is_translated(ask: Ask, level: int, name: str) -> None:
-    assert ready(ask(nvml.two_l4().pair(0, 1, level))).pairs[0].level == name
-
-
-def test_unknown_topology_level_is_none(ask: Ask) -> None:
-    pair = ready(ask(nvml.two_l4().pair(0, 1, 35))).pairs[0]
-    assert (pair.level, pair.error) == (None, "unknown level 35")
+def test_topology_levels_are_translated(ask: Ask) -> None:
+    machine = nvml.eight_h100()
+    for second, level in enumerate((0, 10, 20, 30, 40, 50, 35), 1):
+        machine = machine.pair(0, second, level)
+    pairs = ready(ask(machine)).pairs[:7]
+    assert [pair.level for pair in pairs] == ["internal", "PIX", "PXB", "PHB", "NODE", "SYS", None]
+    assert pairs[6].error == "unknown level 35"
 
 
 def test_lost_gpu_does_not_affect_others(ask: Ask) -> None:
@@ -178,19 +177,6 @@ def test_each_driver_call_records_its_error(ask: Ask) -> None:
     assert facts.cuda_driver_version == "12.8"
 
 
-def test_processes(ask: Ask) -> None:
-    machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB},4712:-"))
-    assert ready(ask(machine)).devices[0].processes == (
-        GpuProcess(pid=4711, used_memory_bytes=512 * MIB),
-        GpuProcess(pid=4712, used_memory_bytes=None),
-    )
-
-
-def test_unknown_performance_state_is_none(ask: Ask) -> None:
-    device = ready(ask(nvml.Machine.of(nvml.l4(performance_state=32)))).devices[0]
-    assert device.performance_state is None
-
-
 def test_old_driver_lacks_newer_functions(ask: Ask, old_library: Path) -> None:
     machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB}"))
     device = ready(ask(machine, old_library)).devices[0]
@@ -218,11 +204,6 @@ def test_missing_and_unsupported_functions_are_distinguished(ask: Ask, old_libra
     device = ready(ask(machine, old_library)).devices[0]
     assert device.errors["processes"] == "NVML_ERROR_FUNCTION_NOT_FOUND"
     assert device.errors["mig_mode"] == NOT_SUPPORTED
-
-
-def test_nonzero_pci_domain_is_kept(ask: Ask) -> None:
-    device = ready(ask(nvml.Machine.of(nvml.l4(bus_id="00000008:0A:00.0")))).devices[0]
-    assert device.bus_id == "0008:0a:00.0"
 
 
 def test_invalid_name_affects_that_field_only(library: Path, tmp_path: Path) -> None:

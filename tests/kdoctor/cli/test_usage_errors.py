@@ -1,0 +1,92 @@
+"""Usage errors: options that contradict each other, would have no effect, or have a value that is not understood."""
+
+import pytest
+
+from helpers.cases import cases
+from helpers.command import kdoctor_here
+from kdoctor.cli.conflicts import refuse_with
+from kdoctor.errors import UsageError
+
+NO_TRAINING = ("check", "-c", "cpu-smoke", "--no-smoke")
+SNAPSHOT = ("--snapshot", "node.json")
+
+
+@cases(
+    ((*NO_TRAINING, "--steps", "3"), "--steps requires --model"),
+    ((*NO_TRAINING, "--replicas", "2"), "--replicas 2"),
+    ((*NO_TRAINING, "--lock", "x.yaml", "--no-lock"), "--no-lock"),
+    (("check", *SNAPSHOT, "--python", "p", "--save-snapshot", "s"), "--python and --save-snapshot"),
+    (("snapshot", "-c", "cpu-smoke", "--no-smoke", "--replicas", "2"), "--replicas 2"),
+    (("snapshot", "--import", "x.txt", "--no-smoke"), "--no-smoke"),
+    (("snapshot", "--import", "x.txt", "-c", "cpu-smoke"), "--checklist"),
+    (("checklist", "record", "cpu-smoke", *SNAPSHOT, "--replicas", "2"), "--replicas"),
+    (("checklist", "record", "cpu-smoke", *SNAPSHOT, "--python", "p"), "--python"),
+    (("checklist", "init", "new.yaml", *SNAPSHOT, "--python", "p"), "--python"),
+    (("checklist", "show", "cpu-smoke", "--plain", "--resolved"), "--resolved"),
+    (("rollback", *SNAPSHOT, "--python", "p"), "--python"),
+    (("lint", "--explain", "jit-compile", "train.py"), "PATH"),
+    (("rollback", "--fix-script", "back.sh", "--format", "json"), "--fix-script and --format json"),
+    (("rollback", "--verify", "--fix-script", "back.sh"), "--fix-script and --verify"),
+    (("rollback", "--verify", "--format", "json"), "--format json and --verify"),
+    (("rollback", "--verify", *SNAPSHOT), "--verify and --snapshot"),
+    (("check", "my node.yaml"), "kdoctor check --checklist 'my node.yaml'"),
+    (("rollback", "my node.yaml"), "kdoctor rollback --checklist 'my node.yaml'"),
+    (("check", "--python", "/nowhere/python"), "/nowhere/python"),
+    (("check", "--python", "/bin/sh"), "/bin/sh"),
+    (("check", "--snapshot", "/nowhere.json"), "/nowhere.json"),
+    (("check", "--checklist", "cpu-smok"), "did you mean 'cpu-smoke'"),
+    (("check", "--checklist", "/"), "/: "),
+    (("check", "--output", "json=/nowhere/report.json"), "mkdir -p '/nowhere'"),
+    (("check", "--output", "jsn=report.json"), "did you mean 'json'"),
+    (("check", "--save-snapshot", "/nowhere/facts.json"), "mkdir -p '/nowhere'"),
+    (("check", "--format", "yaml"), "--format yaml"),
+    (("check", "--select", "gpu.fre"), "did you mean 'gpu.free'"),
+    (("check", "--skip", "*"), "--skip *"),
+    (("check", "--plugin", "no.such.module:checks"), "--plugin no.such.module:checks"),
+    (("check", "--fail-on", "fatal"), "'fatal'"),
+    (("check", "--replicas", "0"), "--replicas"),
+    (("smoke", "basline"), "'smoke.baseline'"),
+    (("smoke", "--tier", "fast"), "'fast'"),
+    (("smoke", "--strategy", "miror"), "'mirrored'"),
+    (("smoke", "--replicas", "0"), "--replicas"),
+    (("smoke", "--keep-artifacts", "/dev/null/here"), "--keep-artifacts /dev/null/here"),
+    (("checklist", "record", "cpu-smoke", "--accept", "gpu.free"), "--accept requires --reason"),
+    (("checklist", "record", "cpu-smoke", "--reason", "x"), "--reason requires --accept"),
+    (("checklist", "record", "cpu-smoke", "--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
+    (("checklist", "record", "cpu-smoke", "--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
+    (("matrix", "--driver", "new"), "--driver new"),
+    (("matrix", "--driver", "53"), "--driver 53"),
+    (("matrix", "--driver", "12.4"), "--driver 12.4"),
+    (("matrix", "--driver", ""), "--driver"),
+    (("matrix", "--gpu", "RTX 6000"), "RTX 6000"),
+    (("matrix", "--gpu", "H1000"), "did you mean 'H100'?"),
+    (("matrix", "--python", "three"), "--python three"),
+    (("matrix", "--python", "2.7"), "--python 2.7"),
+    (("matrix", "--python", "311"), "--python 311"),
+    (("matrix", "--python", "/no/such/python"), "/no/such/python"),
+    (("matrix", "--tensorflow", "2.99"), "2.99"),
+    (("matrix", "--tensorflow", "new"), "new"),
+    (("matrix", "--matrix", "/no/such.yaml"), "/no/such.yaml"),
+    (("matrix", "--format", "xml"), "--format xml"),
+    (("matrix", "extra"), "No such command"),
+    (("matrix", "--gpux", "A100"), "No such option"),
+    (("matrix", "--gpu"), "requires an argument"),
+    (("matrix", "--platform", "windoze"), "did you mean 'windows'?"),
+    (("matrix", "--cuda", "new"), "--cuda new"),
+    (("matrix", "--framework", "torch"), "--framework torch"),
+    (("matrix", "--framework", "jax", "--tensorflow", "2.21"), "--framework jax"),
+    (("matrix", "add"), "--wheel"),
+    (("matrix", "add", "--wheel", "/no/such.whl"), "/no/such.whl"),
+)
+def test_usage_error_exits_with_2(arguments: tuple[str, ...], named: str) -> None:
+    done = kdoctor_here(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_only_given_options_are_refused() -> None:
+    refuse_with("--snapshot", None, {"--python": "p"}, why="")
+    refuse_with("--snapshot", "x", {"--python": None, "--no-smoke": False, "--plugin": []}, why="")
+    with pytest.raises(UsageError, match="--replicas cannot be used with --snapshot"):
+        refuse_with("--snapshot", "x", {"--python": None, "--replicas": 0}, why="")

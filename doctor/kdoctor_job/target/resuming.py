@@ -1,0 +1,424 @@
+"""How the job saves and goes on, in one process for each way.
+
+The job's own callbacks save and restore it, if the function of its arguments of ``fit`` takes the folder where they
+save, so that kdoctor can give it another one. Otherwise ModelCheckpoint and BackupAndRestore of Keras do. Every process
+makes the model, the arguments and the data as the job does, and trains for two epochs of a few steps:
+
+- ``whole`` is not killed: the reference. ``noise`` is not killed, either, but the last bit of its inputs differs.
+- ``killed`` kills itself in the second epoch, after a save. ``torn`` is killed there when a save has begun.
+- ``load``, ``alone``, ``backup`` and ``half`` go on in a copy of what these left, ``alone`` on one device.
+
+A callback at the end of the list writes down the state whenever files in the folder have changed: it must be the one
+with which the job goes on. If no callback restores, the newest file that can be loaded is, as a script would do.
+
+Copies of variables on other replicas than the first are not saved by Keras and not compared here. The functions of
+``tf.random`` draw the same numbers in all processes, so that the rest is compared where random numbers begin again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import shutil
+import signal
+import threading
+import time
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from kdoctor_job.target.data import Data
+from kdoctor_job.target.fitting import PART, FitArguments
+from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
+from kdoctor_job.target.random_numbers import random_numbers_fixed
+from kdoctor_job.target.rows import Rows, record_rows, shake
+from kdoctor_job.target.states import State, apart, is_seed, state_of, unequal
+from kdoctor_target.runner.case import Case
+
+FOLDER = "folder"
+"""The parameter of the job's functions that gets the folder where it saves."""
+BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
+"""The two kinds of end, and the names of their processes."""
+SHOWN = 6
+_EPOCHS = 2
+_MOST_KEPT = 3
+_LOADABLE = (".keras", ".h5")
+_FROM_FILES = ("load", "alone", "half")
+"""Processes that go on with the saved model, if the job has no callbacks."""
+
+Facts = Dict[str, Any]
+
+
+class Snapshot(NamedTuple):
+    """The job between two steps."""
+
+    steps: int
+    """Of the optimizer."""
+    numbers: Dict[str, float]
+    """Of its callbacks."""
+    state: State
+    rows: Rows
+    """Of all steps of this process."""
+
+
+class _NothingRestoredError(Exception):
+    """Training begins with the first step, although there are files that can be loaded."""
+
+
+class SaveError(Exception):
+    """One of the job's callbacks raised."""
+
+
+class Own:
+    """The job in one process."""
+
+    def __init__(self, case: Case, strategy: Any, folder: Path, files: Path, name: str) -> None:
+        """Make the job's folder.
+
+        Args:
+            case: the process's case.
+            strategy: the strategy, or the default one.
+            folder: where all processes save.
+            files: the folder of files for other processes.
+            name: of the process.
+        """
+        self._settings = case.settings
+        self._strategy = strategy
+        self.name = name
+        self.folder = folder
+        self.files = files
+        self._case = case
+        named = case.settings.get("fit_arguments")
+        self._arguments = find(PART, named) if named else None
+        self.has_own = self._arguments is not None and takes(self._arguments, FOLDER)
+        self.has_others = False
+        """Whether the job has callbacks that are not run."""
+        self.watch = self._new_watch()
+
+    def train(self, *, shaken: bool = False, kill: Optional[str] = None, resumes: bool = False) -> Snapshot:
+        """Train, or go on; returns the end. ``kill`` names another kind of end.
+
+        Raises:
+            SaveError: a callback raised.
+        """
+        watch = self.watch
+        watch.kill, watch.resumes = kill, resumes
+        try:
+            return self._fit(self._made("model"), shaken=shaken)
+        except _NothingRestoredError:
+            began = time.monotonic()
+            model = self._load()
+            self.watch = self._new_watch()
+            self.watch.restore_s = time.monotonic() - began
+            return self._fit(model, is_loaded=True)
+        except Exception as error:
+            if watch.inside:
+                raise SaveError(f"{type(error).__name__}: {error}") from error
+            raise
+
+    def note(self, facts: Facts) -> None:
+        """Report facts by the names of ``JobRestore``'s fields."""
+        self._case.note(job=facts)
+
+    def _new_watch(self) -> _Watch:
+        for folder in (self.folder / self.name, self.files / self.name):
+            folder.mkdir(exist_ok=True)
+        return _Watch(self.folder / self.name, self.files / self.name, self.note, is_own=self.has_own)
+
+    def _made(self, part: str) -> Any:
+        with self._strategy.scope():
+            made = call(part, find(part, self._settings[part]), folder=str(self.folder / self.name))
+            return as_model(made, "the model") if part == "model" else made
+
+    def _fit(self, model: Any, *, shaken: bool = False, is_loaded: bool = False) -> Snapshot:
+        with self._strategy.scope():
+            fit = FitArguments(self._arguments, folder=str(self.folder / self.name))
+        epoch, steps, size = self._epoch(fit)
+        with self._strategy.scope():
+            if shaken:
+                shake(model)
+            rows = record_rows(self._strategy, model, _EPOCHS * steps, size)
+        before, callbacks = self._callbacks(fit, keras_of(model).callbacks)
+        self.watch.steps_per_epoch = steps
+        self.watch.brief = lambda: (steps_of(model), _numbers(callbacks))
+        self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(self._strategy, model), rows())
+        first, last = _around(keras_of(model), self.watch)
+        more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
+        parts: Tuple[Any, ...] = epoch.value if isinstance(epoch.value, tuple) else (epoch.value,)
+        with random_numbers_fixed():
+            model.fit(
+                **dict(zip(("x", "y", "sample_weight"), parts)),
+                **{**epoch.more, **fit.of_job(), **more},
+                epochs=_EPOCHS,
+                verbose=0,
+                callbacks=[*before, first, *callbacks, last],
+            )
+        return self.watch.look()
+
+    def _callbacks(self, fit: FitArguments, keras: Any) -> Tuple[List[Any], List[Any]]:
+        """Callbacks of Keras whose time is not taken, and those of the job, or what replaces them."""
+        if self.has_own:
+            return [], fit.callbacks
+        self.has_others = bool(fit.callbacks)
+        place = self.folder / self.name
+        saving = [] if self.name == "backup" else [keras.ModelCheckpoint(str(place / "{epoch:03d}.keras"))]
+        return [] if self.name in _FROM_FILES else [keras.BackupAndRestore(str(place / "backup"))], saving
+
+    def _epoch(self, fit: FitArguments) -> Tuple[Any, int, int]:
+        """The data of each epoch, its steps, and the examples of its largest batch."""
+        most, given = self._settings["steps"], fit.number("steps_per_epoch", self._settings.get("steps_per_epoch"))
+        data = Data(fit.apply(self._made("data")), own=True, batch_size=fit.number("batch_size"))
+        found = data.examine(most, given)
+        problem = found.get("problem") or found.get("unread")
+        if problem:
+            raise PartError("data", str(problem))
+        steps = min(most, given or found.get("batches") or most)
+        if data.kind == "generator" and not given:
+            steps = given = max(1, min(steps, (found.get("batches") or _EPOCHS * most) // (2 * _EPOCHS)))
+        return data.epoch(lambda: fit.apply(self._made("data")), given and steps), steps, int(found["batch"])
+
+    def _load(self) -> Any:
+        """The newest file that can be loaded.
+
+        Raises:
+            Exception: none can. It is the error of the newest.
+        """
+        errors = []
+        for path in self.watch.loadable():
+            try:
+                model = self._made("model")
+                if path.suffix != ".keras":
+                    model.load_weights(str(path))
+                    return model
+                with self._strategy.scope():
+                    return keras_of(model).models.load_model(str(path))
+            except Exception as error:
+                errors.append(error)
+        raise errors[0]
+
+
+def steps_of(model: Any) -> int:
+    """Steps that the optimizer has taken."""
+    return int(np.asarray(model.optimizer.iterations.numpy()))
+
+
+class _Watch:
+    """What the job does with its folder, and its state meanwhile."""
+
+    def __init__(self, place: Path, kept: Path, note: Callable[[Facts], None], *, is_own: bool) -> None:
+        self._place = place
+        self._kept = kept
+        self._note = note
+        self._loadable = _LOADABLE if is_own else _LOADABLE[:1]
+        self._counted = ("",) if is_own else _LOADABLE[:1]
+        self.look: Callable[[], Snapshot]
+        """The job now."""
+        self.brief: Callable[[], Tuple[int, Dict[str, float]]]
+        """Its steps and the numbers of its callbacks."""
+        self.kill: Optional[str] = None
+        self.resumes = False
+        self.steps_per_epoch = 1
+        self.inside = False
+        """Whether the job's callbacks are running."""
+        self.started: Optional[Snapshot] = None
+        self.first_epoch: State = {}
+        self.numbers: Dict[int, Dict[str, float]] = {}
+        """Of the callbacks, by steps."""
+        self.restore_s = 0.0
+        self._epoch = 0
+        self._entered = 0.0
+        self._bytes = 0
+        self._seen = _sizes(place)
+
+    def enter(self) -> None:
+        """The job's callbacks begin."""
+        self.inside, self._entered = True, time.monotonic()
+
+    def on_train_begin(self) -> None:
+        """They have begun the training, and restored the job if they do."""
+        self.inside = False
+        self.restore_s += time.monotonic() - self._entered
+        self._seen = _sizes(self._place)
+        self.started = self.look()
+        if self.resumes and not self.started.steps and self.loadable():
+            raise _NothingRestoredError
+
+    def on_epoch_begin(self, epoch: int) -> None:
+        """In the last epoch, a save ends this process, if it is to be killed in one."""
+        self._epoch = epoch
+        if epoch and self.kill == IN_A_SAVE:
+            threading.Thread(target=self._kill_in_a_save, args=(dict(self._seen),), daemon=True).start()
+
+    def leave(self, batch: Optional[int]) -> None:
+        """They have ended after a step, or after an epoch (None)."""
+        self.inside = False
+        seconds, seen = time.monotonic() - self._entered, _sizes(self._place)
+        changed = {path: size for path, (size, at) in seen.items() if self._seen.get(path) != (size, at)}
+        written = sum(size for path, size in changed.items() if path.name.endswith(self._counted))
+        self._seen = seen
+        steps, numbers = self.brief()
+        self.numbers[steps] = numbers
+        if batch is None and self._epoch == 0:
+            self.first_epoch = self.look().state
+        # Less than half of what it has written at a time is a log.
+        if written > self._bytes // 2:
+            self._bytes = max(self._bytes, written)
+            self._note({"save_s": seconds, "save_bytes": written})
+            self._keep(self.look())
+        is_halfway = batch is None or batch + 1 >= self.steps_per_epoch // 2
+        if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_halfway:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _kill_in_a_save(self, seen: Dict[Path, Tuple[int, int]]) -> None:
+        """Kill this process as soon as there are other bytes in a file of the kind of the largest."""
+        kind = max(seen, key=lambda path: seen[path][0]).suffix if seen else ""
+        while True:
+            for path, now in _sizes(self._place).items():
+                if now[0] and path.suffix == kind and seen.get(path) != now:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    def loadable(self) -> List[Path]:
+        """Files with a model or its weights, the newest first."""
+        found = [path for path in self._place.rglob("*") if path.suffix in self._loadable]
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+    def _keep(self, now: Snapshot) -> None:
+        place = self._kept / f"{now.steps:08}"
+        with place.with_suffix(".part").open("wb") as file:
+            pickle.dump(now, file)
+        place.with_suffix(".part").replace(place)
+        for old in sorted(self._kept.iterdir())[:-_MOST_KEPT]:
+            old.unlink()
+
+
+def _sizes(place: Path) -> Dict[Path, Tuple[int, int]]:
+    """Size and time of each file."""
+    found = {}
+    for path in place.rglob("*"):
+        try:
+            about = path.stat()
+        except OSError:  # it is being replaced
+            continue
+        if path.is_file():
+            found[path] = (about.st_size, about.st_mtime_ns)
+    return found
+
+
+def _numbers(callbacks: List[Any]) -> Dict[str, float]:
+    """The public numbers of the callbacks."""
+    return {
+        f"{type(one).__name__}.{name}": float(value)
+        for one in callbacks
+        for name, value in sorted(vars(one).items())
+        if not name.startswith("_") and isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    }
+
+
+def _around(keras: Any, watch: _Watch) -> Tuple[Any, Any]:
+    """The first and the last callback of the list."""
+
+    class First(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
+        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.on_epoch_begin(epoch)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+    class Last(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
+        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+            watch.on_train_begin()
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.leave(batch)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.leave(None)
+
+    return First(), Last()
+
+
+def whole(own: Own, *, shaken: bool = False) -> None:
+    """Train without a kill."""
+    end = own.train(shaken=shaken)
+    write(own.files / f"{own.name}.end", end)
+    write(own.files / f"{own.name}.more", (own.watch.first_epoch, own.watch.numbers))
+    size = sum(int(one.nbytes) for one in end.state.values())
+    own.note({"own": own.has_own, "own_left_out": own.has_others, "state_bytes": size})
+    shutil.rmtree(str(own.folder / own.name))
+
+
+def killed(own: Own, kill: str) -> None:
+    """Train until it is killed."""
+    own.train(kill=kill)
+
+
+def again(own: Own, name: str) -> None:
+    """Go on in a copy of what a killed process left, and compare."""
+    kill, files = IN_A_SAVE if name == "half" else BETWEEN_SAVES, own.files
+    shutil.copytree(str(own.folder / kill), str(own.folder / name), dirs_exist_ok=True)
+    end = own.train(resumes=True)
+    shutil.rmtree(str(own.folder / name))
+    started = own.watch.started
+    saves = {int(path.name): path for path in (files / kill).iterdir() if not path.suffix}
+    if started is None or not saves:
+        return
+    saved: Snapshot = read(saves.get(started.steps, saves[max(saves)]))
+    wrong = unequal(saved.state, started.state)
+    lost, seeds = ([one for one in wrong if is_seed(one) is kind][:SHOWN] for kind in (False, True))
+    if name == "alone":
+        own.note({"lost_alone": lost})
+    elif name == "half":
+        is_known = started.steps in saves
+        own.note({"half": "gone" if not started.steps else "silent" if lost and is_known else "noticed"})
+    elif name == "backup":
+        own.note({"backup_step": started.steps, "backup_apart": lost or _after(saved, end, files).get("apart", [])})
+    else:
+        found = {"variables": len(started.state), "restore_s": own.watch.restore_s, "lost": lost, "seeds": seeds}
+        forgotten = _forgotten(saved, started, files) if saved.steps == started.steps else []
+        own.note({**found, "forgotten": forgotten, "resumed_step": started.steps, **_after(saved, end, files)})
+
+
+def _forgotten(saved: Snapshot, started: Snapshot, files: Path) -> List[str]:
+    """Numbers of callbacks that are lost, and not others in each run. Keras changes signs when it first needs them."""
+    _, numbers = read(files / "whole.more")
+    same = numbers.get(saved.steps, {})
+    return [
+        name
+        for name, value in saved.numbers.items()
+        if same.get(name) == value and abs(started.numbers.get(name, math.nan)) != abs(value)
+    ][:SHOWN]
+
+
+def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
+    """How the rest of the training differs from that of the run that was not killed."""
+    wanted, noise = read(files / "whole.end"), read(files / "noise.end")
+    if wanted.rows != noise.rows or saved.rows != wanted.rows[: len(saved.rows)]:
+        return {"position_unread": "the data has other examples in each run: give it a seed"}
+    if [*saved.rows, *end.rows] == wanted.rows:
+        first_epoch, _ = read(files / "whole.more")
+        differing = apart(first_epoch, wanted.state, noise.state, end.state)[:SHOWN]
+        return {"repeated": 0, "missing": 0, "apart": differing}
+    once, trained = (Counter(chain.from_iterable(rows)) for rows in (wanted.rows, [*saved.rows, *end.rows]))
+    return {"repeated": sum((trained - once).values()), "missing": sum((once - trained).values())}
+
+
+def write(path: Path, value: Any) -> None:
+    """Keep a value for another process of this run."""
+    with path.open("wb") as file:
+        pickle.dump(value, file)
+
+
+def read(path: Path) -> Any:
+    """What :func:`write` kept."""
+    with path.open("rb") as file:
+        return pickle.load(file)  # noqa: S301 - written by another process of this run, in the folder of this run

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.restore_trials import JOBS, trial
 
 from helpers.command import kdoctor
 from kdoctor.errors import UsageError
@@ -73,10 +74,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def check(folder: Path, model: str, restore: Path) -> dict[str, Any]:
+def check(folder: Path, model: str, restore: Path, steps: int = 4) -> dict[str, Any]:
     names = ("--model", f"job:{model}", "--data", "job:data", "--restore", str(restore))
-    options = (*names, "--steps", "4", "--replicas", "2", "--format", "json")
-    select = ("--select", "job.restores", "--select", "job.save-interval")
+    options = (*names, "--steps", str(steps), "--replicas", "2", "--format", "json")
+    select = ("--select", "job.restores", "--select", "job.resumes-exactly", "--select", "job.save-interval")
     done = kdoctor("check", *options, *select, cwd=folder, timeout_s=300)
     return {result["id"]: result for result in json.loads(done.stdout)["results"] if result["family"] == "job"}
 
@@ -89,14 +90,21 @@ def test_random_layers_and_statistics_come_back(folder: Path, tmp_path: Path) ->
     subjects = [item["subject"] for item in found["job.restores"]["evidence"]]
     assert subjects == ["the saved model", "one device", "half-written save", "BackupAndRestore"]
     assert found["job.save-interval"]["status"] == "pass"
+    assert [item["subject"] for item in found["job.resumes-exactly"]["findings"]] == ["random numbers"]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.keras"]
 
 
 @pytest.mark.tensorflow
 def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = check(folder, "random", tmp_path / "file")
+    found = check(folder, "random", tmp_path / "file", steps=0)
     assert [item["subject"] for item in found["job.restores"]["findings"]] == ["saving"]
+
+
+@pytest.mark.tensorflow
+def test_callback_that_saves_in_the_middle_of_an_epoch_repeats_examples(tmp_path: Path) -> None:
+    assert trial(JOBS["BackupAndRestore(save_freq=3)"], tmp_path) == ["position in the data"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.smoke_full

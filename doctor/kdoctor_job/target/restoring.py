@@ -83,12 +83,12 @@ class _Restoring:
     def run(self) -> None:
         self._files.mkdir()
         whole = self._process("whole", resuming.whole)
-        if whole["outcome"] != "trained":
-            self._say(**{"save_problem" if (whole.get("job") or {}).get(_SAVING) else "not_run": _end_of(whole)})
+        noise = self._process("noise", partial(resuming.whole, shaken=True)) if whole["outcome"] == "trained" else whole
+        if noise["outcome"] != "trained":
+            self._say(**{"save_problem" if (noise.get("job") or {}).get(_SAVING) else "not_run": _end_of(noise)})
             return
         free, size = shutil.disk_usage(str(self._folder)).free, whole["job"]["state_bytes"]
         self._say(free_bytes=free, **whole["job"])
-        self._process("noise", partial(resuming.whole, shaken=True))
         killed = self._process("killed", partial(resuming.killed, kill=BETWEEN_SAVES))
         if killed.get("signal") != "SIGKILL":
             full = (
@@ -105,7 +105,9 @@ class _Restoring:
 
     def _note(self, name: str) -> None:
         done = self._process(name, partial(resuming.again, name=name))
-        self._say(**(done.get("job") or {} if done["outcome"] == "trained" else {f"{name}_problem": _end_of(done)}))
+        is_full = (done.get("job") or {}).get(_SAVING)
+        problem = {"save_problem" if is_full else f"{name}_problem": _end_of(done)}
+        self._say(**(done.get("job") or {} if done["outcome"] == "trained" else problem))
 
     def _process(self, name: str, work: Callable[[Own], None]) -> Facts:
         self._case.phase(f"restore: {name}")

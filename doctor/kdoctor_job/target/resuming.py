@@ -36,7 +36,7 @@ from kdoctor_job.target.fitting import PART, FitArguments
 from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.rows import Rows, record_rows, shake
-from kdoctor_job.target.states import State, apart, is_seed, state_of, unequal
+from kdoctor_job.target.states import State, apart, is_seed, seeds_of, state_of, unequal
 from kdoctor_target.runner.case import Case
 
 FOLDER = "folder"
@@ -99,14 +99,19 @@ class Own:
         """Whether the job has callbacks that are not run."""
         self.watch = self._new_watch()
 
-    def train(self, *, shaken: bool = False, kill: Optional[str] = None, resumes: bool = False) -> Snapshot:
-        """Train, or go on; returns the end. ``kill`` names another kind of end.
+    def train(self, *, shaken: bool = False, kill: Optional[str] = None, after: Optional[str] = None) -> Snapshot:
+        """Train, or go on; returns the end.
+
+        Args:
+            shaken: whether the last bit of the inputs differs.
+            kill: another kind of end.
+            after: the kind of end of the process after which this one goes on.
 
         Raises:
-            SaveError: a callback raised.
+            SaveError: a callback raised, but not while it restored the job.
         """
-        watch = self.watch
-        watch.kill, watch.resumes = kill, resumes
+        watch, self._after = self.watch, after
+        watch.kill, watch.resumes, watch.moment = kill, bool(after), int(self._settings.get("moment") or 0)
         try:
             return self._fit(self._made("model"), shaken=shaken)
         except _NothingRestoredError:
@@ -116,7 +121,7 @@ class Own:
             self.watch.restore_s = time.monotonic() - began
             return self._fit(model, is_loaded=True)
         except Exception as error:
-            if watch.inside:
+            if watch.inside and (watch.started or not after):
                 raise SaveError(f"{type(error).__name__}: {error}") from error
             raise
 
@@ -146,6 +151,7 @@ class Own:
         self.watch.steps_per_epoch = steps
         self.watch.brief = lambda: (steps_of(model), _numbers(callbacks))
         self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(self._strategy, model), rows())
+        self.watch.go_on = lambda steps: self._give_seeds(model, steps)
         first, last = _around(keras_of(model), self.watch)
         more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
         parts: Tuple[Any, ...] = epoch.value if isinstance(epoch.value, tuple) else (epoch.value,)
@@ -158,6 +164,18 @@ class Own:
                 callbacks=[*before, first, *callbacks, last],
             )
         return self.watch.look()
+
+    def saved(self, steps: int) -> Tuple[Optional[Snapshot], bool]:
+        """What the killed process saved after these steps, or else last, and whether it saved then."""
+        saves = {int(path.name): path for path in (self.files / str(self._after)).glob("*") if not path.suffix}
+        return (read(saves.get(steps, saves[max(saves)])) if saves else None), steps in saves
+
+    def _give_seeds(self, model: Any, steps: int) -> None:
+        """Let generators of random numbers go on, so that the rest can be compared."""
+        saved, _ = self.saved(steps)
+        values = [one for name, one in (saved.state if saved else {}).items() if is_seed(name)]
+        for variable, value in zip(seeds_of(model), values):
+            variable.assign(value)
 
     def _callbacks(self, fit: FitArguments, keras: Any) -> Tuple[List[Any], List[Any]]:
         """Callbacks of Keras whose time is not taken, and those of the job, or what replaces them."""
@@ -219,7 +237,11 @@ class _Watch:
         """The job now."""
         self.brief: Callable[[], Tuple[int, Dict[str, float]]]
         """Its steps and the numbers of its callbacks."""
+        self.go_on: Callable[[int], None]
+        """Called with its steps before the first one."""
         self.kill: Optional[str] = None
+        self.moment = 0
+        """Steps of the last epoch before the kill, 0 for half of them, and milliseconds after a save has begun."""
         self.resumes = False
         self.steps_per_epoch = 1
         self.inside = False
@@ -246,6 +268,7 @@ class _Watch:
         self.started = self.look()
         if self.resumes and not self.started.steps and self.loadable():
             raise _NothingRestoredError
+        self.go_on(self.started.steps)
 
     def on_epoch_begin(self, epoch: int) -> None:
         """In the last epoch, a save ends this process, if it is to be killed in one."""
@@ -269,8 +292,8 @@ class _Watch:
             self._bytes = max(self._bytes, written)
             self._note({"save_s": seconds, "save_bytes": written})
             self._keep(self.look())
-        is_halfway = batch is None or batch + 1 >= self.steps_per_epoch // 2
-        if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_halfway:
+        is_time = batch is None or batch + 1 >= (self.moment or self.steps_per_epoch // 2)
+        if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_time:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _kill_in_a_save(self, seen: Dict[Path, Tuple[int, int]]) -> None:
@@ -279,6 +302,7 @@ class _Watch:
         while True:
             for path, now in _sizes(self._place).items():
                 if now[0] and path.suffix == kind and seen.get(path) != now:
+                    time.sleep(self.moment / 1000)
                     os.kill(os.getpid(), signal.SIGKILL)
 
     def loadable(self) -> List[Path]:
@@ -365,20 +389,21 @@ def killed(own: Own, kill: str) -> None:
 def again(own: Own, name: str) -> None:
     """Go on in a copy of what a killed process left, and compare."""
     kill, files = IN_A_SAVE if name == "half" else BETWEEN_SAVES, own.files
-    shutil.copytree(str(own.folder / kill), str(own.folder / name), dirs_exist_ok=True)
-    end = own.train(resumes=True)
+    try:
+        shutil.copytree(str(own.folder / kill), str(own.folder / name), dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise SaveError(f"no copy of the save: {error}") from error
+    end = own.train(after=kill)
     shutil.rmtree(str(own.folder / name))
     started = own.watch.started
-    saves = {int(path.name): path for path in (files / kill).iterdir() if not path.suffix}
-    if started is None or not saves:
+    saved, is_known = own.saved(started.steps if started else 0)
+    if started is None or saved is None:
         return
-    saved: Snapshot = read(saves.get(started.steps, saves[max(saves)]))
     wrong = unequal(saved.state, started.state)
     lost, seeds = ([one for one in wrong if is_seed(one) is kind][:SHOWN] for kind in (False, True))
     if name == "alone":
         own.note({"lost_alone": lost})
     elif name == "half":
-        is_known = started.steps in saves
         own.note({"half": "gone" if not started.steps else "silent" if lost and is_known else "noticed"})
     elif name == "backup":
         own.note({"backup_step": started.steps, "backup_apart": lost or _after(saved, end, files).get("apart", [])})

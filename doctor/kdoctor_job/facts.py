@@ -261,6 +261,8 @@ class JobRestore:
     """Variables of the model and the optimizer that were compared."""
     lost: tuple[str, ...] | None = None
     """Those that are missing or have other bits after loading, at most six."""
+    generators: int | None = None
+    """Generators of random numbers whose states are variables; those of Keras 2 have none."""
     seeds: tuple[str, ...] = ()
     """States of random number generators that begin again after loading."""
     apart: tuple[str, ...] | None = None

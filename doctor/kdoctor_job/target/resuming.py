@@ -11,8 +11,8 @@ makes the model, the arguments and the data as the job does, and trains for two 
 A callback at the end of the list writes down the state whenever files in the folder have changed: it must be the one
 with which the job goes on. If no callback restores, the newest file that can be loaded is, as a script would do.
 
-Copies of variables on other replicas than the first are not saved by Keras and not compared here. The functions of
-``tf.random`` draw the same numbers in all processes, so that the rest is compared where random numbers begin again.
+The functions of ``tf.random`` draw the same numbers in all processes, so that the rest is compared where random numbers
+begin again.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Own:
         before, callbacks = self._callbacks(fit, keras_of(model).callbacks)
         self.watch.steps_per_epoch = steps
         self.watch.brief = lambda: (steps_of(model), _numbers(callbacks))
-        self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(self._strategy, model), rows())
+        self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(model), rows())
         self.watch.go_on = lambda steps: self._give_seeds(model, steps)
         first, last = _around(keras_of(model), self.watch)
         more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
@@ -409,6 +409,7 @@ def again(own: Own, name: str) -> None:
         own.note({"backup_step": started.steps, "backup_apart": lost or _after(saved, end, files).get("apart", [])})
     else:
         found = {"variables": len(started.state), "restore_s": own.watch.restore_s, "lost": lost, "seeds": seeds}
+        found["generators"] = sum(map(is_seed, started.state))
         forgotten = _forgotten(saved, started, files) if saved.steps == started.steps else []
         own.note({**found, "forgotten": forgotten, "resumed_step": started.steps, **_after(saved, end, files)})
 

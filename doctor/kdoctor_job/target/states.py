@@ -9,7 +9,6 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 
 from kdoctor_job.target.measures import BEYOND_ROUNDING
-from kdoctor_target.training.replicas import read_copies
 
 _LEAST = 1e-6
 """Differences of a variable that count as rounding in any case, relative to its change."""
@@ -17,9 +16,12 @@ _LEAST = 1e-6
 State = Dict[str, Any]
 
 
-def state_of(strategy: Any, model: Any) -> State:
-    """Every variable of the model and its optimizer, but those of metrics, as the first replica has it."""
-    found = {name: read_copies(strategy, one)[0].numpy() for name, one in _variables(model).items()}
+def state_of(model: Any) -> State:
+    """Every variable of the model and its optimizer, but those of metrics, as it is read and saved.
+
+    That is the value of one replica, or of BatchNormalization in Keras 2 the mean.
+    """
+    found = {name: np.asarray(one.numpy()) for name, one in _variables(model).items()}
     # To NumPy, bfloat16 and float8 are not numbers.
     return {name: one if one.dtype.kind in "biufc" else one.astype("float32") for name, one in found.items()}
 

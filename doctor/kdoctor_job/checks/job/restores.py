@@ -106,7 +106,7 @@ def _half(restore: JobRestore) -> Outcome:
     subject = "half-written save"
     begun = "the job began again with its first step" if restore.half == "gone" else None
     problem = restore.half_problem or begun
-    if restore.load_problem or not restore.resumed_step:
+    if restore.load_problem or restore.lost or not restore.resumed_step:
         return unknown(subject, "a complete save does not come back, either")
     if problem:
         return finding(subject, problem, _BEFORE, _TO_FILES, brief="the job does not come back")

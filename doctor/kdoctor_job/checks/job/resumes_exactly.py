@@ -41,8 +41,8 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
     if restore.seeds:
         observed = f"generators begin again after loading: {some(restore.seeds)}"
         yield finding(_RANDOM, observed, "they go on", _TO_SEEDS, brief="generators begin again")
-    elif restore.lost is not None:
-        yield evidence(_RANDOM, "the states of all generators come back")
+    elif restore.generators:
+        yield evidence(_RANDOM, f"{counted(restore.generators, 'generator')} of Keras come back")
     yield _position(restore)
     if restore.forgotten:
         observed = f"other numbers after the job goes on: {some(restore.forgotten)}"

@@ -1,13 +1,16 @@
 """``kdoctor check --model --data --restore``: real jobs that are saved, killed and restored."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.restore_trials import JOBS, trial
 
-from helpers.command import kdoctor
+from helpers.command import environ, kdoctor
 from kdoctor.errors import UsageError
 from kdoctor_job.options import own_job
 
@@ -125,6 +128,25 @@ def test_optimizers_come_back(model: str, folder: Path, tmp_path: Path) -> None:
 def test_what_is_not_saved_is_found(model: str, subject: str, folder: Path, tmp_path: Path) -> None:
     found = check(folder, model, tmp_path)["job.restores"]
     assert (found["status"], found["findings"][0]["subject"]) == ("fail", subject)
+    assert list(tmp_path.iterdir()) == []
+
+
+PREFLIGHT = """
+import json, sys, kdoctor, job
+found = kdoctor.preflight(job.build, job.data, steps=2, restore=sys.argv[1])
+print(json.dumps({one.id: one.status.value for one in found.report.results}))
+"""
+
+
+@pytest.mark.smoke_full
+def test_preflight_restores_in_fresh_processes(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PREFLIGHT, str(tmp_path)]
+    variables = environ(PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    done = subprocess.run(
+        command, cwd=folder, check=True, text=True, stdout=subprocess.PIPE, timeout=300, env=variables
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["job.restores"], found["job.save-interval"]) == ("pass", "pass")
     assert list(tmp_path.iterdir()) == []
 
 

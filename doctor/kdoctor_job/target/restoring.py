@@ -98,7 +98,8 @@ class _Restoring:
             self._say(**({"unsaved": True} if trained else {"save_problem": f"{full}{_end_of(killed)}"}))
             return
         self._say(**killed.get("job") or {})
-        for name in ("load", "alone", *([] if whole["job"]["own"] else ["backup"])):
+        # BackupAndRestore refuses a model that is not built.
+        for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)
         if self._process("torn", partial(resuming.killed, kill=IN_A_SAVE)).get("signal") == "SIGKILL":
             self._note("half")

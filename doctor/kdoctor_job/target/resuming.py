@@ -95,8 +95,8 @@ class Own:
         named = case.settings.get("fit_arguments")
         self._arguments = find(PART, named) if named else None
         self.has_own = self._arguments is not None and takes(self._arguments, FOLDER)
-        self.has_others = False
-        """Whether the job has callbacks that are not run."""
+        self.is_built = self.has_others = False
+        """Whether the model has variables before ``fit``, and whether the job has callbacks, which may not be run."""
         self.watch = self._new_watch()
 
     def train(self, *, shaken: bool = False, kill: Optional[str] = None, after: Optional[str] = None) -> Snapshot:
@@ -147,7 +147,7 @@ class Own:
             if shaken:
                 shake(model)
             rows = record_rows(self._strategy, model, _EPOCHS * steps, size)
-        before, callbacks = self._callbacks(fit, keras_of(model).callbacks)
+        before, callbacks = self._callbacks(fit, model)
         self.watch.steps_per_epoch = steps
         self.watch.brief = lambda: (steps_of(model), _numbers(callbacks))
         self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(model), rows())
@@ -177,14 +177,15 @@ class Own:
         for variable, value in zip(seeds_of(model), values):
             variable.assign(value)
 
-    def _callbacks(self, fit: FitArguments, keras: Any) -> Tuple[List[Any], List[Any]]:
+    def _callbacks(self, fit: FitArguments, model: Any) -> Tuple[List[Any], List[Any]]:
         """Callbacks of Keras whose time is not taken, and those of the job, or what replaces them."""
+        self.is_built, self.has_others = model.built, bool(fit.callbacks)
         if self.has_own:
             return [], fit.callbacks
-        self.has_others = bool(fit.callbacks)
-        place = self.folder / self.name
+        place, keras = self.folder / self.name, keras_of(model).callbacks
         saving = [] if self.name == "backup" else [keras.ModelCheckpoint(str(place / "{epoch:03d}.keras"))]
-        return [] if self.name in _FROM_FILES else [keras.BackupAndRestore(str(place / "backup"))], saving
+        restores = self.is_built and self.name not in _FROM_FILES
+        return [keras.BackupAndRestore(str(place / "backup"))] if restores else [], saving
 
     def _epoch(self, fit: FitArguments) -> Tuple[Any, int, int]:
         """The data of each epoch, its steps, and the examples of its largest batch."""
@@ -377,7 +378,8 @@ def whole(own: Own, *, shaken: bool = False) -> None:
     write(own.files / f"{own.name}.end", end)
     write(own.files / f"{own.name}.more", (own.watch.first_epoch, own.watch.numbers))
     size = sum(int(one.nbytes) for one in end.state.values())
-    own.note({"own": own.has_own, "own_left_out": own.has_others, "state_bytes": size})
+    left_out = own.has_others and not own.has_own
+    own.note({"own": own.has_own, "own_left_out": left_out, "state_bytes": size, "backs_up": own.is_built})
     shutil.rmtree(str(own.folder / own.name))
 
 

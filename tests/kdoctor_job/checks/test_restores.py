@@ -59,8 +59,7 @@ test_restores = table(
     unknown(restored(lost=None)),
     unknown(restored(lost_alone=None)),
     unknown(restored(half=None)),
-    unknown(restored(backup_step=None)),
-    unknown(restored(backup_apart=None)),
+    passes(restored(backup_step=None, backup_apart=None), of=["the saved model", "one device", "half-written save"]),
     unknown(ENDED),
     skips(NOT_ASKED),
 )

@@ -56,7 +56,7 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     yield _loaded(restore)
     yield _alone(restore)
     yield _half(restore)
-    if not restore.own:
+    if restore.backup_problem or restore.backup_step is not None:
         yield _backup(restore)
 
 
@@ -130,8 +130,6 @@ def _backup(restore: JobRestore) -> Outcome:
             remedy_for(problem, _OTHER_CALLBACK),
             brief=first_short(problem, "fit does not go on"),
         )
-    if restore.backup_step is None or restore.backup_apart is None:
-        return unknown(subject, "it had no result")
     if not restore.backup_step:
         observed = "fit began with the first epoch again"
         return finding(subject, observed, "it goes on with the second", _OTHER_CALLBACK, brief="fit begins again")

@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from kdoctor_job.target import resuming
 from kdoctor_job.target.parts import describe, find
-from kdoctor_job.target.resuming import BETWEEN_SAVES, IN_A_SAVE, SHOWN, Own, SaveError
+from kdoctor_job.target.resuming import SHOWN, Own, SaveError
 from kdoctor_job.target.strategies import replace_own
+from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.isolated import in_a_process
 from kdoctor_target.training.replicas import make_strategy

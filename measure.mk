@@ -84,7 +84,7 @@ truth: $(DEV_STAMP) ## Measure what each release of Keras does on several replic
 explore: $(DEV_STAMP) ## Examine each layer, loss, metric and optimizer of Keras on two replicas (half an hour)
 	@$(BIN)/python benchmarks/explore.py $(EXPLORE_OPTIONS)
 
-restore-trials: $(DEV_STAMP) ## Save, kill and restore 22 jobs with planted faults: RESTORE_OPTIONS='--moments 10 EMA' (10 minutes)
+restore-trials: $(DEV_STAMP) ## Save, kill and restore 23 jobs with planted faults: RESTORE_OPTIONS='--moments 10 EMA' (10 minutes)
 	@$(BIN)/python -m benchmarks.restore_trials $(RESTORE_OPTIONS)
 
 bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set

@@ -51,6 +51,7 @@ JOBS = {
     "tf.train.Checkpoint": Job("plain", "batches", "checkpoint"),
     "without the optimizer": Job("plain", "batches", "without_optimizer", (_SAVED, _ALONE)),
     "without the EMA": Job("averaged", "batches", "without_average", (_SAVED, _ALONE)),
+    "without the loss scale": Job("mixed", "batches", "without_scale", (_SAVED, _ALONE)),
     "EarlyStopping, ReduceLROnPlateau": Job("plain", "batches", "several", (_CALLBACKS,)),
     "a callback that counts": Job("plain", "batches", "counts", (_CALLBACKS,)),
     "shuffled": Job("plain", "shuffled", "twice"),

@@ -67,7 +67,7 @@ def scheduled() -> Any:
 
 def mixed() -> Any:
     keras.config.set_dtype_policy("mixed_float16")
-    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(), dynamic_growth_steps=2)
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(), initial_scale=4.0, dynamic_growth_steps=2)
     return _build(keras.layers.Dense(4), optimizer=optimizer)
 
 
@@ -136,7 +136,8 @@ class Checkpoint(C.Callback):  # type: ignore[misc]
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         model, self._epochs = self.model, tf.Variable(0)
         model.optimizer.build(model.trainable_variables)
-        saved = [one.value for one in (*model.weights, *model.optimizer.variables) if self._left_out not in one.path]
+        variables = (*model.weights, *model.optimizer.variables)
+        saved = {one.path: one.value for one in variables if self._left_out not in one.path}
         checkpoint = tf.train.Checkpoint(epochs=self._epochs, saved=saved)
         self._manager = tf.train.CheckpointManager(checkpoint, f"{self._folder}/checkpoints", 3)
         if self._manager.restore_or_initialize():
@@ -157,6 +158,10 @@ def without_optimizer(folder: str = "/data") -> Any:
 
 def without_average(folder: str = "/data") -> Any:
     return {"callbacks": [Checkpoint(folder, "average")]}
+
+
+def without_scale(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "dynamic_scale")]}
 
 
 class Generators(C.BackupAndRestore):  # type: ignore[misc]

@@ -246,6 +246,8 @@ class JobRestore:
     """Whether it has callbacks that were not run, because they would save in the job's own folder."""
     unsaved: bool = False
     """Whether its callbacks saved nothing in two epochs."""
+    no_room: bool = False
+    """Whether the folder had no space for kdoctor's copies of the saves."""
     not_run: Reason = None
     """Why the job was not trained to the first save."""
     save_problem: Reason = None

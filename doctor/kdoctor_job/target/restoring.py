@@ -80,6 +80,8 @@ class _Restoring:
         self._folder = folder
         self._files = case.file("restore")
         self._say = say
+        self._size = 0
+        """Bytes of the variables."""
 
     def run(self) -> None:
         self._files.mkdir()
@@ -88,28 +90,39 @@ class _Restoring:
         if noise["outcome"] != "trained":
             self._say(**{"save_problem" if (noise.get("job") or {}).get(_SAVING) else "not_run": _end_of(noise)})
             return
-        free, size = shutil.disk_usage(str(self._folder)).free, whole["job"]["state_bytes"]
-        self._say(free_bytes=free, **whole["job"])
-        killed = self._process("killed", partial(resuming.killed, kill=BETWEEN_SAVES))
+        self._size = whole["job"]["state_bytes"]
+        self._say(free_bytes=self._free(), **whole["job"])
+        killed = self._process(BETWEEN_SAVES, partial(resuming.killed, kill=BETWEEN_SAVES))
         if killed.get("signal") != "SIGKILL":
-            full = (
-                f"{free >> 10} KiB free, and {size >> 10} KiB of variables: " if free < _LEAST_FREE + 2 * size else ""
+            free = (
+                f"{self._free() >> 10} KiB free, and {self._size >> 10} KiB of variables: " if self._is_full() else ""
             )
             trained = killed["outcome"] == "trained"
-            self._say(**({"unsaved": True} if trained else {"save_problem": f"{full}{_end_of(killed)}"}))
+            self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{_end_of(killed)}"}))
             return
         self._say(**killed.get("job") or {})
         # BackupAndRestore refuses a model that is not built.
         for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)
-        if self._process("torn", partial(resuming.killed, kill=IN_A_SAVE)).get("signal") == "SIGKILL":
+        shutil.rmtree(str(self._folder / BETWEEN_SAVES))
+        if self._process(IN_A_SAVE, partial(resuming.killed, kill=IN_A_SAVE)).get("signal") == "SIGKILL":
             self._note("half")
+
+    def _free(self) -> int:
+        return shutil.disk_usage(str(self._folder)).free
+
+    def _is_full(self) -> bool:
+        return self._free() < _LEAST_FREE + 2 * self._size
 
     def _note(self, name: str) -> None:
         done = self._process(name, partial(resuming.again, name=name))
-        is_full = (done.get("job") or {}).get(_SAVING)
-        problem = {"save_problem" if is_full else f"{name}_problem": _end_of(done)}
-        self._say(**(done.get("job") or {} if done["outcome"] == "trained" else problem))
+        if done["outcome"] == "trained":
+            self._say(**done.get("job") or {})
+        elif (done.get("job") or {}).get(_SAVING) and self._is_full():
+            self._say(no_room=True)
+        else:
+            self._say(**{f"{name}_problem": _end_of(done)})
+        shutil.rmtree(str(self._folder / name), ignore_errors=True)
 
     def _process(self, name: str, work: Callable[[Own], None]) -> Facts:
         self._case.phase(f"restore: {name}")

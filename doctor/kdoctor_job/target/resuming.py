@@ -29,7 +29,7 @@ import numpy as np
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
-from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
+from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of, takes
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.rows import record_rows, shake
 from kdoctor_job.target.states import apart, is_seed, seeds_of, state_of, unequal
@@ -138,7 +138,7 @@ class Own:
         self.watch.brief = lambda: (steps_of(model), numbers_of(callbacks))
         self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(model), rows())
         self.watch.go_on = lambda steps: self._give_seeds(model, steps)
-        first, last = around(keras_of(model), self.watch)
+        first, timed, last = around(keras_of(model), self.watch)
         more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
         parts: Tuple[Any, ...] = epoch.value if isinstance(epoch.value, tuple) else (epoch.value,)
         with random_numbers_fixed():
@@ -147,7 +147,7 @@ class Own:
                 **{**epoch.more, **fit.of_job(), **more},
                 epochs=_EPOCHS,
                 verbose=0,
-                callbacks=[*before, first, *callbacks, last],
+                callbacks=[first, *before, timed, *callbacks, last],
             )
         return self.watch.look()
 
@@ -233,9 +233,8 @@ def again(own: Own, name: str) -> None:
     try:
         shutil.copytree(str(own.folder / kill), str(own.folder / name), dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
-        raise SaveError(f"no copy of the save: {error}") from error
+        raise SaveError(f"it could not be copied: {describe(error)}") from error
     end = own.train(after=kill)
-    shutil.rmtree(str(own.folder / name))
     started = own.watch.started
     saved, is_known = own.saved(started.steps if started else 0)
     if started is None or saved is None:

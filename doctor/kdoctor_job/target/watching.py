@@ -157,15 +157,12 @@ def numbers_of(callbacks: List[Any]) -> Dict[str, float]:
     }
 
 
-def around(keras: Any, watch: Watch) -> Tuple[Any, Any]:
-    """The first and the last callback of the list."""
+def around(keras: Any, watch: Watch) -> Tuple[Any, Any, Any]:
+    """Callbacks before all others, before those whose time is taken, and after them."""
 
     class First(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
         def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
             watch.enter()
-
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.on_epoch_begin(epoch)
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             watch.enter()
@@ -177,13 +174,16 @@ def around(keras: Any, watch: Watch) -> Tuple[Any, Any]:
         def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
             watch.on_train_begin()
 
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.on_epoch_begin(epoch)
+
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             watch.leave(batch)
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
             watch.leave(None)
 
-    return First(), Last()
+    return First(), First(), Last()
 
 
 def write(path: Path, value: Any) -> None:

@@ -43,6 +43,7 @@ test_restores = table(
     ),
     unknown(restored(own_left_out=True), "a parameter named folder"),
     unknown(restored(unsaved=True)),
+    unknown(restored(no_room=True, half=None), unjudged=["space", "half-written save"]),
     fails(restored(lost=("adam/momentum",)), "adam/momentum", of=["the saved model"]),
     fails(restored(apart=("dense/kernel",)), "dense/kernel", of=["the saved model"]),
     fails(restored(lost_alone=("dense/kernel",)), "on one device", of=["one device"]),

@@ -50,6 +50,8 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
         return
     if restore.own_left_out:
         yield unknown("the job's callbacks", _NO_FOLDER)
+    if restore.no_room:
+        yield unknown("space", f"{restore.folder} had none left for the copies of a save that kdoctor makes")
     if restore.unsaved:
         yield unknown("the job's callbacks", "they saved nothing in two epochs: use more --steps, or save more often")
         return

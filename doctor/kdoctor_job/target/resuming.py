@@ -269,7 +269,10 @@ def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
     """How the rest of the training differs from that of the run that was not killed."""
     wanted, noise = read(files / "whole.end"), read(files / "noise.end")
     if wanted.rows != noise.rows or saved.rows != wanted.rows[: len(saved.rows)]:
-        return {"position_unread": "the data has other examples in each run: give it a seed"}
+        reason = (
+            "its examples differ from run to run: give it a seed; of a generator, fit may lose other batches each time"
+        )
+        return {"position_unread": reason}
     if [*saved.rows, *end.rows] == wanted.rows:
         first_epoch, _ = read(files / "whole.more")
         differing = apart(first_epoch, wanted.state, noise.state, end.state)[:SHOWN]

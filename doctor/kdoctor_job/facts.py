@@ -240,6 +240,16 @@ class JobRestore:
     """The job trained, saved, killed, and restored in fresh processes. What has no value was not reached."""
 
     folder: str
+    left_behind: tuple[str, ...] = ()
+    """Folders in it that a kdoctor made that was killed, at most six."""
+    own: bool = False
+    """Whether the job's own callbacks saved and restored it, and not those of Keras."""
+    own_left_out: bool | None = None
+    """Whether it has callbacks that were not run, because they would save in the job's own folder."""
+    unsaved: bool = False
+    """Whether its callbacks saved nothing in two epochs."""
+    no_room: bool = False
+    """Whether the folder had no space for kdoctor's copies of the saves."""
     not_run: Reason = None
     """Why the job was not trained to the first save."""
     save_problem: Reason = None
@@ -255,19 +265,29 @@ class JobRestore:
     """Variables of the model and the optimizer that were compared."""
     lost: tuple[str, ...] | None = None
     """Those that are missing or have other bits after loading, at most six."""
+    generators: int | None = None
+    """Generators of random numbers whose states are variables; those of Keras 2 have none."""
     seeds: tuple[str, ...] = ()
     """States of random number generators that begin again after loading."""
     apart: tuple[str, ...] | None = None
     """Variables that the next epoch moves to other values than in the run that was not killed."""
     lost_alone: tuple[str, ...] | None = None
     """As ``lost``, after loading on one device."""
-    half: Literal["noticed", "silent", "complete", "absent"] | None = None
-    """What loading did with the save that was killed: it raised, loaded wrong values, loaded all, or found no file."""
-    half_said: Reason = None
-    backup_epochs: tuple[int, ...] = ()
-    """Epochs that ran with BackupAndRestore after the second of two was interrupted."""
+    forgotten: tuple[str, ...] = ()
+    """Numbers of the job's callbacks that are others after it goes on."""
+    resumed_step: int | None = None
+    """Steps of the optimizer when the job had been restored."""
+    repeated: int | None = None
+    missing: int | None = None
+    """Examples that were trained once more, or once less, than without the kill; None if not known."""
+    position_unread: Reason = None
+    """Why the examples were not compared."""
+    half: Literal["noticed", "silent", "gone"] | None = None
+    """After a kill in a save, the job goes on from a complete one, goes on with wrong values, or begins again."""
+    backup_step: int | None = None
+    """As ``resumed_step``, with BackupAndRestore of Keras."""
     backup_apart: tuple[str, ...] | None = None
-    """As ``apart``, with BackupAndRestore."""
+    """Variables that it does not restore, or that are others at the end."""
     save_s: float | None = None
     restore_s: float | None = None
     save_bytes: int | None = None

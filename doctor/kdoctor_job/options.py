@@ -34,7 +34,8 @@ StepsPerEpochOption = Annotated[
 FitArgumentsOption = Annotated[
     str | None,
     option(
-        "Other arguments of your `fit`: a function that returns them in a dictionary.",
+        "Other arguments of your `fit`: a function that returns them in a dictionary. With --restore, it takes the "
+        "folder where its callbacks save.",
         metavar="MODULE:FUNCTION",
         panel=ADVANCED,
     ),

@@ -8,7 +8,9 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.catalog.explanations import explain_exception
@@ -25,6 +27,7 @@ from kdoctor.run.plan import Plan, plan_without_checklist
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import cleaned
+from kdoctor_job.in_fresh_processes import restored
 from kdoctor_job.own_model import DEFAULT_STEPS, OWN_MODEL
 
 if TYPE_CHECKING:
@@ -128,8 +131,9 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
-    fit_arguments: Mapping[str, Any] | None = None,
+    fit_arguments: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None = None,
     budget_s: float | None = None,
+    restore: str | Path | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
@@ -149,7 +153,11 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         batch_size: the argument of ``fit``, for arrays.
         fit_arguments: other arguments of ``fit``, by name: ``class_weight``, ``sample_weight``, ``validation_data`` and
             ``validation_split`` are used for the copies. ``callbacks`` are not run, because they may write files.
+            Or a function that returns them.
         budget_s: seconds for the trainings. A comparison that would take longer is left out and reported as unknown.
+        restore: also save, kill and restore the job in fresh processes, in a new folder inside this one. ``model``,
+            ``data`` and ``fit_arguments`` must be functions of a module that they can import. On GPUs, this process
+            must have set memory growth.
         fail_on: minimum severity of a failure that makes it not ``ok``.
         allow_unknown: whether it is ``ok`` if required checks could not be evaluated.
     """
@@ -192,6 +200,10 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         keras=_keras(),
         cases=(build(SmokeCase, found),),
     )
+    if restore is not None:
+        parts = {"model": model, "data": data, "fit_arguments": fit_arguments}
+        case = restored(parts, Path(restore), steps=steps, steps_per_epoch=steps_per_epoch, run=run)
+        run = replace(run, cases=(*run.cases, case))
     collected = Collected(
         facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
         target=f"{sys.executable}, {found['strategy']} over {counted(found['replicas'], 'replica')}",
@@ -240,8 +252,9 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
-    fit_arguments: Mapping[str, Any] | None = None,
+    fit_arguments: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None = None,
     budget_s: float | None = None,
+    restore: str | Path | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
@@ -262,6 +275,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
         batch_size=batch_size,
         fit_arguments=fit_arguments,
         budget_s=budget_s,
+        restore=restore,
         fail_on=fail_on,
         allow_unknown=allow_unknown,
     ).require()

@@ -1,12 +1,16 @@
 """``kdoctor check --model --data --restore``: real jobs that are saved, killed and restored."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.restore_trials import JOBS, trial
 
-from helpers.command import kdoctor
+from helpers.command import environ, kdoctor
 from kdoctor.errors import UsageError
 from kdoctor_job.options import own_job
 
@@ -73,10 +77,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def check(folder: Path, model: str, restore: Path) -> dict[str, Any]:
+def check(folder: Path, model: str, restore: Path, steps: int = 4) -> dict[str, Any]:
     names = ("--model", f"job:{model}", "--data", "job:data", "--restore", str(restore))
-    options = (*names, "--steps", "4", "--replicas", "2", "--format", "json")
-    select = ("--select", "job.restores", "--select", "job.save-interval")
+    options = (*names, "--steps", str(steps), "--replicas", "2", "--format", "json")
+    select = ("--select", "job.restores", "--select", "job.resumes-exactly", "--select", "job.save-interval")
     done = kdoctor("check", *options, *select, cwd=folder, timeout_s=300)
     return {result["id"]: result for result in json.loads(done.stdout)["results"] if result["family"] == "job"}
 
@@ -89,14 +93,21 @@ def test_random_layers_and_statistics_come_back(folder: Path, tmp_path: Path) ->
     subjects = [item["subject"] for item in found["job.restores"]["evidence"]]
     assert subjects == ["the saved model", "one device", "half-written save", "BackupAndRestore"]
     assert found["job.save-interval"]["status"] == "pass"
+    assert [item["subject"] for item in found["job.resumes-exactly"]["findings"]] == ["random numbers"]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.keras"]
 
 
 @pytest.mark.tensorflow
 def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = check(folder, "random", tmp_path / "file")
+    found = check(folder, "random", tmp_path / "file", steps=0)
     assert [item["subject"] for item in found["job.restores"]["findings"]] == ["saving"]
+
+
+@pytest.mark.tensorflow
+def test_callback_that_saves_in_the_middle_of_an_epoch_repeats_examples(tmp_path: Path) -> None:
+    assert trial(JOBS["BackupAndRestore(save_freq=3)"], tmp_path) == ["position in the data"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.smoke_full
@@ -117,6 +128,25 @@ def test_optimizers_come_back(model: str, folder: Path, tmp_path: Path) -> None:
 def test_what_is_not_saved_is_found(model: str, subject: str, folder: Path, tmp_path: Path) -> None:
     found = check(folder, model, tmp_path)["job.restores"]
     assert (found["status"], found["findings"][0]["subject"]) == ("fail", subject)
+    assert list(tmp_path.iterdir()) == []
+
+
+PREFLIGHT = """
+import json, sys, kdoctor, job
+found = kdoctor.preflight(job.build, job.data, steps=2, restore=sys.argv[1])
+print(json.dumps({one.id: one.status.value for one in found.report.results}))
+"""
+
+
+@pytest.mark.smoke_full
+def test_preflight_restores_in_fresh_processes(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PREFLIGHT, str(tmp_path)]
+    variables = environ(PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    done = subprocess.run(
+        command, cwd=folder, check=True, text=True, stdout=subprocess.PIPE, timeout=300, env=variables
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["job.restores"], found["job.save-interval"]) == ("pass", "pass")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -67,16 +67,22 @@ class Data:
                 close()
         return facts
 
-    def epoch(self, fresh: Callable[[], Any]) -> Epoch:
-        """The batches that ``examine`` read first, in the form in which the job has them. ``fresh`` makes new data."""
+    def epoch(self, fresh: Callable[[], Any], steps_per_epoch: Optional[int] = None) -> Epoch:
+        """The batches that ``examine`` read first, in the form in which the job has them.
+
+        Args:
+            fresh: makes new data.
+            steps_per_epoch: steps of each of several epochs that go on in the same data.
+        """
         value = fresh() if self._own else self._value
         if self.kind == "tf.data" and not self._own:
             value = _view(value)
-        sizes = self._sizes[: self._steps_per_epoch]
+        limit = steps_per_epoch or self._steps_per_epoch
+        sizes = self._sizes[:limit]
         more = {"batch_size": self._batch_size} if self.kind == "arrays" else {}
         is_regular = len(set(sizes[:-1])) <= 1 and sizes[-1] <= sizes[0]
         known = sum(sizes) if is_regular or self.kind == "PyDataset" else None
-        if self._steps_per_epoch is not None:
+        if limit is not None:
             return Epoch(value, {**more, "steps_per_epoch": len(sizes)}, lambda: known)
         if self.kind == "generator":
             return _first_of_generator(value, len(sizes))

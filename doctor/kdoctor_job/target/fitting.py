@@ -31,17 +31,18 @@ Facts = Dict[str, Any]
 class FitArguments:
     """The arguments, and the validation data that they name."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, **offered: Any) -> None:
         """Read the arguments.
 
         Args:
             given: their values by name, a function that returns them, or None.
+            offered: arguments of that function, if it has parameters of these names.
 
         Raises:
             PartError: ``fit`` does not have them, or they contradict each other.
         """
         if callable(given):
-            given = call(PART, given)
+            given = call(PART, given, **offered)
         if given is not None and not isinstance(given, Mapping):
             raise PartError(PART, f"they are {describe_kind(given)}, expected a dictionary of arguments by name")
         self._values = {name: value for name, value in dict(given or {}).items() if value is not None}
@@ -113,6 +114,25 @@ class FitArguments:
     def of_copies(self) -> Facts:
         """Arguments for ``fit`` of a copy, except the batches of ``validation_data``."""
         return {name: self._values[name] for name in ("class_weight",) if name in self._values}
+
+    @property
+    def callbacks(self) -> List[Any]:
+        """The callbacks."""
+        given = self._values.get("callbacks", [])
+        return list(given) if isinstance(given, (list, tuple)) else [given]
+
+    def of_job(self) -> Facts:
+        """Arguments for ``fit`` of the job itself, on data that ``apply`` returned."""
+        names = (
+            "class_weight",
+            "validation_batch_size",
+            "validation_steps",
+            "validation_freq",
+            "initial_epoch",
+            "shuffle",
+        )
+        given = {name: self._values[name] for name in names if name in self._values}
+        return given if self._validation is None else {**given, "validation_data": self._validation}
 
     @property
     def validation(self) -> List[Any]:

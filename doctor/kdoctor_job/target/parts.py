@@ -72,19 +72,20 @@ def find(part: str, place: str) -> Callable[[], Any]:
     return made
 
 
-def call(part: str, function: Callable[[], Any]) -> Any:
-    """The return value of the callable.
+def call(part: str, function: Callable[..., Any], **offered: Any) -> Any:
+    """The return value of the callable, which gets what is offered if it has a parameter of that name.
 
     Raises:
         PartError: it requires arguments, or raises.
     """
     name = name_of(function)
-    wanted = _required(function)
+    given = {name: value for name, value in offered.items() if takes(function, name)}
+    wanted = [name for name in _required(function) if name not in given]
     if wanted:
         message = f"{name} requires arguments ({', '.join(wanted)}), but is called without any"
         raise PartError(part, f"{message}: give them defaults or wrap the function")
     try:
-        return function()
+        return function(**given)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -92,13 +93,22 @@ def call(part: str, function: Callable[[], Any]) -> Any:
         raise PartError(part, f"{name} raised {describe(error)}") from error
 
 
-def _required(function: Callable[[], Any]) -> List[str]:
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether the function has a parameter of that name."""
+    return any(item.name == name for item in _parameters(function))
+
+
+def _required(function: Callable[..., Any]) -> List[str]:
+    return [item.name for item in _parameters(function) if item.default is item.empty]
+
+
+def _parameters(function: Callable[..., Any]) -> List[inspect.Parameter]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [item.name for item in parameters if item.default is item.empty and item.kind not in several]
+    return [item for item in parameters if item.kind not in several]
 
 
 def as_model(value: Any, name: str) -> Any:

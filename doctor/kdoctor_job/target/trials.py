@@ -104,7 +104,7 @@ class Trials:
             train_alone()
             self.alone = self._ready(self.alone, setup._replace(one_device=True))
             _reseed(self.alone, order)
-            batches = [_reordered(batch, order, _last_bit(self.alone)) for batch in self.batches]
+            batches = [_reordered(batch, order, last_bit(self.alone)) for batch in self.batches]
             with random_numbers_fixed(fixed=setup.still):
                 return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
@@ -194,13 +194,13 @@ def _reseed(model: Any, order: int) -> None:
             generator.state.assign(state)
 
 
-def _last_bit(model: Any) -> float:
+def last_bit(model: Any) -> float:
     """The smallest relative change of an input that the least precise layer sees; 0 for what the input itself has."""
     bits = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
     return max([bits.get(getattr(layer, "compute_dtype", ""), 0.0) for layer in layers_of(model)], default=0.0)
 
 
-def _reordered(batch: Any, order: int, last_bit: float) -> Any:
+def _reordered(batch: Any, order: int, bit: float) -> Any:
     if not order:
         return batch
     numbers = np.random.RandomState(order)
@@ -209,7 +209,7 @@ def _reordered(batch: Any, order: int, last_bit: float) -> Any:
     def changed(leaf: Any) -> Any:
         if not np.issubdtype(leaf.dtype, np.floating):
             return leaf[indices]
-        up = numbers.choice([-1.0, 1.0], leaf.shape) * max(last_bit, np.finfo(leaf.dtype).eps)
+        up = numbers.choice([-1.0, 1.0], leaf.shape) * max(bit, np.finfo(leaf.dtype).eps)
         return (leaf[indices] * (1 + up)).astype(leaf.dtype)
 
     inputs, *others = batch if isinstance(batch, tuple) else (batch,)

@@ -5,7 +5,7 @@ from typing import Any
 from helpers.facts import smoke_case, smoke_run
 from helpers.kdoctor_job.restored import GOOD
 from helpers.rows import fails, passes, skips, table, unknown
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import KernelLog, KernelLogEvent, SmokeRun
 from kdoctor.model import Severity
 from kdoctor_job.facts import JobRestore
 
@@ -19,38 +19,82 @@ def restored(replicas: int = 8, **changes: Any) -> SmokeRun:
 
 NOT_ASKED = smoke_run("smoke.own-model", 8, smoke_case("own-model", 8))
 ENDED = smoke_run("smoke.own-model", 8, smoke_case("own-model", 8), failure="the process that runs the trainings died")
-UNSAVED: dict[str, Any] = {**dict.fromkeys(GOOD), "folder": "/data/saves", "backup_epochs": ()}
+UNSAVED: dict[str, Any] = {**dict.fromkeys(GOOD), "folder": "/data/saves"}
 UNREGISTERED = "TypeError: Could not locate class 'Own'."
+
+BETWEEN: dict[str, Any] = {
+    "own": True, "resumed_step": 6, "backup_step": None, "backup_apart": None,
+}  # fmt: skip
+"""The job's own callbacks restored it from a save in an epoch."""
+OWN = restored(**BETWEEN)
 
 test_restores = table(
     "job.restores",
     Severity.ERROR,
     passes(restored(), "14 variables", "the next epoch ends the same"),
-    passes(restored(seeds=("seed_generator_state",)), "random numbers begin again (seed_generator_state)"),
-    passes(restored(half="complete"), "it was complete"),
-    passes(restored(half="absent"), "it left no file"),
+    passes(OWN, of=["the saved model", "one device", "half-written save"]),
+    passes(restored(**BETWEEN, apart=None), "the next epoch has other examples"),
+    fails(restored(resumed_step=0, lost=("adam/momentum",)), "adam/momentum", of=["the saved model"]),
+    fails(restored(**{**BETWEEN, "half": "gone"}), "its first step", of=["half-written save"]),
+    fails(
+        restored(**{**BETWEEN, "half": None, "half_problem": "OSError: truncated"}),
+        "double_checkpoint=True",
+        of=["half-written save"],
+    ),
+    unknown(restored(own_left_out=True), "a parameter named folder"),
+    unknown(restored(unsaved=True)),
+    unknown(restored(no_room=True, half=None), unjudged=["space", "half-written save"]),
     fails(restored(lost=("adam/momentum",)), "adam/momentum", of=["the saved model"]),
     fails(restored(apart=("dense/kernel",)), "dense/kernel", of=["the saved model"]),
     fails(restored(lost_alone=("dense/kernel",)), "on one device", of=["one device"]),
     fails(restored(alone_problem="ValueError: no"), "ValueError: no", of=["loading on one device"]),
     fails(restored(half="silent"), "without an error", of=["half-written save"]),
     fails(restored(backup_problem="ValueError: no"), "ValueError: no", of=["BackupAndRestore"]),
-    fails(restored(backup_epochs=(0, 1)), "first epoch again", of=["BackupAndRestore"]),
+    fails(restored(backup_step=0), "first epoch again", of=["BackupAndRestore"]),
     fails(restored(backup_apart=("dense/kernel",)), "dense/kernel", of=["BackupAndRestore"]),
     # What cannot be loaded anywhere is one finding, and the error says nothing about the killed save.
-    fails(restored(load_problem=UNREGISTERED), "the complete save cannot be loaded, either"),
+    fails(restored(load_problem=UNREGISTERED), "a complete save does not come back, either"),
     fails(restored(load_problem=UNREGISTERED, alone_problem=UNREGISTERED), "Own", of=["loading on all replicas"]),
     fails(restored(**{**UNSAVED, "save_problem": "OSError: no space"}), "OSError", of=["saving"]),
     unknown(restored(not_run="ValueError: data")),
     unknown(restored(lost=None)),
-    unknown(restored(apart=None)),
     unknown(restored(lost_alone=None)),
     unknown(restored(half=None)),
-    unknown(restored(backup_epochs=())),
-    unknown(restored(backup_apart=None)),
+    passes(restored(backup_step=None, backup_apart=None), of=["the saved model", "one device", "half-written save"]),
     unknown(ENDED),
     skips(NOT_ASKED),
 )
+
+test_resumes_exactly = table(
+    "job.resumes-exactly",
+    Severity.WARNING,
+    passes(restored(), of=["position in the data"]),
+    passes(restored(generators=2), "2 generators", of=["random numbers", "position in the data"]),
+    fails(restored(seeds=("seed_generator_state",)), "seed_generator_state", of=["random numbers"]),
+    passes(OWN, "after step 6", of=["position in the data", "the job's callbacks"]),
+    passes(restored(**BETWEEN, apart=None), "in another order"),
+    fails(
+        restored(**{**BETWEEN, "repeated": 32, "missing": 16}),
+        "32 examples trained once more and 16 once less",
+        of=["position in the data"],
+    ),
+    fails(restored(**BETWEEN, forgotten=("EarlyStopping.best",)), "EarlyStopping.best", of=["the job's callbacks"]),
+    unknown(restored(**{**BETWEEN, "repeated": None, "position_unread": "no seed"}), "no seed"),
+    skips(restored(load_problem="ValueError: no")),
+    skips(NOT_ASKED),
+)
+
+LOG: dict[str, Any] = {"source": "/dev/kmsg", "lines": 9, "complete": True}
+
+
+def fallen(*hours: float, **more: Any) -> KernelLog:
+    """A kernel log with an Xid 79 at each of these hours."""
+    events = [
+        KernelLogEvent(kind="xid", code=79, text="Xid 79, GPU has fallen off the bus.", boot_s=3600 * at)
+        for at in hours
+    ]
+    return KernelLog(**{**LOG, "events": tuple(events), **more})
+
 
 # Young: the square root of 2 * 18 s * 50,700 h * 3600 s / 8 GPUs is 28,660 s, and 2 * 18 s / 28,660 s is 0.126 %.
 test_save_interval = table(
@@ -59,6 +103,16 @@ test_save_interval = table(
     passes(restored(), "18 s and 1.0 GiB a save, 25 s to load", "save every 8.0 h: 0.13%", "1024 GiB free"),
     # 0.5 s of one GPU interrupted every 50,700 h: 13,510 s, and 0.0074 %.
     passes(restored(1, save_s=0.5), "save every 3.8 h: 0.01%"),
+    # Four in 800 hours, the last two at once: the square root of 2 * 18 s * 800 h * 3600 s / 3 is 5,879 s.
+    passes(restored(), fallen(100, 300, 799.9, 800), "save every 98 min", "the kernel log has 3"),
+    passes(restored(), fallen(100, complete=False), "save every 8.0 h"),
+    passes(restored(), KernelLog(**LOG), "save every 8.0 h"),
+    passes(restored(), fallen(100), {"hours": 50_700.0}, "save every 8.0 h"),
+    fails(
+        restored(left_behind=("/data/kdoctor-restore-x y",)),
+        commands=("rm -r '/data/kdoctor-restore-x y'",),
+        of=["/data/kdoctor-restore-x y"],
+    ),
     fails(restored(free_bytes=3 * 2**30), "3.0 GiB free", of=["/data/saves"]),
     unknown(restored(save_s=None)),
     unknown(restored(free_bytes=None)),

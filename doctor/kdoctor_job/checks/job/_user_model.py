@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 
 from kdoctor.check import Check, check_of, text_of
-from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.facts import KernelLog, SmokeCase, SmokeRun, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.failures.known import load_failures
 from kdoctor.failures.match import find_matches
@@ -99,7 +99,8 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "restore": restore_of,
 }
 """What a check of the job may ask for, by the names of its parameters."""
-_MATRIX = "matrix"
+_GIVEN: Mapping[str, object] = {"matrix": VersionMatrix, "log": KernelLog | Unavailable}
+"""What a check of the job may ask for besides."""
 Judge = Callable[..., "Outcome | Iterable[Outcome]"]
 
 
@@ -129,7 +130,7 @@ def job_check(
 
         @wraps(function)
         def judge(run: SmokeRun, **others: Any) -> Iterator[Outcome]:
-            facts = [others.pop(name) if name == _MATRIX else _READERS[name](run) for name in names]
+            facts = [others.pop(name) if name in _GIVEN else _READERS[name](run) for name in names]
             reason = next((fact for fact in facts if isinstance(fact, Unjudged | NotApplicable)), None)
             if reason is not None:
                 yield reason
@@ -139,7 +140,7 @@ def job_check(
                 outcome = function(*facts, **others)
                 yield from outcome if isinstance(outcome, Iterable) else (outcome,)
 
-        kinds = {"run": SmokeRun, **({_MATRIX: VersionMatrix} if _MATRIX in names else {})}
+        kinds = {"run": SmokeRun, **{name: kind for name, kind in _GIVEN.items() if name in names}}
         facts = [
             inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
             for name, kind in kinds.items()

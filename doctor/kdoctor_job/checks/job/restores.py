@@ -8,10 +8,23 @@ from kdoctor_job.checks.job._user_model import job_check, remedy_for
 from kdoctor_job.facts import JobRestore
 
 _SAVED = "the saved model"
+_NO_FOLDER = (
+    "they were not run, because they would save where the job does: give the function of --fit-arguments a parameter "
+    "named folder, and save there"
+)
+_BEFORE = "the job goes on from a complete save"
+_TO_FILES = (
+    "Keep the save before: BackupAndRestore(double_checkpoint=True), if this Keras has it, or a name for each save, "
+    "such as {epoch:03d}.keras, and load the newest that is complete."
+)
 _ALIKE = "what was saved, and a training that goes on as if it had not been killed"
 _TO_STATE = (
     "Restore with a tf.train.Checkpoint of model and optimizer, or BackupAndRestore, and compare the variables after "
     "loading."
+)
+_TO_BEGIN = (
+    "Add keras.callbacks.BackupAndRestore, or let the function of --model take the folder and load the newest save. "
+    "Build the optimizer before load_weights: model.optimizer.build(model.trainable_variables)."
 )
 _OTHER_CALLBACK = "Save with ModelCheckpoint, and load the file before fit."
 
@@ -21,11 +34,10 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     """The job can be saved, killed and restored, and trains on as if it had not been interrupted.
 
     Why: a job of two weeks is interrupted. Whether its checkpoint can be loaded, and has everything that the training
-    needs, shows on the day when it is too late. With --restore DIR, kdoctor trains the job for an epoch of a few steps,
-    saves it in DIR, kills the process during the next save, and loads the first save in fresh processes, on all
-    replicas and on one device. Every variable of the model and of the optimizer must have the same bits, and another
-    epoch must end where the run that was not killed ends. BackupAndRestore must do so, too. Not tested are the
-    position in the data and values outside of variables.
+    needs, shows on the day when it is too late. With --restore DIR, kdoctor trains the job for two epochs of a few
+    steps, with its own callbacks if they can save in another folder, kills it between two saves and in a save, and goes
+    on in fresh processes, on all replicas and on one device. Every variable of the model and of the optimizer must have
+    the same bits, and the second epoch must end where the run that was not killed ends.
     Remedy: register own classes, and save what the training needs in variables.
     Source: https://keras.io/guides/serialization_and_saving/
     """
@@ -36,17 +48,29 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
             "saving", restore.save_problem, "the job is saved", remedy_for(restore.save_problem, fix), brief=brief
         )
         return
+    if restore.own_left_out:
+        yield unknown("the job's callbacks", _NO_FOLDER)
+    if restore.no_room:
+        yield unknown("space", f"{restore.folder} had none left for the copies of a save that kdoctor makes")
+    if restore.unsaved:
+        yield unknown("the job's callbacks", "they saved nothing in two epochs: use more --steps, or save more often")
+        return
     yield _loaded(restore)
     yield _alone(restore)
     yield _half(restore)
-    yield _backup(restore)
+    if restore.backup_problem or restore.backup_step is not None:
+        yield _backup(restore)
 
 
 def _loaded(restore: JobRestore) -> Outcome:
     if restore.load_problem:
         return _not_loaded(restore.load_problem, "all replicas")
-    if restore.lost is None or restore.apart is None or not restore.variables:
+    if restore.lost is None or not restore.variables:
         return unknown(_SAVED, "loading it had no result")
+    if not restore.resumed_step:
+        lost = f": {some(restore.lost)} are not as saved" if restore.lost else ""
+        observed = f"the optimizer begins again with its first step{lost}"
+        return finding(_SAVED, observed, _ALIKE, _TO_BEGIN, brief="it begins again")
     if restore.lost:
         observed = f"not as saved after loading: {some(restore.lost)}"
         return finding(_SAVED, observed, _ALIKE, _TO_STATE, brief="loading loses variables")
@@ -54,9 +78,9 @@ def _loaded(restore: JobRestore) -> Outcome:
         observed = f"after another epoch, other values than without the kill: {some(restore.apart)}"
         remedy = "Keep what the training needs in variables of the model: plain attributes are not saved."
         return finding(_SAVED, observed, _ALIKE, remedy, brief="it trains on differently")
-    again = f"; random numbers begin again ({some(restore.seeds)})" if restore.seeds else ""
     variables = counted(restore.variables, "variable")
-    return evidence(_SAVED, f"{variables} the same after loading, and the next epoch ends the same{again}")
+    then = "has other examples" if restore.apart is None else "ends the same"
+    return evidence(_SAVED, f"{variables} the same after loading, and the next epoch {then}")
 
 
 def _not_loaded(problem: str, where: str) -> Outcome:
@@ -82,16 +106,19 @@ def _alone(restore: JobRestore) -> Outcome:
 
 def _half(restore: JobRestore) -> Outcome:
     subject = "half-written save"
+    begun = "the job began again with its first step" if restore.half == "gone" else None
+    problem = restore.half_problem or begun
+    if restore.load_problem or restore.lost or not restore.resumed_step:
+        return unknown(subject, "a complete save does not come back, either")
+    if problem:
+        return finding(subject, problem, _BEFORE, _TO_FILES, brief="the job does not come back")
     if restore.half is None:
-        return unknown(subject, restore.half_problem or "it was not loaded")
-    if restore.load_problem and restore.half == "noticed":
-        return unknown(subject, "the complete save cannot be loaded, either")
+        return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":
         observed = "a save that was killed loads without an error, with other values than were saved"
         remedy = "Save under another name and rename the file when it is complete."
         return finding(subject, observed, "loading it raises an error", remedy, brief="it loads wrong values")
-    told = {"noticed": "loading it raises an error", "complete": "it was complete", "absent": "it left no file"}
-    return evidence(subject, f"{told[restore.half]}; the save before is intact")
+    return evidence(subject, _BEFORE)
 
 
 def _backup(restore: JobRestore) -> Outcome:
@@ -105,12 +132,10 @@ def _backup(restore: JobRestore) -> Outcome:
             remedy_for(problem, _OTHER_CALLBACK),
             brief=first_short(problem, "fit does not go on"),
         )
-    if not restore.backup_epochs or restore.backup_apart is None:
-        return unknown(subject, "it had no result")
-    if 0 in restore.backup_epochs:
+    if not restore.backup_step:
         observed = "fit began with the first epoch again"
         return finding(subject, observed, "it goes on with the second", _OTHER_CALLBACK, brief="fit begins again")
     if restore.backup_apart:
-        observed = f"after the second epoch, other values than without the kill: {some(restore.backup_apart)}"
+        observed = f"other values than without the kill: {some(restore.backup_apart)}"
         return finding(subject, observed, _ALIKE, _OTHER_CALLBACK, brief="it trains on differently")
     return evidence(subject, "fit goes on with the interrupted epoch as if not killed")

@@ -1,0 +1,185 @@
+"""The jobs of ``benchmarks.restore_trials``."""
+# ruff: noqa: D102, D103 - the names say it
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+C: Any = keras.callbacks
+NUMBERS = np.random.default_rng(1).normal(size=(256, 4)).astype("float32")
+
+
+def arrays() -> Any:
+    return NUMBERS[:64], NUMBERS[:64, :1]
+
+
+def batches() -> Any:
+    return tf.data.Dataset.from_tensor_slices(arrays()).batch(16)
+
+
+def shuffled() -> Any:
+    return tf.data.Dataset.from_tensor_slices(arrays()).shuffle(64).batch(16)
+
+
+def generator() -> Iterator[Any]:
+    for start in range(0, 256, 16):
+        yield NUMBERS[start : start + 16], NUMBERS[start : start + 16, :1]
+
+
+def endless() -> Any:
+    return tf.data.Dataset.from_tensor_slices((NUMBERS, NUMBERS[:, :1])).batch(16).repeat()
+
+
+def skipping(folder: str = "/data") -> Any:
+    """Data that begins where the backup was."""
+    place = Path(folder, "backup", "training_metadata.json")
+    epochs = json.loads(place.read_text())["epoch"] if place.exists() else 0
+    return endless().skip(4 * epochs)
+
+
+def _build(*layers: Any, optimizer: Any = "adam") -> Any:
+    model = keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(1)])
+    model.compile(optimizer, "mse")
+    return model
+
+
+def plain() -> Any:
+    return _build(keras.layers.Dense(4))
+
+
+def random() -> Any:
+    return _build(keras.layers.Dense(4), keras.layers.BatchNormalization(), keras.layers.Dropout(0.3))
+
+
+def averaged() -> Any:
+    return _build(optimizer=keras.optimizers.Adam(0.01, use_ema=True))
+
+
+def scheduled() -> Any:
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 4, 0.5)
+    return _build(optimizer=keras.optimizers.SGD(schedule, momentum=0.9))
+
+
+def mixed() -> Any:
+    keras.config.set_dtype_policy("mixed_float16")
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(), initial_scale=4.0, dynamic_growth_steps=2)
+    return _build(keras.layers.Dense(4), optimizer=optimizer)
+
+
+def once(folder: str = "/data") -> Any:
+    return {"callbacks": [C.BackupAndRestore(f"{folder}/backup")]}
+
+
+def twice(folder: str = "/data") -> Any:
+    return {"callbacks": [C.BackupAndRestore(f"{folder}/backup", double_checkpoint=True)]}
+
+
+def in_the_middle(folder: str = "/data") -> Any:
+    return {"callbacks": [C.BackupAndRestore(f"{folder}/backup", save_freq=3, double_checkpoint=True)]}
+
+
+def endless_arguments(folder: str = "/data") -> Any:
+    return {**twice(folder), "steps_per_epoch": 4}
+
+
+def rate(folder: str = "/data") -> Any:
+    return {"callbacks": [*twice(folder)["callbacks"], C.LearningRateScheduler(lambda epoch, _: 0.1 / (epoch + 1))]}
+
+
+def numbered(folder: str = "/data") -> Any:
+    return {"callbacks": [C.ModelCheckpoint(folder + "/{epoch:03d}.keras")]}
+
+
+def one_file(folder: str = "/data") -> Any:
+    return {"callbacks": [C.ModelCheckpoint(f"{folder}/model.keras")]}
+
+
+def weights(folder: str = "/data") -> Any:
+    return {"callbacks": [C.ModelCheckpoint(folder + "/{epoch:03d}.weights.h5", save_weights_only=True)]}
+
+
+def several(folder: str = "/data") -> Any:
+    others = [
+        C.EarlyStopping("loss", patience=5),
+        C.ReduceLROnPlateau("loss"),
+        C.CSVLogger(f"{folder}/log", append=True),
+    ]
+    return {"callbacks": [*twice(folder)["callbacks"], *others]}
+
+
+class Counting(C.Callback):  # type: ignore[misc]
+    """A callback that forgets how much it has seen."""
+
+    seen = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self.seen += 1
+
+
+def counts(folder: str = "/data") -> Any:
+    return {"callbacks": [Counting(), *twice(folder)["callbacks"]]}
+
+
+class Checkpoint(C.Callback):  # type: ignore[misc]
+    """``tf.train.Checkpoint`` of all variables but those with this text in their path."""
+
+    def __init__(self, folder: str, left_out: str) -> None:
+        super().__init__()
+        self._folder = folder
+        self._left_out = left_out
+
+    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+        model, self._epochs = self.model, tf.Variable(0)
+        model.optimizer.build(model.trainable_variables)
+        variables = (*model.weights, *model.optimizer.variables)
+        saved = {one.path: one.value for one in variables if self._left_out not in one.path}
+        checkpoint = tf.train.Checkpoint(epochs=self._epochs, saved=saved)
+        self._manager = tf.train.CheckpointManager(checkpoint, f"{self._folder}/checkpoints", 3)
+        if self._manager.restore_or_initialize():
+            model._initial_epoch = int(self._epochs)  # noqa: SLF001 - as BackupAndRestore does
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._epochs.assign(epoch + 1)
+        self._manager.save()
+
+
+def checkpoint(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "nothing")]}
+
+
+def without_optimizer(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "adam")]}
+
+
+def without_average(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "average")]}
+
+
+def without_scale(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "dynamic_scale")]}
+
+
+class Generators(C.BackupAndRestore):  # type: ignore[misc]
+    """Saves the states of random number generators, too."""
+
+    def _states(self) -> list[Any]:
+        return [one for one in self.model.variables if one.path.endswith("seed_generator_state")]
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        super().on_train_begin(logs)
+        place = Path(self.backup_dir, "generators.npy")
+        for one, value in zip(self._states(), np.load(place) if place.exists() else (), strict=False):
+            one.assign(value)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        super().on_epoch_end(epoch, logs)
+        np.save(Path(self.backup_dir, "generators.npy"), [one.numpy() for one in self._states()])
+
+
+def generators_saved(folder: str = "/data") -> Any:
+    return {"callbacks": [Generators(f"{folder}/backup", double_checkpoint=True)]}

@@ -1,0 +1,107 @@
+"""The state of a job: every variable of the model and its optimizer, and how two states are compared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+from kdoctor_job.target.measures import BEYOND_ROUNDING
+
+_LEAST = 1e-6
+"""Differences of a variable that count as rounding in any case, relative to its change."""
+
+State = Dict[str, Any]
+
+
+def state_of(model: Any) -> State:
+    """Every variable of the model and its optimizer, but those of metrics, as it is read and saved.
+
+    That is the value of one replica, or of BatchNormalization in Keras 2 the mean.
+    """
+    found = {name: np.asarray(one.numpy()) for name, one in _variables(model).items()}
+    # To NumPy, bfloat16 and float8 are not numbers.
+    return {name: one if one.dtype.kind in "biufc" else one.astype("float32") for name, one in found.items()}
+
+
+def _variables(model: Any) -> Dict[str, Any]:
+    of_optimizer = getattr(getattr(model, "optimizer", None), "variables", ())
+    left_out = {id(one) for metric in model.metrics for one in metric.variables}
+    found: Dict[str, Any] = {}
+    for one in (*model.variables, *(of_optimizer() if callable(of_optimizer) else of_optimizer)):
+        if id(one) not in left_out:
+            left_out.add(id(one))
+            name = str(getattr(one, "path", one.name))
+            found[f"{name} ({len(found)})" if name in found else name] = one
+    return found
+
+
+def seeds_of(model: Any) -> List[Any]:
+    """The states of the model's generators of random numbers; Keras 2 has none that are variables."""
+    return [one for name, one in _variables(model).items() if is_seed(name)]
+
+
+def is_seed(name: str) -> bool:
+    """Whether a variable is the state of a generator, by the name that ``keras.random.SeedGenerator`` gives it."""
+    return name.partition(" (")[0].endswith("seed_generator_state")
+
+
+def unequal(saved: State, loaded: State) -> List[str]:
+    """Variables that are missing after loading, or have other bits."""
+    found = _matched(saved, loaded)
+    return [
+        name
+        for name, one in saved.items()
+        if found[name] is None or not np.array_equal(one, found[name], equal_nan=_is_real(one))
+    ]
+
+
+def apart(before: State, wanted: State, perturbed: State, found: State) -> List[str]:
+    """Variables that training did not move from ``before`` to ``wanted``, but to other values.
+
+    A difference counts if it exceeds ten times the one of ``perturbed``, which the last bit of the inputs made. States
+    of random number generators are not compared.
+    """
+    finite = [name for name, one in wanted.items() if _is_real(one) and np.isfinite(one).all()]
+    changes = {name: _size(wanted[name] - before[name]) if name in before else 0.0 for name in finite}
+    least = max(changes.values(), default=0.0) / 10
+    ours, others = _matched(wanted, found), _matched(wanted, perturbed)
+
+    def is_equal(name: str, one: Any) -> bool:
+        other = ours[name]
+        if name not in changes or other is None:
+            return other is not None and np.array_equal(one, other, equal_nan=_is_real(one))
+        noise = 0.0 if others[name] is None else _size(one - others[name])
+        return _size(one - other) <= max(BEYOND_ROUNDING * noise, _LEAST * max(changes[name], least))
+
+    return [name for name, one in wanted.items() if not is_seed(name) and not is_equal(name, one)]
+
+
+def _matched(wanted: State, found: State) -> Dict[str, Any]:
+    """What was found for each name of ``wanted``, or None.
+
+    Loading gives layers other paths. So variables are matched by the last word of their names, their shape and order.
+    """
+    keyed = dict(zip(_keys(found), found.values()))
+    return {name: keyed.get(key) for name, key in zip(wanted, _keys(wanted))}
+
+
+def _keys(state: State) -> List[Tuple[Any, ...]]:
+    known: Counter[Tuple[Any, ...]] = Counter()
+    keys: List[Tuple[Any, ...]] = []
+    for name, array in state.items():
+        words = re.split("[/_]", name.partition(" (")[0])
+        kind = words[-1], array.shape
+        keys.append((*kind, known[kind]))
+        known[kind] += 1
+    return keys
+
+
+def _is_real(array: Any) -> bool:
+    return bool(array.dtype.kind == "f")
+
+
+def _size(array: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(array.astype("float64"))))) if array.size else 0.0

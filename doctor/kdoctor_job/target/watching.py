@@ -1,0 +1,198 @@
+"""What the job does with its folder in one process, and its state between its steps."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from kdoctor_job.target.rows import Rows
+from kdoctor_job.target.states import State
+
+BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
+"""The two kinds of end, and the names of their processes."""
+LOADABLE = (".keras", ".h5")
+_MOST_KEPT = 3
+
+Facts = Dict[str, Any]
+
+
+class Snapshot(NamedTuple):
+    """The job between two steps."""
+
+    steps: int
+    """Of the optimizer."""
+    numbers: Dict[str, float]
+    """Of its callbacks."""
+    state: State
+    rows: Rows
+    """Of all steps of this process."""
+
+
+class NothingRestoredError(Exception):
+    """Training begins with the first step, although there are files that can be loaded."""
+
+
+class Watch:
+    """What the job does with its folder, and its state meanwhile."""
+
+    def __init__(self, place: Path, kept: Path, note: Callable[[Facts], None], *, is_own: bool) -> None:
+        self._place = place
+        self._kept = kept
+        self._note = note
+        self._loadable = LOADABLE if is_own else LOADABLE[:1]
+        self._counted = ("",) if is_own else LOADABLE[:1]
+        self.look: Callable[[], Snapshot]
+        """The job now."""
+        self.brief: Callable[[], Tuple[int, Dict[str, float]]]
+        """Its steps and the numbers of its callbacks."""
+        self.go_on: Callable[[int], None]
+        """Called with its steps before the first one."""
+        self.kill: Optional[str] = None
+        self.moment = 0
+        """Steps of the last epoch before the kill, 0 for half of them, and milliseconds after a save has begun."""
+        self.resumes = False
+        self.steps_per_epoch = 1
+        self.inside = False
+        """Whether the job's callbacks are running."""
+        self.started: Optional[Snapshot] = None
+        self.first_epoch: State = {}
+        self.numbers: Dict[int, Dict[str, float]] = {}
+        """Of the callbacks, by steps."""
+        self.restore_s = 0.0
+        self._epoch = 0
+        self._entered = 0.0
+        self._bytes = 0
+        self._seen = _sizes(place)
+
+    def enter(self) -> None:
+        """The job's callbacks begin."""
+        self.inside, self._entered = True, time.monotonic()
+
+    def on_train_begin(self) -> None:
+        """They have begun the training, and restored the job if they do."""
+        self.inside = False
+        self.restore_s += time.monotonic() - self._entered
+        self._seen = _sizes(self._place)
+        self.started = self.look()
+        if self.resumes and not self.started.steps and self.loadable():
+            raise NothingRestoredError
+        self.go_on(self.started.steps)
+
+    def on_epoch_begin(self, epoch: int) -> None:
+        """In the last epoch, a save ends this process, if it is to be killed in one."""
+        self._epoch = epoch
+        if epoch and self.kill == IN_A_SAVE:
+            threading.Thread(target=self._kill_in_a_save, args=(dict(self._seen),), daemon=True).start()
+
+    def leave(self, batch: Optional[int]) -> None:
+        """They have ended after a step, or after an epoch (None)."""
+        self.inside = False
+        seconds, seen = time.monotonic() - self._entered, _sizes(self._place)
+        changed = {path: size for path, (size, at) in seen.items() if self._seen.get(path) != (size, at)}
+        written = sum(size for path, size in changed.items() if path.name.endswith(self._counted))
+        self._seen = seen
+        steps, numbers = self.brief()
+        self.numbers[steps] = numbers
+        if batch is None and self._epoch == 0:
+            self.first_epoch = self.look().state
+        # Less than half of what it has written at a time is a log.
+        if written > self._bytes // 2:
+            self._bytes = max(self._bytes, written)
+            self._note({"save_s": seconds, "save_bytes": written})
+            self._keep(self.look())
+        is_time = batch is None or batch + 1 >= (self.moment or self.steps_per_epoch // 2)
+        if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_time:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _kill_in_a_save(self, seen: Dict[Path, Tuple[int, int]]) -> None:
+        """Kill this process as soon as there are other bytes in a file of the kind of the largest."""
+        kind = max(seen, key=lambda path: seen[path][0]).suffix if seen else ""
+        while True:
+            for path, now in _sizes(self._place).items():
+                if now[0] and path.suffix == kind and seen.get(path) != now:
+                    time.sleep(self.moment / 1000)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    def loadable(self) -> List[Path]:
+        """Files with a model or its weights, the newest first."""
+        found = [path for path in self._place.rglob("*") if path.suffix in self._loadable]
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+    def _keep(self, now: Snapshot) -> None:
+        place = self._kept / f"{now.steps:08}"
+        with place.with_suffix(".part").open("wb") as file:
+            pickle.dump(now, file)
+        place.with_suffix(".part").replace(place)
+        for old in sorted(self._kept.iterdir())[:-_MOST_KEPT]:
+            old.unlink()
+
+
+def _sizes(place: Path) -> Dict[Path, Tuple[int, int]]:
+    """Size and time of each file."""
+    found = {}
+    for path in place.rglob("*"):
+        try:
+            about = path.stat()
+        except OSError:  # it is being replaced
+            continue
+        if path.is_file():
+            found[path] = (about.st_size, about.st_mtime_ns)
+    return found
+
+
+def numbers_of(callbacks: List[Any]) -> Dict[str, float]:
+    """The public numbers of the callbacks."""
+    return {
+        f"{type(one).__name__}.{name}": float(value)
+        for one in callbacks
+        for name, value in sorted(vars(one).items())
+        if not name.startswith("_") and isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    }
+
+
+def around(keras: Any, watch: Watch) -> Tuple[Any, Any, Any]:
+    """Callbacks before all others, before those whose time is taken, and after them."""
+
+    class First(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
+        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.enter()
+
+    class Last(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
+        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+            watch.on_train_begin()
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.on_epoch_begin(epoch)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.leave(batch)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+            watch.leave(None)
+
+    return First(), First(), Last()
+
+
+def write(path: Path, value: Any) -> None:
+    """Keep a value for another process of this run."""
+    with path.open("wb") as file:
+        pickle.dump(value, file)
+
+
+def read(path: Path) -> Any:
+    """What :func:`write` kept."""
+    with path.open("rb") as file:
+        return pickle.load(file)  # noqa: S301 - written by another process of this run, in the folder of this run

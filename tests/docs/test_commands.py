@@ -48,6 +48,7 @@ NOT_RUN = {
 ON_GPUS = ("kdoctor topology",)
 """How a command begins that needs GPUs; it runs on a simulated machine with eight."""
 
+OF_TRAIN = "kdoctor check --model train:build --data train:data"
 EXIT_CODES = {
     # A warning: the installed Keras has known defects.
     "kdoctor check --checklist cpu-smoke --no-smoke --format nagios": 1,
@@ -56,6 +57,10 @@ EXIT_CODES = {
     "kdoctor check && python train.py": 1,
     "kdoctor check --checklist one-gpu.yaml": 1,
     "kdoctor check --model jobs.train:build_model --data jobs.train:make_dataset --steps 8": 1,
+    "kdoctor check --checklist two-weeks.yaml": 1,
+    OF_TRAIN: 1,
+    f"{OF_TRAIN} --restore /path/of/checkpoints": 1,
+    f"{OF_TRAIN} --fit-arguments train:arguments --restore /path/of/checkpoints": 1,
     "kdoctor check --no-smoke --snapshot node7.json": 1,
     "kdoctor check --checklist single-gpu-keras": 1,
     "kdoctor check --checklist single-gpu-keras --no-smoke": 1,
@@ -170,7 +175,7 @@ NOTEBOOK = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 def folder(tmp_path: Path) -> Path:
     """A git repository with the files that the pages assume."""
     examples = DOCS / "examples"
-    for name in ("one-gpu.yaml", "site-node.yaml"):
+    for name in ("one-gpu.yaml", "site-node.yaml", "two-weeks.yaml"):
         shutil.copy(examples / name, tmp_path / name)
     for package, source in (("site_checks/scratch.py", examples / "scratch.py"), ("jobs/train.py", None)):
         path = tmp_path / package

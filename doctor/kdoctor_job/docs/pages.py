@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kdoctor_job.target.options import INVARIANT, PARTLY, PROPORTIONAL, SCALES
+from kdoctor_job.target.scales import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
 _STEPS = {PROPORTIONAL: "makes a step c times as long", PARTLY: "makes a longer step", INVARIANT: "makes the same step"}
 

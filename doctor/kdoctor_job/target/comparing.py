@@ -12,8 +12,9 @@ from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup, optimizers_in
 from kdoctor_job.target.measures import Difference, differ, named_as, numbers
 from kdoctor_job.target.model import layers_of
-from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, hides_scale, optimizers_of
+from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
+from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
 
 

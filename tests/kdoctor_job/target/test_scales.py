@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.kdoctor_job.job_runs import trials
-from kdoctor_job.target.options import INVARIANT, PARTLY, PROPORTIONAL, SCALES, hides_scale
+from kdoctor_job.target.scales import INVARIANT, PARTLY, PROPORTIONAL, SCALES, hides_scale
 
 EQUAL = 0.02
 """Largest relative difference that counts as equal: RMSprop's first step divides by a small number plus epsilon."""

@@ -1,10 +1,12 @@
 """A copy of the project without one of its extensions, installed into an environment."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.util import cache_from_source
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +19,9 @@ def copy_without(extension: str, folder: Path) -> Path:
     package = f"kdoctor_{extension}"
     gone = tuple(f"{place}/{package}/" for place in ("doctor", "tests", "tests/helpers"))
     known = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    for name in filter(None, known):
+    # What Python has compiled is valid in the copy, too, because the times of the files are kept.
+    compiled = [os.path.relpath(cache_from_source(str(ROOT / name)), ROOT) for name in known if name.endswith(".py")]
+    for name in filter(None, (*known, *compiled)):
         if not name.startswith(gone) and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)

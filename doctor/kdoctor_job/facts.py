@@ -292,3 +292,35 @@ class JobRestore:
     restore_s: float | None = None
     save_bytes: int | None = None
     free_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobLoop:
+    """The job's own training loop, killed and restored in fresh processes. What has no value was not reached."""
+
+    folder: str
+    left_behind: tuple[str, ...] = ()
+    """As in ``JobRestore``."""
+    save_problem: Reason = None
+    """Why nothing can be saved in the folder."""
+    problem: Reason = None
+    """How it ended without a kill, if not with its last step."""
+    steps: int | None = None
+    """Steps without a kill."""
+    noise: float | None = None
+    """The largest difference between the numbers of two runs without a kill, relative to their size."""
+    unsaved: bool = False
+    """Whether it saved nothing in these steps."""
+    killed_after: int | None = None
+    load_problem: Reason = None
+    """The error of going on."""
+    load_after: int | None = None
+    """The step after which it goes on, judged by its first numbers; None if they are those of no step."""
+    load_differs: int | None = None
+    """The first step after that with other numbers than without the kill."""
+    half_problem: Reason = None
+    half_after: int | None = None
+    half_differs: int | None = None
+    """The same after a kill in a save."""
+    half_known: bool = False
+    """Whether a save began in the second half, so that it could be killed in one."""

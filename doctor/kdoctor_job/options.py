@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
+from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.lazy import ADVANCED
 from kdoctor.cli.options import EXAMINE, check_time_limit, option
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining
+from kdoctor_job.own_loop import loop_training
 from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel, in_module
 
 ModelOption = Annotated[
@@ -49,6 +51,18 @@ RestoreOption = Annotated[
         panel=ADVANCED,
     ),
 ]
+LoopOption = Annotated[
+    str | None,
+    option(
+        "With --restore, in place of --model and --data: your own training loop. It takes the folder where it saves, "
+        "goes on from what is there, and yields numbers after each step.",
+        metavar="MODULE:FUNCTION",
+        panel=ADVANCED,
+    ),
+]
+WorkersOption = Annotated[
+    int | None, option("Processes for --loop, each with its TF_CONFIG. \\[default: 1]", min=1, max=16, panel=ADVANCED)
+]
 ModelTimeoutOption = Annotated[
     float | None,
     option(
@@ -69,6 +83,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     fit_arguments: FitArgumentsOption = None,
     model_timeout: ModelTimeoutOption = None,
     restore: RestoreOption = None,
+    loop: LoopOption = None,
+    workers: WorkersOption = None,
 ) -> AddedTraining | None:
     """The training of the user's model, if the options name it (entry point ``kdoctor.options``).
 
@@ -76,6 +92,15 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         UsageError: only one of model and data is named, a name is malformed, or there are other options of a model
             without one.
     """
+    deadline_s = OWN_DEADLINE_S if model_timeout is None else model_timeout
+    if loop is not None:
+        refuse_with("--loop", loop, {"--model": model, "--data": data}, why="the loop makes them")
+        if restore is None:
+            raise UsageError("--loop requires --restore", hint="Example: --loop train:loop --restore /data/checkpoints")
+        place, half = str(restore.absolute()), DEFAULT_STEPS if steps is None else steps
+        return loop_training(in_module(loop), place, steps=half, workers=workers or 1, deadline_s=deadline_s)
+    if workers is not None:
+        raise UsageError("--workers requires --loop", hint="Example: --loop train:loop --workers 2 --restore /data")
     if model is None and data is None:
         dependent = {
             "--steps": steps,
@@ -99,6 +124,6 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         fit_arguments=fit_arguments and in_module(fit_arguments),
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
-        deadline_s=OWN_DEADLINE_S if model_timeout is None else model_timeout,
+        deadline_s=deadline_s,
         restore=None if restore is None else str(restore.absolute()),
     ).training()

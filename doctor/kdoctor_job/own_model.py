@@ -40,6 +40,17 @@ def in_module(name: str) -> str:
     return f"{path.removeprefix('./').replace('/', '.')}:{function}" if separator else name
 
 
+def checked_function(option: str, name: str) -> None:
+    """Validate the name of a function that an option was given.
+
+    Raises:
+        UsageError: it is not ``package.module:function``.
+    """
+    if not _FUNCTION.fullmatch(name):
+        hint = "Example: jobs.train:build_model, imported from the working directory"
+        raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserModel:
     """The user's model and data, each given as ``package.module:function``."""
@@ -62,9 +73,8 @@ class UserModel:
         """
         given = (("--model", self.model), ("--data", self.data), ("--fit-arguments", self.fit_arguments))
         for option, name in given:
-            if name is not None and not _FUNCTION.fullmatch(name):
-                hint = "Example: jobs.train:build_model, imported from the working directory"
-                raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
+            if name is not None:
+                checked_function(option, name)
 
     def training(self) -> AddedTraining:
         """The scenario with this model and data."""

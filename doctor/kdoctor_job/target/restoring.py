@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 import tensorflow as tf
 
 from kdoctor_job.target import resuming
-from kdoctor_job.target.parts import describe, find
+from kdoctor_job.target.parts import PartError, describe, find
 from kdoctor_job.target.resuming import SHOWN, Own, SaveError
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE
@@ -32,6 +32,11 @@ _PREFIX, _LOCK = "kdoctor-restore-", "in-use"
 
 def restore(case: Case) -> None:
     """Examine the job named by the settings, in a fresh folder of the one that ``restore`` names."""
+    in_new_folder(case, lambda folder, say: _Restoring(case, folder, say).run())
+
+
+def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None]) -> None:
+    """Call ``work`` with a new folder in the one that ``restore`` names, and a function that notes facts of the job."""
     place = Path(case.settings["restore"])
     facts: Facts = {"folder": str(place)}
 
@@ -48,7 +53,7 @@ def restore(case: Case) -> None:
         return
     try:
         with _in_use(folder):
-            _Restoring(case, folder, say).run()
+            work(folder, say)
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)
 
@@ -88,7 +93,7 @@ class _Restoring:
         whole = self._process("whole", resuming.whole)
         noise = self._process("noise", partial(resuming.whole, shaken=True)) if whole["outcome"] == "trained" else whole
         if noise["outcome"] != "trained":
-            self._say(**{"save_problem" if (noise.get("job") or {}).get(_SAVING) else "not_run": _end_of(noise)})
+            self._say(**{"save_problem" if (noise.get("job") or {}).get(_SAVING) else "not_run": end_of(noise)})
             return
         self._size = whole["job"]["state_bytes"]
         self._say(free_bytes=self._free(), **whole["job"])
@@ -98,7 +103,7 @@ class _Restoring:
                 f"{self._free() >> 10} KiB free, and {self._size >> 10} KiB of variables: " if self._is_full() else ""
             )
             trained = killed["outcome"] == "trained"
-            self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{_end_of(killed)}"}))
+            self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{end_of(killed)}"}))
             return
         self._say(**killed.get("job") or {})
         # BackupAndRestore refuses a model that is not built.
@@ -121,26 +126,18 @@ class _Restoring:
         elif (done.get("job") or {}).get(_SAVING) and self._is_full():
             self._say(no_room=True)
         else:
-            self._say(**{f"{name}_problem": _end_of(done)})
+            self._say(**{f"{name}_problem": end_of(done)})
         shutil.rmtree(str(self._folder / name), ignore_errors=True)
 
     def _process(self, name: str, work: Callable[[Own], None]) -> Facts:
-        self._case.phase(f"restore: {name}")
+        def run(case: Case) -> None:
+            work(Own(case, self._strategy(case, alone=name == "alone"), self._folder, self._files, name))
 
-        def run(task_case: Case) -> None:
-            task_case.settings = self._case.settings
-            try:
-                work(Own(task_case, self._strategy(task_case, alone=name == "alone"), self._folder, self._files, name))
-            except Exception as error:
-                task_case.note(job={_FAILED: _said(error), _SAVING: isinstance(error, SaveError)})
-                raise
-
-        return in_a_process(self._case, Task(name, 0), run, self._case.deadline_s / 3)
+        return in_fresh_process(self._case, name, run)
 
     @staticmethod
     def _strategy(case: Case, *, alone: bool) -> Any:
         """The strategy, or the default one; everything is seeded."""
-        sys.path.insert(0, str(Path.cwd()))
         strategy = tf.distribute.get_strategy() if alone else make_strategy(case)
         replace_own(strategy)
         find("model", case.settings["model"])  # it may be what imports Keras
@@ -148,15 +145,33 @@ class _Restoring:
         return strategy
 
 
+def in_fresh_process(case: Case, name: str, work: Callable[[Case], None]) -> Facts:
+    """Run a part of the examination in a new process; returns its facts, with how it ended."""
+    case.phase(f"restore: {name}")
+    return in_a_process(case, Task(name, 0), partial(fresh, case, work), case.deadline_s / 3)
+
+
+def fresh(case: Case, work: Callable[[Case], None], task_case: Case) -> None:
+    """Call ``work`` in a new process of the case, and note how it failed."""
+    task_case.settings = case.settings
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        work(task_case)
+    except Exception as error:
+        task_case.note(job={_FAILED: _said(error), _SAVING: isinstance(error, SaveError)})
+        raise
+
+
 def _said(error: Exception) -> str:
     """The error in one line. Keras puts what it could not load before the reason."""
-    if isinstance(error, SaveError):
+    if isinstance(error, (SaveError, PartError)):
         return str(error)
     _, quotes, reason = str(error).rpartition("Exception encountered: ")
     return f"{type(error).__name__}: {reason.partition(' Full object config')[0]}" if quotes else describe(error)
 
 
-def _end_of(facts: Facts) -> str:
+def end_of(facts: Facts) -> str:
+    """How a process ended that did not train to its end."""
     if facts["outcome"] == "raised":
         return str(facts["job"][_FAILED])
     return f"the process {facts['outcome']} ({facts.get('signal') or facts.get('exit_code') or 'no signal'})"

@@ -69,7 +69,7 @@ class Watch:
         self._epoch = 0
         self._entered = 0.0
         self._bytes = 0
-        self._seen = _sizes(place)
+        self._seen = sizes(place)
 
     def enter(self) -> None:
         """The job's callbacks begin."""
@@ -79,7 +79,7 @@ class Watch:
         """They have begun the training, and restored the job if they do."""
         self.inside = False
         self.restore_s += time.monotonic() - self._entered
-        self._seen = _sizes(self._place)
+        self._seen = sizes(self._place)
         self.started = self.look()
         if self.resumes and not self.started.steps and self.loadable():
             raise NothingRestoredError
@@ -89,12 +89,12 @@ class Watch:
         """In the last epoch, a save ends this process, if it is to be killed in one."""
         self._epoch = epoch
         if epoch and self.kill == IN_A_SAVE:
-            threading.Thread(target=self._kill_in_a_save, args=(dict(self._seen),), daemon=True).start()
+            kill_in_a_save(self._place, self._seen, self.moment)
 
     def leave(self, batch: Optional[int]) -> None:
         """They have ended after a step, or after an epoch (None)."""
         self.inside = False
-        seconds, seen = time.monotonic() - self._entered, _sizes(self._place)
+        seconds, seen = time.monotonic() - self._entered, sizes(self._place)
         changed = {path: size for path, (size, at) in seen.items() if self._seen.get(path) != (size, at)}
         written = sum(size for path, size in changed.items() if path.name.endswith(self._counted))
         self._seen = seen
@@ -111,15 +111,6 @@ class Watch:
         if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_time:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def _kill_in_a_save(self, seen: Dict[Path, Tuple[int, int]]) -> None:
-        """Kill this process as soon as there are other bytes in a file of the kind of the largest."""
-        kind = max(seen, key=lambda path: seen[path][0]).suffix if seen else ""
-        while True:
-            for path, now in _sizes(self._place).items():
-                if now[0] and path.suffix == kind and seen.get(path) != now:
-                    time.sleep(self.moment / 1000)
-                    os.kill(os.getpid(), signal.SIGKILL)
-
     def loadable(self) -> List[Path]:
         """Files with a model or its weights, the newest first."""
         found = [path for path in self._place.rglob("*") if path.suffix in self._loadable]
@@ -134,7 +125,27 @@ class Watch:
             old.unlink()
 
 
-def _sizes(place: Path) -> Dict[Path, Tuple[int, int]]:
+def kill_in_a_save(place: Path, seen: Dict[Path, Tuple[int, int]], moment: int = 0) -> None:
+    """From now on, kill this process as soon as there are other bytes in a file of the kind of the largest.
+
+    Args:
+        place: the folder of the files.
+        seen: their sizes and times now.
+        moment: milliseconds after that.
+    """
+    kind = max(seen, key=lambda path: seen[path][0]).suffix if seen else ""
+
+    def watch() -> None:
+        while True:
+            for path, now in sizes(place).items():
+                if now[0] and path.suffix == kind and seen.get(path) != now:
+                    time.sleep(moment / 1000)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def sizes(place: Path) -> Dict[Path, Tuple[int, int]]:
     """Size and time of each file."""
     found = {}
     for path in place.rglob("*"):

@@ -31,8 +31,9 @@ from kdoctor_job.facts import (
     JobRun,
     JobTraining,
 )
+from kdoctor_job.own_model import OWN_MODEL
 
-CHECKS = {name: check for name, check in ALL.items() if check.family == "job"}
+CHECKS = {name: check for name, check in ALL.items() if check.scenario == OWN_MODEL}
 
 MODEL = JobModel(
     name="Sequential",

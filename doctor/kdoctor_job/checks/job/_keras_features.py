@@ -10,8 +10,9 @@ from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._options import Judged, judge_measured
-from kdoctor_job.checks.job._user_model import SCENARIO, replicas_of
+from kdoctor_job.checks.job._user_model import replicas_of
 from kdoctor_job.facts import JobModel
+from kdoctor_job.own_model import OWN_MODEL
 
 _MEASURED = "MirroredStrategy"
 
@@ -60,7 +61,7 @@ def _known(
 ) -> KnownFeature | Unjudged:
     """What the model's Keras does with the features, or why that is not known."""
     package, _, version = (model.keras or "").partition(" ")
-    case = run.case(SCENARIO.removeprefix("smoke."))
+    case = run.case(OWN_MODEL.removeprefix("smoke."))
     strategy = case.strategy if case else None
     if strategy != _MEASURED:
         return unknown(subject, f"measured under {_MEASURED} only, not under {strategy or 'an unknown strategy'}")

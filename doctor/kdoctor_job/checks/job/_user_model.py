@@ -16,10 +16,10 @@ from kdoctor.probes.process.records import build
 from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import unknown
-from kdoctor_job.facts import JobData, JobModel, JobRestore, JobRun, JobTraining
-from kdoctor_job.own_model import RESTORE
+from kdoctor_job.facts import JobData, JobLoop, JobModel, JobRestore, JobRun, JobTraining
+from kdoctor_job.own_loop import LOOP
+from kdoctor_job.own_model import OWN_MODEL, RESTORE
 
-SCENARIO = "smoke.own-model"
 _CASE = "own-model"
 
 
@@ -69,6 +69,15 @@ def restore_of(run: SmokeRun) -> JobRestore | NotApplicable | Unjudged:
     return unknown("job", f"it was not trained: {found.not_run}") if found.not_run else found
 
 
+def loop_of(run: SmokeRun) -> JobLoop | Unjudged:
+    """What killing and restoring the job's own loop showed, or why it is not known."""
+    case = run.case(LOOP)
+    if case is None or case.job is None:
+        reason = (case and case.error_message) or run.failure or "the run ended before it had a result"
+        return unknown("training loop", reason, of_import(run))
+    return case.job if isinstance(case.job, JobLoop) else plausible(build(JobLoop, case.job))
+
+
 def replicas_of(run: SmokeRun) -> int | None:
     """Number of replicas."""
     case = run.case(_CASE)
@@ -97,6 +106,7 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "training": training_of,
     "replicas": replicas_of,
     "restore": restore_of,
+    "loop": loop_of,
 }
 """What a check of the job may ask for, by the names of its parameters."""
 _GIVEN: Mapping[str, object] = {"matrix": VersionMatrix, "log": KernelLog | Unavailable}
@@ -110,6 +120,7 @@ def job_check(
     *requires: str,
     several: bool = False,
     answers: Sequence[str] = (),
+    scenario: str = OWN_MODEL,
 ) -> Callable[[Judge], Check]:
     """Make a check from a function that asks for facts by its parameters' names. Its docstring is as for ``check``.
 
@@ -121,6 +132,7 @@ def job_check(
         requires: ids of checks that must not have failed.
         several: whether it applies to jobs with several replicas only.
         answers: ids of checks whose warnings it judges for this job.
+        scenario: the id of the training that it judges.
     """
 
     def make(function: Judge) -> Check:
@@ -152,7 +164,7 @@ def job_check(
             text_of(id, function),
             severity=severity,
             requires=requires,
-            scenario=SCENARIO,
+            scenario=scenario,
             explained_by=NO_GPU,
             answers=answers,
         )

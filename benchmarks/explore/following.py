@@ -133,12 +133,14 @@ def _breaks(reference: Followed, found: Followed, noise: Followed) -> Iterator[s
 
 
 def _noise(names: dict[str, Any], reference: Followed) -> Followed:
-    """The training on one device with another last bit of the inputs."""
+    """The training on one device with another last bit of the inputs, as the least precise layer has them."""
     inputs = names["inputs"]
     if inputs.dtype.kind != "f":
         return reference
     bits = np.random.default_rng(2).choice([-1, 1], inputs.shape)
-    return follow(names, None, (inputs * (1 + bits * np.finfo(inputs.dtype).eps)).astype(inputs.dtype))
+    computed = keras.layers.Dense(1).compute_dtype  # by the policy that the script has set
+    eps = 2.0**-8 if computed == "bfloat16" else max(np.finfo(computed).eps, np.finfo(inputs.dtype).eps)
+    return follow(names, None, (inputs * (1 + bits * eps)).astype(inputs.dtype))
 
 
 def _unequal(wanted: Values, found: Values, again: Values) -> Iterator[str]:

@@ -299,8 +299,6 @@ class JobLoop:
     """The job's own training loop, killed and restored in fresh processes. What has no value was not reached."""
 
     folder: str
-    left_behind: tuple[str, ...] = ()
-    """As in ``JobRestore``."""
     save_problem: Reason = None
     """Why nothing can be saved in the folder."""
     problem: Reason = None

@@ -46,7 +46,6 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
 
     say()
     try:
-        say(left_behind=[str(path) for path in place.glob(f"{_PREFIX}*") if not _is_in_use(path)][:SHOWN])
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=str(place)))
     except OSError as error:
         say(save_problem=f"{error.strerror}: {place}")
@@ -61,11 +60,9 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
 @contextlib.contextmanager
 def _in_use(folder: Path) -> Iterator[None]:
     """Hold a lock in the folder, which ends with this process."""
-    try:
-        with (folder / _LOCK).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-    except OSError:  # no space for it, or no locks on this file system
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # no space for it, or no locks on this file system
+            fcntl.flock(held.enter_context((folder / _LOCK).open("w")), fcntl.LOCK_EX)
         yield
 
 
@@ -89,6 +86,8 @@ class _Restoring:
         """Bytes of the variables."""
 
     def run(self) -> None:
+        others = self._folder.parent.glob(f"{_PREFIX}*")
+        self._say(left_behind=[str(path) for path in others if not _is_in_use(path)][:SHOWN])
         self._files.mkdir()
         whole = self._process("whole", resuming.whole)
         noise = self._process("noise", partial(resuming.whole, shaken=True)) if whole["outcome"] == "trained" else whole

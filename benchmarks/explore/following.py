@@ -70,7 +70,7 @@ def _followed(names: dict[str, Any], strategy: Any, folder: str) -> Followed:
         if any(not np.array_equal(before, after) for before, after in zip(seeds, _seeds(model), strict=True)):
             raise DrawsRandomNumbersError
         trained, variables = examples(), _variables(model)
-        state = {name: np.array(variable) for name, variable in variables.items()}
+        state = {name: variable.numpy() for name, variable in variables.items()}
         unlike = tuple(name for name, variable in variables.items() if strategy and not _is_alike(strategy, variable))
         numbers = {f"fit: {name}": np.asarray(values, float) for name, values in history.items()}
         numbers |= {f"evaluate: {name}": np.asarray(value) for name, value in names["evaluate"](model).items()}
@@ -90,15 +90,17 @@ def _variables(model: Any) -> dict[str, Any]:
 
 
 def _seeds(model: Any) -> list[Any]:
-    return [np.array(one) for one in model.variables if "seed_generator" in getattr(one, "path", one.name)]
+    return [one.numpy() for one in model.variables if "seed_generator" in getattr(one, "path", one.name)]
 
 
 def _is_alike(strategy: Any, variable: Any) -> bool:
     """Whether a variable has one value on all replicas, or reads as their mean or their sum."""
-    values = [np.array(one) for one in strategy.experimental_local_results(getattr(variable, "value", variable))]
+    inner = getattr(variable, "value", variable)
+    inner = variable if callable(inner) else inner  # a method in Keras 2
+    values = [one.numpy() for one in strategy.experimental_local_results(inner)]
     if values[0].dtype.kind != "f":
         return True
-    read = np.array(variable)
+    read = variable.numpy()
     return any(np.allclose(read, value, 1e-4, 1e-6) for value in (np.mean(values, 0), np.sum(values, 0))) or all(
         np.allclose(value, values[0], 1e-4, 1e-6) for value in values
     )

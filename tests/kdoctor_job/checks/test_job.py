@@ -447,6 +447,8 @@ test_equals_one_device = table(
     fails(run(training={**SGD, **own(deviation=0.3)}), "0.3 after 3 steps"),
     fails(run(training={"deviation": 1.0}), "1 after 3 steps"),
     fails(run(training={"deviation": 1.0, "stretch": 2.0}), "2 times as far"),
+    # Both have one cause, so they have one fix.
+    fails(run(training={**own(deviation=0.08), "deviation": 1.0, "stretch": 2.0}), "divide the loss by the number"),
     fails(run(training={**NOISY, "noise": 0.5, "stretch": 2.0, "stretch_noise": 1.01})),
     unknown(
         run(training={"deviation": None}),

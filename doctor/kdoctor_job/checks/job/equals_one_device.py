@@ -71,7 +71,8 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
             subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
-    remedy = _REMEDY if training.scale_hidden == "" else _OWN_REMEDY
+    is_too_large = training.scale_hidden == "" or _is_stretched(training)
+    remedy = _REMEDY if is_too_large else _OWN_REMEDY
     return finding(subject, observed, expected, remedy, brief=_BRIEF, explained_by=of_weights(run))
 
 

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -39,7 +40,7 @@ def loaded(
     Failure modes: libcuda_missing
     """
     if isinstance(gpus, Unavailable):
-        yield _by_bus(gpus, pci)
+        yield _by_bus(gpus, pci, kernel, settings, log)
         return
     if unsuited := _unsuited(gpus):
         yield _finding(unsuited)
@@ -124,8 +125,18 @@ def _no_cuda(gpus: Gpus) -> _Failure:
     return brief, f"{brief}, driver {gpus.driver_version}", remedy, READ_ONLY
 
 
-def _by_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Outcome:
-    """What a recording of the bus alone shows: whether other drivers own all GPUs."""
+def _by_bus(
+    gpus: Unavailable,
+    pci: PciDevices | Unavailable,
+    kernel: KernelDriver | Unavailable,
+    settings: Kernel | Unavailable,
+    log: KernelLog | Unavailable,
+) -> Outcome:
+    """What a recording without nvidia-smi shows: the module, a rejected one, and whether other drivers own all GPUs."""
+    if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
+        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version} is loaded, and {gpus.unavailable}")
+    if isinstance(gpus, NotCollected) and (failure := _rejected(settings, log)):
+        return _finding(failure)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
     drivers = {device.driver for device in listed}
     owners = sorted(driver for driver in drivers if driver)
@@ -168,9 +179,28 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
         return None
     if isinstance(settings, Kernel) and settings.nouveau_loaded:
         return _nouveau()
+    return _rejected(settings, log)
+
+
+def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
-    return _unsigned(rejected[-1], settings) if rejected else None
+    if not rejected:
+        return None
+    return _of_other_kernel(rejected[-1]) if _SYMBOLS.search(rejected[-1]) else _unsigned(rejected[-1], settings)
+
+
+def _of_other_kernel(line: str) -> _Failure:
+    remedy = Remedy.reinstall(
+        "Build the module for the kernel that runs, or start the kernel that it was built for.",
+        "sudo dkms autoinstall",
+        look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+    )
+    brief = "the module was built for another kernel"
+    return brief, f"{brief}: {line!r}", remedy, READ_ONLY
+
+
+_SYMBOLS = re.compile(r"version of symbol|Unknown symbol|version magic")
 
 
 def _nouveau() -> _Failure:

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -28,7 +27,6 @@ _CRASH_REMEDY = Remedy.change_code(
     look=("export PYTHONFAULTHANDLER=1 NCCL_DEBUG=INFO",),
 )
 _CRASH = "program-crash"
-_LIBRARY = re.compile(r" in (lib[^ \[]+)\[")
 
 _FOLLOW = {43, 45}
 """Xids of the programs that a failure ended."""
@@ -80,7 +78,7 @@ def _is_of_program(event: KernelLogEvent) -> bool:
 
 
 def _brief(events: Sequence[KernelLogEvent]) -> str:
-    libraries = dict.fromkeys(found[1] for event in events if (found := _LIBRARY.search(event.text)))
+    libraries = dict.fromkeys(event.library for event in events if event.library)
     if libraries and all(event.kind == _CRASH for event in events):
         return f"a program crashed in {some(list(libraries), 2)}, not a GPU"
     events = [event for event in events if event.kind == "xid"]

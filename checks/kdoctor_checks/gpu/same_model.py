@@ -25,9 +25,11 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
         return
     yield from not_answering(gpus)
     read: list[Gpu] = []
-    # nvidia-smi -q does not print it, for any GPU.
-    unprinted = all(gpu.errors.get("compute_capability", "").startswith("not in ") for gpu in answering(gpus))
-    fields = ("name", "memory_total_bytes", *(() if unprinted else ("compute_capability",)))
+    others = ("memory_total_bytes", "compute_capability")
+    # nvidia-smi -q prints no capability, and -L no memory, for any GPU. Then different names decide.
+    printed = [name for name in others if not all(_is_unprinted(gpu, name) for gpu in answering(gpus))]
+    by_name = len({gpu.name for gpu in answering(gpus)}) > 1
+    fields = ("name", *(printed if by_name else dict.fromkeys((others[0], *printed))))
     for gpu in answering(gpus):
         if problem := unread(gpu, *fields):
             yield problem
@@ -53,8 +55,14 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
         )
 
 
+def _is_unprinted(gpu: Gpu, field: str) -> bool:
+    return gpu.errors.get(field, "").startswith("not in ")
+
+
 def _describe(name: str | None, capability: str | None, memory: int) -> str:
-    return ", ".join(filter(None, (name, capability and f"compute capability {capability}", size(memory))))
+    return ", ".join(
+        filter(None, (name, capability and f"compute capability {capability}", size(memory) if memory else None))
+    )
 
 
 def _brief(gpu: Gpu, name: str, memory: int) -> str:

@@ -48,9 +48,11 @@ def pcie_width(
         usual = of_most(gpu, known, lambda other: other.pcie_width_max) or 0
         if not width or not widest:
             yield Unjudged(subject=gpu.subject, reason=f"NVML reports width x{width} of x{widest}")
-        elif not ok and state is None:
-            error = gpu.errors.get("performance_state", "no reason given")
-            yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read ({error})")
+        elif not ok and state is None and not (error := gpu.errors.get("performance_state", "")).startswith("not in "):
+            yield Unjudged(
+                subject=gpu.subject,
+                reason=f"{observed}, and whether it is idle was not read ({error or 'no reason given'})",
+            )
         elif not ok and state is not None and state >= idle_from and not _wide(gpu, known, narrow, idle_from):
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, but the GPU is idle; read it again under load")
         else:

@@ -40,7 +40,7 @@ def loaded(
     Failure modes: libcuda_missing
     """
     if isinstance(gpus, Unavailable):
-        yield _by_bus(gpus, pci, kernel, settings, log)
+        yield _by_bus(gpus, pci, kernel, _rejected(settings, log))
         return
     if unsuited := _unsuited(gpus):
         yield _finding(unsuited)
@@ -126,17 +126,13 @@ def _no_cuda(gpus: Gpus) -> _Failure:
 
 
 def _by_bus(
-    gpus: Unavailable,
-    pci: PciDevices | Unavailable,
-    kernel: KernelDriver | Unavailable,
-    settings: Kernel | Unavailable,
-    log: KernelLog | Unavailable,
+    gpus: Unavailable, pci: PciDevices | Unavailable, kernel: KernelDriver | Unavailable, rejected: _Failure | None
 ) -> Outcome:
-    """What a recording without nvidia-smi shows: the module, a rejected one, and whether other drivers own all GPUs."""
+    """What a recording without nvidia-smi shows: the module, and whether it was rejected or others own all GPUs."""
     if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
         return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version} is loaded, and {gpus.unavailable}")
-    if isinstance(gpus, NotCollected) and (failure := _rejected(settings, log)):
-        return _finding(failure)
+    if isinstance(gpus, NotCollected) and rejected:
+        return _finding(rejected)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
     drivers = {device.driver for device in listed}
     owners = sorted(driver for driver in drivers if driver)
@@ -185,22 +181,18 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
 def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
-    if not rejected:
-        return None
-    return _of_other_kernel(rejected[-1]) if _SYMBOLS.search(rejected[-1]) else _unsigned(rejected[-1], settings)
-
-
-def _of_other_kernel(line: str) -> _Failure:
-    remedy = Remedy.reinstall(
-        "Build the module for the kernel that runs, or start the kernel that it was built for.",
-        "sudo dkms autoinstall",
-        look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
-    )
+    if not rejected or not _OTHER_KERNEL.search(rejected[-1]):
+        return _unsigned(rejected[-1], settings) if rejected else None
     brief = "the module was built for another kernel"
-    return brief, f"{brief}: {line!r}", remedy, READ_ONLY
+    return brief, f"{brief}: {rejected[-1]!r}", _REBUILD, READ_ONLY
 
 
-_SYMBOLS = re.compile(r"version of symbol|Unknown symbol|version magic")
+_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic")
+_REBUILD = Remedy.reinstall(
+    "Build the module for the kernel that runs, or start the kernel that it was built for.",
+    "sudo dkms autoinstall",
+    look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+)
 
 
 def _nouveau() -> _Failure:

@@ -27,10 +27,12 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     read: list[Gpu] = []
     others = ("memory_total_bytes", "compute_capability")
     # nvidia-smi -q prints no capability, and -L no memory, for any GPU. Then different names decide.
-    printed = [name for name in others if not all(_is_unprinted(gpu, name) for gpu in answering(gpus))]
-    by_name = len({gpu.name for gpu in answering(gpus)}) > 1
-    fields = ("name", *(printed if by_name else dict.fromkeys((others[0], *printed))))
-    for gpu in answering(gpus):
+    found = answering(gpus)
+    unprinted = {name for name in others if all(gpu.errors.get(name, "").startswith("not in ") for gpu in found)}
+    if len({gpu.name for gpu in found}) == 1:
+        unprinted.discard("memory_total_bytes")
+    fields = ("name", *(name for name in others if name not in unprinted))
+    for gpu in found:
         if problem := unread(gpu, *fields):
             yield problem
         else:
@@ -53,10 +55,6 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
             brief=_brief(gpu, name or "", memory),
             value=models(read),
         )
-
-
-def _is_unprinted(gpu: Gpu, field: str) -> bool:
-    return gpu.errors.get(field, "").startswith("not in ")
 
 
 def _describe(name: str | None, capability: str | None, memory: int) -> str:

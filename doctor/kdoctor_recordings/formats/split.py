@@ -25,6 +25,7 @@ from kdoctor_recordings.formats import (
     smi_nvlink,
     smi_query,
     smi_table,
+    smi_xml,
 )
 from kdoctor_recordings.formats.part import Kind, Section
 
@@ -323,8 +324,10 @@ class _Splitter:
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
         if self._open and current == _XML_KIND and not self._open.has_end:
             return None
-        if _XML.match(line):
-            return _XML_KIND if any("nvidia_smi_log" in one for one in self._lines[place : place + 3]) else None
+        is_xml_part = current is None and smi_xml.begins_part(line)
+        if is_xml_part or _XML.match(line):
+            found_root = any("nvidia_smi_log" in one for one in self._lines[place : place + 3])
+            return _XML_KIND if is_xml_part or found_root else None
         if current is None and line.lstrip().startswith("{"):
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):

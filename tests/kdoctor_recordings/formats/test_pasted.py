@@ -136,6 +136,19 @@ def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path, text: str,
     assert (getattr(device, field), device.bus_id, device.numbered) == (value, None, False)
 
 
+XML = "<remapped_rows>\n<remapped_row_unc>2</remapped_row_unc>\n<remapped_row_pending>Yes</remapped_row_pending>\n"
+
+
+@cases(
+    (f"{XML}</remapped_rows>\n", None),
+    (XML, None),  # cut off
+    (f'<gpu id="00000000:1B:00.0">\n{XML}</remapped_rows>\n</gpu>\n', "0000:1b:00.0"),
+)
+def test_part_of_the_xml_is_read(tmp_path: Path, text: str, bus_id: str | None) -> None:
+    (device,) = imported_gpus(tmp_path, text).devices
+    assert (device.remapped_rows_pending, device.bus_id, device.numbered) == (True, bus_id, False)
+
+
 @pytest.mark.parametrize("text", [COUNTED, "Pending : Yes\n", "Name: value\nCurrent: 7\n"])
 def test_part_that_may_be_of_several_headings_is_not_read(text: str) -> None:
     assert find_sections("a test", text) == ()

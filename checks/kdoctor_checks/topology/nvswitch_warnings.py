@@ -40,6 +40,7 @@ def nvswitch_warnings(
             subject=subject,
             observed=f"non-fatal {summary(events)}",
             brief=f"non-fatal {codes(events)}",
+            noted=True,
             expected="no SXid",
             remedy=guided(events, _REMEDY),
             rollback=READ_ONLY,

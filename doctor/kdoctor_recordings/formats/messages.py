@@ -18,6 +18,7 @@ _SERVICE_STATES: tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...] = (
     ("fail", re.compile(r"ExecStart=\S*nv-fabricmanager .*status=[1-9]")),
     ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
     ("fail", re.compile(r"(?i:fabric ?manager).*(?:version mismatch|don't match|does not match)")),
+    ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage")),
     ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
     ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
 )

@@ -37,7 +37,11 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
 
 
 def _spaced(lines: Sequence[str]) -> Sequence[str]:
-    """The lines with a space before each colon, which tools that reformat the output drop; headings without a colon."""
+    """The lines with a space before each colon, which tools that reformat the output drop; headings without a colon.
+
+    Lines that grep writes between its matches are left out.
+    """
+    lines = [line for line in lines if line.strip() != "--"]
     if any(" : " in line for line in lines):
         return lines
     return [_COLON.sub(lambda found: " : " if found[0] == ": " else "", line, count=1) for line in lines]
@@ -65,7 +69,11 @@ def parse(section: Section) -> Part:
     above = None if starts else _missing(lines)
     head = {name: text for name, text, _ in _entries(lines[: places[0]], above or ())}
     if above is not None:
-        return section.part(gpus=(read_gpu(None, head, (), cut=True),))
+        gpus: list[dict[str, str]] = [{}]
+        for path, text, _ in _entries(lines, above):
+            gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
+            gpus[-1][path] = text
+        return section.part(gpus=tuple(read_gpu(None, entries, (), cut=True) for entries in gpus))
     flat = any(_is_flat(lines[start + 1 : end]) for start, end in pairwise(places))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cases import cases
-from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, imported_gpus, query
+from kdoctor.facts import KernelLog
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor_recordings.formats import smi_query
 from kdoctor_recordings.formats.part import Part
@@ -134,6 +135,16 @@ COUNTED = "SRAM Correctable : 0\nSRAM Uncorrectable : 0\nDRAM Correctable : 0\nD
 def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path, text: str, field: str, value: object) -> None:
     (device,) = imported_gpus(tmp_path, text).devices
     assert (getattr(device, field), device.bus_id, device.numbered) == (value, None, False)
+
+
+def test_same_part_of_several_gpus_is_of_as_many(tmp_path: Path) -> None:
+    text = f"{PART.replace('In Progress', 'Completed')}--\n{PART}"
+    assert [gpu.fabric_state for gpu in imported_gpus(tmp_path, text).devices] == ["completed", "in-progress"]
+
+
+def test_trap_of_a_program_is_a_line_of_the_kernel(tmp_path: Path) -> None:
+    text = "traps: python[7] general protection fault ip:7f1 sp:7ff error:0 in libcudnn.so.9[7f+5d]\n"
+    assert [event.library for event in group(imported(tmp_path, text).facts, KernelLog).events] == ["libcudnn.so.9"]
 
 
 XML = "<remapped_rows>\n<remapped_row_unc>2</remapped_row_unc>\n<remapped_row_pending>Yes</remapped_row_pending>\n"

@@ -76,7 +76,8 @@ def kernel_log(
     )
     resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]
     for bus_id, events in found.items():
-        own = _OWN.get(events[0].kind) if len({event.kind for event in events}) == 1 else None
+        causes = {event.kind for event in events} - {"init-failed"}
+        own = _OWN.get(causes.pop()) if len(causes) == 1 else None
         remedy, rollback = (own, RESTART) if own else recovery(bus_id, events, resets)
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import groupby
 from pathlib import Path
 
@@ -133,7 +134,7 @@ def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     text = text.replace("\r\n", "\n").translate(_SPACES)
-    return _NOTE.sub("", text)
+    return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
 
 
 def unquote(lines: list[str]) -> list[str]:

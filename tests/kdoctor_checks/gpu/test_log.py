@@ -169,6 +169,9 @@ test_kernel_log = table(
     fails(logged(xid(79), NO_ADDRESS), "calls fail until the GPU is reset", of=[GPU1]),
     fails(logged(xid(79), OWNED, NO_ADDRESS), "fail kernel log: another driver owns the GPU", of=[GPU1, "kernel log"]),
     passes(log(event("version-mismatch"))),  # the driver was read
+    fails(
+        log(event("not-probed"), event("init-failed")), commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia")
+    ),
     fails(log(event("version-mismatch")), unrecorded(Gpus), look=("cat /proc/driver/nvidia/version", "nvidia-smi")),
     given=(gpus(4), pci(4)),
 )

@@ -167,7 +167,7 @@ test_pcie_width = table(
     unknown(several({}, {"pcie_width": 8, "performance_state": None})),
     # A part of a recording without it. The bus alone is judged like this, too.
     fails(
-        several({}, {"pcie_width": 8, "performance_state": None, "errors": {"performance_state": "not in -q"}}), of=1
+        several({}, {"pcie_width": 4, "performance_state": None, "errors": {"performance_state": "not in -q"}}), of=1
     ),
     # Recorded: idle RTX 4090 and 3090 at generation 1.
     passes(several({"pcie_generation": 1, "performance_state": 8}, **ALONE), briefs=["PCIe x16"]),

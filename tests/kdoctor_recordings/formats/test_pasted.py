@@ -30,6 +30,7 @@ PASTES: dict[str, Callable[[str], str]] = {
     "without leading spaces": lambda text: re.sub(r"(?m)^[ \t]+", "", text),
     "with each space once": lambda text: re.sub(r"[ \t]+", " ", text),
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
+    "as HTML": lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
 }
 

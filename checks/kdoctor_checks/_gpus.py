@@ -20,10 +20,16 @@ RESET_NEEDED = Remedy.reboot(
     "sudo reboot",
     look=(DRIVER_MESSAGES, "nvidia-smi -L"),
 )
+RELOAD_MODULE = Remedy.reboot(
+    "Restart to load the module of the installed version, or stop all GPU processes and reload the modules. In a "
+    "container, restart the container.",
+    "sudo reboot",
+    look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
+)
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
-RESEAT = "Read the kernel log for the port, then reseat the GPU or replace the riser."
+RESEAT = "Read the kernel log for the port, then reseat the card or replace its riser; service an SXM board."
 DRIVER = ("driver.library-matches-module",)
 """What checks of GPUs require."""
 RESPONDING = "gpu.responding"

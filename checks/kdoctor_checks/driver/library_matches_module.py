@@ -4,7 +4,8 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver
 from kdoctor.facts import Gpus, KernelDriver, Unavailable
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import RELOAD_MODULE
 
 _SUBJECT = "NVIDIA driver"
 
@@ -35,12 +36,7 @@ def library_matches_module(kernel: KernelDriver | Unavailable, gpus: Gpus) -> It
             if library or module
             else "library and kernel module have different versions",
             expected=f"version {module} of both" if module else "the same version of both",
-            remedy=Remedy.reboot(
-                "Restart to load the module of the installed version, or stop all GPU processes and reload the "
-                "modules. In a container, restart the container.",
-                "sudo reboot",
-                look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
-            ),
+            remedy=RELOAD_MODULE,
             rollback=_previous(module) if module else unknown,
         )
     elif isinstance(kernel, Unavailable):

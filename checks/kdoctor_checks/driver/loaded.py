@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -39,7 +40,7 @@ def loaded(
     Failure modes: libcuda_missing
     """
     if isinstance(gpus, Unavailable):
-        yield _by_bus(gpus, pci)
+        yield _by_bus(gpus, pci, kernel, _rejected(settings, log))
         return
     if unsuited := _unsuited(gpus):
         yield _finding(unsuited)
@@ -124,8 +125,14 @@ def _no_cuda(gpus: Gpus) -> _Failure:
     return brief, f"{brief}, driver {gpus.driver_version}", remedy, READ_ONLY
 
 
-def _by_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Outcome:
-    """What a recording of the bus alone shows: whether other drivers own all GPUs."""
+def _by_bus(
+    gpus: Unavailable, pci: PciDevices | Unavailable, kernel: KernelDriver | Unavailable, rejected: _Failure | None
+) -> Outcome:
+    """What a recording without nvidia-smi shows: the module, and whether it was rejected or others own all GPUs."""
+    if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
+        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version} is loaded, and {gpus.unavailable}")
+    if isinstance(gpus, NotCollected) and rejected:
+        return _finding(rejected)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
     drivers = {device.driver for device in listed}
     owners = sorted(driver for driver in drivers if driver)
@@ -168,9 +175,24 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
         return None
     if isinstance(settings, Kernel) and settings.nouveau_loaded:
         return _nouveau()
+    return _rejected(settings, log)
+
+
+def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
-    return _unsigned(rejected[-1], settings) if rejected else None
+    if not rejected or not _OTHER_KERNEL.search(rejected[-1]):
+        return _unsigned(rejected[-1], settings) if rejected else None
+    brief = "the module was built for another kernel"
+    return brief, f"{brief}: {rejected[-1]!r}", _REBUILD, READ_ONLY
+
+
+_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic")
+_REBUILD = Remedy.reinstall(
+    "Build the module for the kernel that runs, or start the kernel that it was built for.",
+    "sudo dkms autoinstall",
+    look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+)
 
 
 def _nouveau() -> _Failure:

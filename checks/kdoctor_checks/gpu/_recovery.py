@@ -14,11 +14,15 @@ _WITHOUT_XID: dict[str, _xids.Action] = {
     "init-failed": "reboot",
     "uvm-fatal": "reboot",
     "pcie-error": "reboot",
-    "version-mismatch": "reboot",
     "reset-required": "reset",
     "gsp-failed": "reset",
 }
 _REPORT = "sudo nvidia-bug-report.sh"
+SUPPORT = Remedy.inspect(
+    "Collect a report, and contact the vendor's support. If it happened once, a restart may be enough.",
+    _REPORT,
+    DRIVER_MESSAGES,
+)
 STATED: dict[str, Remedy] = {
     "no-address-space": Remedy.configure(
         'Give the GPU address space: in the firmware, switch on "Above 4G decoding" and raise the MMIO size; in a '
@@ -63,8 +67,7 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
         summary = "Update the driver, and with vGPU the host's driver too."
         return Remedy.reinstall(summary, look=("nvidia-smi", DRIVER_MESSAGES)), READ_ONLY
     if found == "support":
-        summary = "Collect a report, and contact the vendor's support. If it happened once, a restart may be enough."
-        return Remedy.inspect(summary, _REPORT, DRIVER_MESSAGES), READ_ONLY
+        return SUPPORT, READ_ONLY
     return RESET_NEEDED, RESTART
 
 

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -16,20 +15,18 @@ from kdoctor_checks._kernel_log import (
     nothing_logged,
     summary,
 )
-from kdoctor_checks._xids import XID_RECOVERY, classify, of_display
+from kdoctor_checks._xids import XID_RECOVERY, action, classify, of_display
+from kdoctor_checks.gpu._recovery import SUPPORT
 
 _REMEDY = Remedy.change_code(
     "Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
     look=("sudo dmesg | grep -i xid",),
 )
-
 _CRASH_REMEDY = Remedy.change_code(
     "Run the program again with these variables. They show its Python stack and NCCL's last steps:",
     look=("export PYTHONFAULTHANDLER=1 NCCL_DEBUG=INFO",),
 )
 _CRASH = "program-crash"
-_LIBRARY = re.compile(r" in (lib[^ \[]+)\[")
-
 _FOLLOW = {43, 45}
 """Xids of the programs that a failure ended."""
 
@@ -62,7 +59,7 @@ def application_xids(
             brief=_brief(found),
             noted=not follows,
             expected="no Xid and no crash of a program",
-            remedy=_CRASH_REMEDY if crashed else _REMEDY,
+            remedy=_CRASH_REMEDY if crashed else _REMEDY if any(map(_ended, found)) else SUPPORT,
             rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
@@ -79,12 +76,20 @@ def _is_of_program(event: KernelLogEvent) -> bool:
     )
 
 
+def _ended(event: KernelLogEvent) -> bool:
+    """Whether a program failed. Other Xids for which the catalog asks nothing now are about the GPU or its driver."""
+    return event.kind == "xid" and (event.code in _FOLLOW or action(event) == "program")
+
+
 def _brief(events: Sequence[KernelLogEvent]) -> str:
-    libraries = dict.fromkeys(found[1] for event in events if (found := _LIBRARY.search(event.text)))
+    libraries = dict.fromkeys(event.library for event in events if event.library)
     if libraries and all(event.kind == _CRASH for event in events):
         return f"a program crashed in {some(list(libraries), 2)}, not a GPU"
-    events = [event for event in events if event.kind == "xid"]
-    numbers = some([f"{event.code}" for event in {event.code: event for event in events}.values()], 3)
-    if all(map(of_display, events)):
+    xids = [event for event in events if event.kind == "xid"]
+    ended = [event for event in xids if _ended(event)]
+    numbers = some([f"{code}" for code in dict.fromkeys(event.code for event in ended or xids)], 3)
+    if all(map(of_display, xids)):
         return f"the display failed (Xid {numbers}), which no training uses"
+    if not ended:
+        return f"{codes(xids)}, for which NVIDIA asks nothing now"
     return f"a program failed (Xid {numbers}), usually not the hardware"

@@ -6,6 +6,7 @@ from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
     DRIVER_MESSAGES,
+    RELOAD_MODULE,
     RESPONDING,
     RESTART,
     hanging,
@@ -40,6 +41,7 @@ _UNLOAD = Remedy.configure(
     "sudo modprobe nvidia",
     look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
 )
+_OWN = {_NOT_PROBED: _UNLOAD, _MISMATCH: RELOAD_MODULE}
 
 
 @check("gpu.kernel-log", severity=Severity.ERROR, needs_gpus=True)
@@ -74,7 +76,9 @@ def kernel_log(
     )
     resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]
     for bus_id, events in found.items():
-        remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events, resets)
+        causes = {event.kind for event in events} - {"init-failed"}
+        own = _OWN.get(causes.pop()) if len(causes) == 1 else None
+        remedy, rollback = (own, RESTART) if own else recovery(bus_id, events, resets)
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
@@ -117,10 +121,6 @@ def _unknown(events: Sequence[KernelLogEvent]) -> str:
         return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
     times = sum(event.times for event in events)
     return f"{counted(times, 'unknown message')} of a driver, the last one {events[-1].text!r}"
-
-
-def _is_owned(events: Sequence[KernelLogEvent]) -> bool:
-    return all(event.kind == _NOT_PROBED for event in events)
 
 
 def _explained_by(

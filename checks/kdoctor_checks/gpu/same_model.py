@@ -25,10 +25,14 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
         return
     yield from not_answering(gpus)
     read: list[Gpu] = []
-    # nvidia-smi -q does not print it, for any GPU.
-    unprinted = all(gpu.errors.get("compute_capability", "").startswith("not in ") for gpu in answering(gpus))
-    fields = ("name", "memory_total_bytes", *(() if unprinted else ("compute_capability",)))
-    for gpu in answering(gpus):
+    others = ("memory_total_bytes", "compute_capability")
+    # nvidia-smi -q prints no capability, and -L no memory, for any GPU. Then different names decide.
+    found = answering(gpus)
+    unprinted = {name for name in others if all(gpu.errors.get(name, "").startswith("not in ") for gpu in found)}
+    if len({gpu.name for gpu in found}) == 1:
+        unprinted.discard("memory_total_bytes")
+    fields = ("name", *(name for name in others if name not in unprinted))
+    for gpu in found:
         if problem := unread(gpu, *fields):
             yield problem
         else:
@@ -54,7 +58,9 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
 
 
 def _describe(name: str | None, capability: str | None, memory: int) -> str:
-    return ", ".join(filter(None, (name, capability and f"compute capability {capability}", size(memory))))
+    return ", ".join(
+        filter(None, (name, capability and f"compute capability {capability}", size(memory) if memory else None))
+    )
 
 
 def _brief(gpu: Gpu, name: str, memory: int) -> str:

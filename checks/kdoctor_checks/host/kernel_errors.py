@@ -10,6 +10,9 @@ from kdoctor_checks._versions import first_short
 
 _LOOK = ("sudo dmesg | grep -iE 'hardware error|edac|panic|BUG:'", "sudo ras-mc-ctl --summary")
 
+_SERVICE = "Read the record in the kernel log, and have the memory or the machine serviced."
+_TRACE = "Read the trace below the message for the part of the kernel that crashed. Update that driver or the kernel."
+
 
 @check("host.kernel-errors", severity=Severity.WARNING)
 def kernel_errors(log: KernelLog, *, most_corrected: int = 10) -> Iterator[Outcome]:
@@ -49,8 +52,6 @@ def kernel_errors(log: KernelLog, *, most_corrected: int = 10) -> Iterator[Outco
         observed=summary(severe + (corrected if times > most_corrected else [])),
         brief=first_short(brief, "a crash and hardware errors"),
         expected=f"no crash, no uncorrected and at most {most_corrected} corrected hardware errors",
-        remedy=Remedy.inspect(
-            "Read the record in the kernel log, and have the memory or the machine serviced.", *_LOOK
-        ),
+        remedy=Remedy.inspect(_SERVICE if failed or not crashed else _TRACE, *_LOOK),
         rollback=READ_ONLY,
     )

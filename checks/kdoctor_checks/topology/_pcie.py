@@ -25,7 +25,8 @@ def reseat(found: Sequence[Gpu]) -> str:
     """What to do about the links of these GPUs, in the words for a card, a module of a board, or a virtual machine."""
     if any(map(passed_through, found)):
         return "tell the owner of the host, to whom the link belongs"
-    return "reseat the GPU or replace the riser" if not found or any(map(is_card, found)) else "have the board serviced"
+    known = [gpu for gpu in found if gpu.name]
+    return "reseat the GPU or replace the riser" if not known or any(map(is_card, known)) else "have the board serviced"
 
 
 def of_most(gpu: Gpu, gpus: Sequence[Gpu], read: Callable[[Gpu], int | None]) -> int | None:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Evidence, NotApplicable, Unjudged
+from kdoctor.model import Evidence, NotApplicable, Remedy, Unjudged
 from kdoctor.text.lists import some
 from kdoctor_checks import _catalog
 from kdoctor_checks._kernel_log import by_device
@@ -49,6 +50,13 @@ def classify(event: KernelLogEvent) -> Class:
 def codes(events: Sequence[KernelLogEvent]) -> str:
     """The codes: ``SXid 12028``."""
     return f"SXid {some(sorted({str(event.code) for event in events}))}"
+
+
+def guided(events: Sequence[KernelLogEvent], remedy: Remedy) -> Remedy:
+    """The fix, after what the guide asks for other than a restart: cooling, mechanical connections."""
+    rows = filter(None, (_catalog.sxids().get(event.code or 0) for event in events))
+    first = dict.fromkeys(f"{row.recovery}. " for row in rows if row.recovery and "estart" not in row.recovery)
+    return replace(remedy, summary="".join(first) + remedy.summary)
 
 
 def summary(events: Sequence[KernelLogEvent]) -> str:

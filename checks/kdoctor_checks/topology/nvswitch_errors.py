@@ -5,7 +5,7 @@ from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART
 from kdoctor_checks._kernel_log import LOG_UNREAD
-from kdoctor_checks.topology._sxids import classify, codes, nothing_logged, summary, sxids
+from kdoctor_checks.topology._sxids import classify, codes, guided, nothing_logged, summary, sxids
 
 
 @check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
@@ -39,7 +39,7 @@ def nvswitch_errors(
             observed=f"fatal {summary(fatal)}",
             brief=f"fatal {codes(fatal)}",
             expected="no fatal SXid",
-            remedy=RESET_NEEDED,
+            remedy=guided(fatal, RESET_NEEDED),
             rollback=RESTART,
         )
     if not found:

@@ -5,7 +5,13 @@ from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD
-from kdoctor_checks.topology._sxids import classify, codes, nothing_logged, summary, sxids
+from kdoctor_checks.topology._sxids import classify, codes, guided, nothing_logged, summary, sxids
+
+_REMEDY = Remedy.inspect(
+    "Look up the SXid in the fabric manager guide, and watch whether it returns.",
+    "sudo dmesg | grep -i sxid",
+    "sudo journalctl -u nvidia-fabricmanager",
+)
 
 
 @check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
@@ -34,12 +40,9 @@ def nvswitch_warnings(
             subject=subject,
             observed=f"non-fatal {summary(events)}",
             brief=f"non-fatal {codes(events)}",
+            noted=True,
             expected="no SXid",
-            remedy=Remedy.inspect(
-                "Look up the SXid in the fabric manager guide, and watch whether it returns.",
-                "sudo dmesg | grep -i sxid",
-                "sudo journalctl -u nvidia-fabricmanager",
-            ),
+            remedy=guided(events, _REMEDY),
             rollback=READ_ONLY,
         )
     if not lesser and any(classify(event) == "unclassified" for events in sxids(log).values() for event in events):

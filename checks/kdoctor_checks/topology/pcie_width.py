@@ -45,12 +45,12 @@ def pcie_width(
         generation = f"generation {gpu.pcie_generation or '?'} of {gpu.pcie_generation_max or '?'}"
         observed = f"PCIe x{width} of x{widest}, {generation}" + ("" if state is None else f" in P{state}")
         ok = gpu not in narrow
+        is_decisive = 2 * width < widest and "not in" in gpu.errors.get("performance_state", "")
         usual = of_most(gpu, known, lambda other: other.pcie_width_max) or 0
         if not width or not widest:
             yield Unjudged(subject=gpu.subject, reason=f"NVML reports width x{width} of x{widest}")
-        elif not ok and state is None:
-            error = gpu.errors.get("performance_state", "no reason given")
-            yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read ({error})")
+        elif not ok and state is None and not is_decisive:
+            yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read")
         elif not ok and state is not None and state >= idle_from and not _wide(gpu, known, narrow, idle_from):
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, but the GPU is idle; read it again under load")
         else:

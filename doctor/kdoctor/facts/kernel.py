@@ -108,6 +108,8 @@ class KernelLogEvent:
     """Number of an Xid or SXid."""
     instance: str | None = None
     """The MIG instance of an Xid, as the driver numbers it."""
+    library: str | None = None
+    """The library of CUDA or TensorFlow in which a program crashed: ``libnccl.so.2.18.3``."""
     recovery: str | None = None
     """For Xid 154: the requested action, in the driver's words."""
     boot_s: float | None = None

@@ -154,6 +154,8 @@ class GpuKind(StrictPart):
 
     Machine code of another capability does not run on them.
     """
+    server_cuda: Positive | None = None
+    """The first major release of CUDA whose libraries for Arm servers run on them too."""
     oldest_driver: Dotted | None = None
     """The first driver that supports them, if a source names it."""
     last_branch: Positive | None = None

@@ -41,8 +41,9 @@ def arm_reason(matrix: VersionMatrix, release: Release, machine: Machine, gpu: N
         if not all(kind.number in kernels.cubins or _has_ptx(kernels, kind.number) for kernels in release.kernels):
             text = f"it has no code for {gpu.shown}, and a Jetson does not run the machine code of another GPU"
             return Reason("against", "gpu", text)
-        text = f"whether its CUDA libraries for Arm servers run on {gpu.name}, whose own come with JetPack"
-        return Reason("missing", "platform", text)
+        if kind.server_cuda is None or numbers(release.cuda)[0] < kind.server_cuda:
+            text = f"whether its CUDA libraries for Arm servers run on {gpu.name}, whose own come with JetPack"
+            return Reason("missing", "platform", text)
     return None
 
 

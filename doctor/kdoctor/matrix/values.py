@@ -30,8 +30,8 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def older_driver(driver: str, least: str) -> bool:
-    """Whether a driver is older than another. A bare branch such as ``545`` means its newest release."""
-    given = numbers(driver)
+    """Whether a driver is older than another. A branch, such as ``545`` or JetPack's ``580.00``, means its newest."""
+    given = numbers(driver.removesuffix(".00"))
     return given < numbers(least)[: len(given)]
 
 

@@ -30,14 +30,14 @@ _QUICK = re.compile(
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
 """What a line needs to have so that it can be the kernel's."""
-_STARTS = re.compile(rf"{_DRIVER}|\S+\[\d+\]: segfault at [\da-f]+ ip ")
+_STARTS = re.compile(rf"{_DRIVER}|\S+\[\d+\]: segfault at [\da-f]+ ip |traps: \S+\[\d+\] ")
 _ANYWHERE = re.compile(r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \(")
 """What only the driver writes, whatever is written before it: fields of other tools, a sentence of a mail."""
 _AFTER = " `\t\"'},|"
 """What other tools write after the message."""
 _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
-_WORDS = re.compile(r"NVRM|segfault at|nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
+_WORDS = re.compile(r"NVRM|segfault at|traps: |nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")
 _PLACES = tuple(

@@ -205,15 +205,19 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
                 boot_s=line.boot_s,
                 time=line.time,
             )
-    message = next((message for message in MESSAGES if message.pattern.search(line.text)), None)
-    if message is None or message.kind is None:
+    matches = ((message.kind, found) for message in MESSAGES if (found := message.pattern.search(line.text)))
+    of_message, match = next(matches, (None, None))
+    if of_message is None or match is None:
         return None
     addresses = list(_ANY_ADDRESS.finditer(line.text))
     # Of several addresses (a port that reports another device's error) the last one is the faulty device's. A port that
     # reports an error it has itself corrected names a device 0000:00:00.0 that is none.
     places = [place for place in map(_bus_id, addresses) if place != "0000:00:00.0"]
     bus_id = places[-1] if places else named if "NVRM:" in line.text else None
-    return KernelLogEvent(kind=message.kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
+    library = match.groupdict().get("library")
+    return KernelLogEvent(
+        kind=of_message, text=line.text, bus_id=bus_id, library=library, boot_s=line.boot_s, time=line.time
+    )
 
 
 def _bus_id(found: re.Match[str]) -> str:

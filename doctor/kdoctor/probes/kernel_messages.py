@@ -162,8 +162,8 @@ _HARDWARE = (
     # The kernel writes it as one line for each processor family: segfault, traps, unhandled exception.
     _message(
         "program-crash",
-        r"\[\d+\](?:: (?:segfault at|unhandled exception)| .* ip:).* in lib"
-        r"(?:nccl|cu(?:da|dnn|blas|fft|rand|solver|sparse|pti)|nvidia-|nvrtc|nvinfer|tensorflow)[^ \[]*\[",
+        r"\[\d+\](?:: (?:segfault at|unhandled exception)| .* ip:).* in (?P<library>lib"
+        r"(?:nccl|cu(?:da|dnn|blas|fft|rand|solver|sparse|pti)|nvidia-|nvrtc|nvinfer|tensorflow)[^ \[]*)\[",
         "https://github.com/torvalds/linux/blob/master/arch/x86/mm/fault.c",
     ),
     _message(

@@ -29,7 +29,7 @@ from kdoctor.snapshot.document import Snapshot, load
 
 Note = Callable[[str], None]
 """Takes a short text about the current step."""
-_START = 64
+_START = 1024
 """Bytes at the beginning of a file that show whether it may be a snapshot."""
 
 
@@ -290,4 +290,4 @@ def _may_be_snapshot(path: Path) -> bool:
             start = file.read(_START).removeprefix(codecs.BOM_UTF8).lstrip()
     except OSError:
         return True
-    return not start or start.startswith(b"{")
+    return not start or (start.startswith(b"{") and b'"schema"' in start)

@@ -12,6 +12,8 @@ from kdoctor_recordings.formats.diagnostics import status_of
 from kdoctor_recordings.formats.part import Part, Section
 
 START = re.compile(r"\|\s*Diagnostic\s+\|\s*Result\s*\|\s*")
+_FIRST = re.compile(r"[|+]-+ *\w[\w ]*? *-+[+|]-+[+|]\s*|\|\s*[A-Z][\w /]*\|\s*(?:Pass|Fail|Warn|Skip)\b.*\|\s*")
+"""A row with which a part of the table may begin: a title, or a test."""
 ROW = re.compile(r"[|+](?P<name>[^|+]*)[|+](?P<value>.*?)[|+]\s*")
 _RESULT = re.compile(
     r"(?:GPU ?(?P<one>\d+): )?(?P<status>Pass|Fail|Warn|Skip|Not Run)"
@@ -22,6 +24,11 @@ _TITLE = re.compile(r"-+ *(?P<title>\w[\w ]*?) *-*")
 _MESSAGES = ("Warning", "Error", "Info")
 _WIDTH = 45
 """Characters after which a message goes on in the next row."""
+
+
+def begins(line: str) -> bool:
+    """Whether the table, or a part of it, begins with this line."""
+    return bool(START.fullmatch(line) or _FIRST.fullmatch(line))
 
 
 @dataclass(kw_only=True)
@@ -60,7 +67,7 @@ def parse(section: Section) -> Part:
 
 def _tests(lines: Sequence[str]) -> Iterator[_Test]:
     test = _Test(name="run")
-    is_metadata, is_info = True, False
+    is_metadata, is_info = bool(START.fullmatch(lines[0])), False
     for line in lines:
         row = ROW.fullmatch(line.rstrip())
         if not row or line.startswith("+") or START.fullmatch(line):

@@ -264,8 +264,6 @@ _READ_ELSEWHERE = frozenset(
 )
 READ = frozenset(path for _, paths in _PATHS.values() for path in paths) | _READ_ELSEWHERE
 """The paths that become facts."""
-PARTS = {path.partition("/")[0] for path in READ if "/" in path}
-"""The headings of a GPU's block that have values below them which become facts."""
 
 
 class AbsentError(Exception):

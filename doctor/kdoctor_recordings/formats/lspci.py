@@ -15,6 +15,7 @@ from kdoctor.facts.pci import (
     ACS_SOURCE_VALIDATION,
     ACS_UPSTREAM_FORWARDING,
 )
+from kdoctor.text.lists import counted
 from kdoctor_recordings.formats.part import Part, Section, sysfs_bus_id
 
 HEAD = re.compile(
@@ -93,10 +94,11 @@ def parse(section: Section) -> Part:
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
     last = blocks[-1] if blocks else None
     incomplete = last and last.text.strip() and not last.ended and _is_nvidia(last) and _responds(last) is not False
-    return section.part(
-        groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
-        notes=(f"{section.file}: the configuration space of the last device may be incomplete",) if incomplete else (),
-    )
+    group = PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id)))
+    notes = ["the configuration space of the last device may be incomplete"] if incomplete else []
+    if group.gpus and all(device.link_width_max is None for device in group.gpus):
+        notes.append(f"{counted(len(group.gpus), 'NVIDIA GPU')} on the bus, whose links are not in it (lspci -vvv)")
+    return section.part(groups=(group,), notes=tuple(f"{section.file}: {note}" for note in notes))
 
 
 def begins(line: str) -> bool:

@@ -15,8 +15,10 @@ _SERVICE_STATES: tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...] = (
     ("skip", re.compile(r"NV_WARN_NOTHING_TO_DO|No NVSwitch(?:es)? (?:found|detected)", re.IGNORECASE)),
     ("fail", re.compile(r"nvidia-fabricmanager\.service(?::.*code=(?:exited|dumped|killed)| failed because)")),
     ("fail", re.compile(r"nvidia-fabricmanager\.service: Failed with|Failed to start .*(?i:fabric ?manager)")),
+    ("fail", re.compile(r"ExecStart=\S*nv-fabricmanager .*status=[1-9]")),
     ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
     ("fail", re.compile(r"(?i:fabric ?manager).*(?:version mismatch|don't match|does not match)")),
+    ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage")),
     ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
     ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
 )

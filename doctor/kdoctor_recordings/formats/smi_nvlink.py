@@ -12,7 +12,7 @@ from kdoctor_recordings.formats import values
 from kdoctor_recordings.formats.part import CUT, GpuPart, Part, Section
 from kdoctor_recordings.formats.values import read_all
 
-GPU = re.compile(r"GPU (?P<index>\d+): (?P<name>.+?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]{36})\)\s*")
+GPU = re.compile(r"GPU (?P<index>\d+): (?P<name>.+?) \(UUID: (?:(?P<uuid>GPU-[0-9A-Fa-f-]{36})|[^()]*)\)\s*")
 BEGINS = re.compile(rf"{GPU.pattern}|.*NvLink Link Status.*")
 """The first line of ``nvidia-smi nvlink``, or of ``dcgmi nvlink --link-status``."""
 _STATUS_GPU = re.compile(r"\s*gpuId (?P<index>\d+):\s*")

@@ -6,13 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor_recordings.formats import smi_failure, values
-from kdoctor_recordings.formats.gpu_fields import PARTS, PROCESS, READ, is_heading, not_understood, read_gpu
+from kdoctor_recordings.formats.gpu_fields import PROCESS, READ, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor_recordings.formats.unindented import Headings, headings_below, headings_of
+from kdoctor_recordings.formats.unindented import HEADINGS, SEGMENTS, Headings, headings_below, headings_of
 from kdoctor_recordings.formats.values import read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
+_COLON = re.compile(r"(?<=\S):(?: (?=\S)|\s*$)")
+_BEHIND = re.compile(r"\s{2,}\S.*|\s+[(#!*].*")
+"""What people write behind a value."""
 _FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\s*")
 """Empty lines, borders of tables, and the time above a table."""
 DRIVER: values.Fields = {
@@ -27,24 +30,50 @@ _INDENT = 4
 
 
 def begins_part(line: str, below: Sequence[str]) -> bool:
-    """Whether the line is a heading that has values below it, in a part of the output that names no GPU."""
-    found, filled = _ENTRY.fullmatch(line), next((one for one in below if one.strip()), "")
-    value = _ENTRY.fullmatch(filled)
-    if not found or found["value"] is not None or not value or value["value"] is None:
-        return False
-    heading = _name(found)
-    return heading in PARTS and (_indent(filled) > _indent(line) or f"{heading}/{_name(value)}" in READ)
+    """Whether a part of the output that names no GPU begins here: with a heading, or below one that is missing."""
+    lines = _spaced((line, *below))
+    found = _ENTRY.fullmatch(lines[0])
+    return bool(found and _name(found) in SEGMENTS and _missing(lines) is not None)
+
+
+def _spaced(lines: Sequence[str]) -> Sequence[str]:
+    """The lines with a space before each colon, which tools that reformat the output drop; headings without a colon.
+
+    Lines that grep writes between its matches are left out.
+    """
+    lines = [line for line in lines if line.strip() != "--"]
+    if any(" : " in line for line in lines):
+        return lines
+    return [_COLON.sub(lambda found: " : " if found[0] == ": " else "", line, count=1) for line in lines]
+
+
+def _missing(lines: Sequence[str]) -> Headings | None:
+    """The headings above the first line, under which most lines become facts.
+
+    None if no line does, or if the lines may belong to several headings.
+    """
+    found: dict[tuple[str, ...], Headings] = {}
+    for above in ((), *(tuple(path.split("/")) for path in sorted(HEADINGS))):
+        found.setdefault(tuple(path for path, _, _ in _entries(lines, above) if path in READ), above)
+    most = max(map(len, found))
+    best = [above for paths, above in found.items() if len(paths) == most]
+    return best[0] if most and (len(best) == 1 or not best[0]) else None
 
 
 def parse(section: Section) -> Part:
     """The driver and the GPUs of the output. A last line without line end may be incomplete, and is ignored."""
-    lines = section.lines if section.whole else section.lines[:-1]
+    lines = _spaced(section.lines if section.whole else section.lines[:-1])
     # A GPU that does not answer has only the first line of a block.
     starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
     places = [*starts, len(lines)]
-    head = {name: text for name, text, _ in _entries(lines[: places[0]])}
-    if not starts and any(name.partition("/")[0] in PARTS for name in head):
-        return section.part(gpus=(read_gpu(None, head, (), cut=True),))
+    above = None if starts else _missing(lines)
+    head = {name: text for name, text, _ in _entries(lines[: places[0]], above or ())}
+    if above is not None:
+        gpus: list[dict[str, str]] = [{}]
+        for path, text, _ in _entries(lines, above):
+            gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
+            gpus[-1][path] = text
+        return section.part(gpus=tuple(read_gpu(None, entries, (), cut=True) for entries in gpus))
     flat = any(_is_flat(lines[start + 1 : end]) for start, end in pairwise(places))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
@@ -121,30 +150,29 @@ def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
     return read_gpu(sysfs_bus_id(found["address"]), entries, processes, cut=cut, more=more)
 
 
-def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+def _entries(lines: Sequence[str], above: Headings = ()) -> Iterator[tuple[str, str, bool]]:
     """Path, text, and whether it belongs to a process. The heading of the processes counts too, with an empty text."""
-    for headings, name, value in _flat(lines) if _is_flat(lines) else _indented(lines):
+    for headings, name, value in (_flat if _is_flat(lines) else _indented)(lines, above):
         path = "/".join((*headings, name))
         if value is not None or path == "processes":
-            yield path, (value or "").strip(), path.startswith("processes/")
+            yield path, _BEHIND.sub("", (value or "").strip()), path.startswith("processes/")
 
 
 _Placed = tuple[Headings, str, str | None]
 """The headings above a line, its name, and its value if it is an entry."""
 
 
-def _indented(lines: Sequence[str]) -> Iterator[_Placed]:
+def _indented(lines: Sequence[str], above: Headings) -> Iterator[_Placed]:
     stack: list[tuple[int, str]] = []
     for found in filter(None, map(_ENTRY.fullmatch, lines)):
         indent = _indent(found[0])
         while stack and stack[-1][0] >= indent:
             stack.pop()
-        yield tuple(name for _, name in stack), _name(found), found["value"]
+        yield (*above, *(name for _, name in stack)), _name(found), found["value"]
         stack.append((indent, _name(found)))
 
 
-def _flat(lines: Sequence[str]) -> Iterator[_Placed]:
-    above: Headings = ()
+def _flat(lines: Sequence[str], above: Headings) -> Iterator[_Placed]:
     for found in filter(None, map(_ENTRY.fullmatch, lines)):
         name = _name(found)
         if found["value"] is None:
@@ -160,7 +188,7 @@ def _is_flat(lines: Sequence[str]) -> bool:
     found = list(filter(None, map(_ENTRY.fullmatch, lines)))
     columns = {_indent(one[0]) for one in found if one["value"] is not None}
     return len(columns) == 1 and any(
-        one["value"] is None and _name(one) in PARTS and _indent(one[0]) in columns for one in found
+        one["value"] is None and _name(one) in SEGMENTS and _indent(one[0]) in columns for one in found
     )
 
 

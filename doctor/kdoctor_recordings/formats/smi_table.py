@@ -13,7 +13,7 @@ from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version
 from kdoctor_recordings.formats.values import is_compute, is_graphics, read_all
 
 _VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
-_FIRST = re.compile(
+BEGINS = _FIRST = re.compile(
     r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>[^\s|][^|]*?)\s+(?P<persistence_mode>[^\s|]+)\s*"
     r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc_uncorrected_volatile>\S.*?)\s*\|"
 )

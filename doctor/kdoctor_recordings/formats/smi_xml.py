@@ -9,6 +9,7 @@ from kdoctor.errors import UsageError
 from kdoctor_recordings.formats.gpu_fields import PROCESS, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.smi_query import DRIVER, HEAD, kernel_version, with_indices
+from kdoctor_recordings.formats.unindented import SEGMENTS
 from kdoctor_recordings.formats.values import read_all
 
 _NAMES = {
@@ -50,6 +51,14 @@ _REASON = re.compile(r"clocks_(?:event|throttle)_reason_")
 _MOST_LEVELS = 64
 """Levels of elements. nvidia-smi writes nine."""
 _END = "</nvidia_smi_log>"
+_ROOT = re.compile(r"<(?:\?xml|!DOCTYPE|nvidia_smi_log)\b")
+_PART = re.compile(r"\s*<(?:gpu id=.*|(?P<name>\w+))>\s*")
+
+
+def begins_part(line: str) -> bool:
+    """Whether a part of the document begins here: a GPU, or a group of its values that become facts."""
+    found = _PART.fullmatch(line)
+    return bool(found and (not found["name"] or _named(found["name"]) in SEGMENTS))
 
 
 class _Tree:
@@ -60,6 +69,9 @@ class _Tree:
         self.notes: tuple[str, ...] = ()
         self._ended: set[ET.Element] = set()
         document, tag, _ = "\n".join(section.lines).strip().partition(_END)
+        if not _ROOT.match(document):
+            of_gpu = document if document.startswith("<gpu ") else f"<gpu>{document}</gpu>"
+            document, tag = f"<nvidia_smi_log>{of_gpu}", _END
         if "<!ENTITY" in document:
             raise UsageError(f"{section.file}: the XML declares entities, which is not supported")
         parser: Any = ET.XMLPullParser(["start", "end"])
@@ -98,7 +110,11 @@ class _Tree:
 
 
 def _name(element: ET.Element) -> str:
-    return _NAMES.get(element.tag) or _REASON.sub("", element.tag).replace("_", " ")
+    return _named(element.tag)
+
+
+def _named(tag: str) -> str:
+    return _NAMES.get(tag) or _REASON.sub("", tag).replace("_", " ")
 
 
 def parse(section: Section) -> Part:

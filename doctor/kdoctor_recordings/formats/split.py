@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import groupby
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from kdoctor_recordings.formats import (
     smi_failure,
     smi_nvlink,
     smi_query,
+    smi_table,
+    smi_xml,
 )
 from kdoctor_recordings.formats.part import Kind, Section
 
@@ -32,10 +35,10 @@ UNDERSTOOD = (
     "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag, "
     "/proc/driver/nvidia/version, and folders or archives of these"
 )
-_SUPPORTED = f"Supported formats: {UNDERSTOOD}."
+_SUPPORTED = f"Supported formats: {UNDERSTOOD}. kdoctor diagnose reads the log of a job."
 _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
-"""The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
+"""The share of lines that have a prefix, or of zeros in UTF-16."""
 _FEW = 8
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f\u2002\u2003\u2009"), " ")
 """Spaces of web pages and word processors."""
@@ -50,8 +53,8 @@ _DECORATION = re.compile(
     r"|[\w./-]+ *\| |[\w-]+\[\d+\]: |> )+"
 )
 """What CI systems and tools that run containers write before each line."""
-_MARK = re.compile("> ?")
-"""The mark of a quotation."""
+_QUOTE = re.compile(r"^ {0,3}(?:> ?)+(?=\s|$|[\w|+\[])")
+"""The marks of a quotation in a mail."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
@@ -59,7 +62,6 @@ _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
 _XML_KIND: Kind = "nvidia-smi -q -x"
 _END_OF_XML = "</nvidia_smi_log>"
-_TABLE = re.compile(r"\|\s*(?:NVIDIA-SMI \d|MIG devices:)")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
@@ -88,12 +90,12 @@ _NOT_READ = (
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
-    ("nvidia-smi", _TABLE.match),
+    ("nvidia-smi", re.compile(r"\|\s*(?:NVIDIA-SMI \d|MIG devices:)").match),
     ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.begins),
-    ("dcgmi diag's table", dcgm_table.START.fullmatch),
+    ("dcgmi diag's table", dcgm_table.begins),
     ("messages of NVIDIA's tools", messages.begins),
     ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
@@ -132,7 +134,7 @@ def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     text = text.replace("\r\n", "\n").translate(_SPACES)
-    return _NOTE.sub("", text)
+    return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
 
 
 def unquote(lines: list[str]) -> list[str]:
@@ -142,8 +144,9 @@ def unquote(lines: list[str]) -> list[str]:
     """
     done: list[str] = []
     for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
-        found = list(block)
-        done += found if is_fence else _bare(found)
+        for _, run in groupby(block, key=lambda line: bool(_QUOTE.match(line))):
+            found = [_QUOTE.sub("", line) for line in run]
+            done += found if is_fence else _bare(found)
     return done
 
 
@@ -153,8 +156,6 @@ def _bare(lines: list[str]) -> list[str]:
     width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
     # An indented kernel log keeps its indentation, which may belong to the time.
     is_log = any(map(is_kernels, [text for line in filled[:_FEW] for text in (line, line[width:])]))
-    if filled and _share(_MARK, filled) >= _QUOTED:
-        return _bare([_MARK.sub("", line, count=1) for line in lines])
     if width and not is_log:
         return _bare([line[width:] for line in lines])
     if not is_log and not any(map(_is_first, filled)) and _share(_DECORATION, filled) >= _QUOTED:
@@ -324,14 +325,17 @@ class _Splitter:
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
         if self._open and current == _XML_KIND and not self._open.has_end:
             return None
-        if _XML.match(line):
-            return _XML_KIND if any("nvidia_smi_log" in one for one in self._lines[place : place + 3]) else None
+        is_xml_part = current is None and smi_xml.begins_part(line)
+        if is_xml_part or _XML.match(line):
+            found_root = any("nvidia_smi_log" in one for one in self._lines[place : place + 3])
+            return _XML_KIND if is_xml_part or found_root else None
         if current is None and line.lstrip().startswith("{"):
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
-        is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 3])
-        found: Kind | None = "nvidia-smi -q" if is_part else None
+        is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
+        is_row = current != "nvidia-smi" and smi_table.BEGINS.match(line)
+        found: Kind | None = "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
         if not found and line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)

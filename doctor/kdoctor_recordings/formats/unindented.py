@@ -9,7 +9,10 @@ from collections import Counter
 from kdoctor_recordings.formats.gpu_fields import PROCESS, READ, is_entry, is_heading
 
 _NAMES = Counter(path.rpartition("/")[2] for path in READ)
-_HEADINGS = {path[:place] for path in READ for place, letter in enumerate(path) if letter == "/"}
+HEADINGS = {path[:place] for path in READ for place, letter in enumerate(path) if letter == "/"}
+"""The paths of headings that have values below them which become facts."""
+SEGMENTS = {name for path in READ for name in path.split("/")}
+"""The names of these headings, and of the entries."""
 
 Headings = tuple[str, ...]
 """The headings above a line, the outermost first."""
@@ -25,7 +28,7 @@ def headings_below(above: Headings, name: str) -> Headings:
     # The entries of a MIG device have the names of the GPU's.
     fewest = 1 if above and above[0].startswith("mig device") else 0
     for kept in range(len(above), fewest - 1, -1):
-        if "/".join((*above[:kept], name)) in _HEADINGS:
+        if "/".join((*above[:kept], name)) in HEADINGS:
             return (*above[:kept], name)
     if not fewest and is_heading(name):
         return (name,)
@@ -38,7 +41,7 @@ def headings_of(above: Headings, name: str) -> Headings:
     """The headings of an entry, of those above it."""
     if above == ("processes",) and name in PROCESS:
         return above
-    is_known = "/".join(above) in _HEADINGS or _NAMES[name] == 1
+    is_known = "/".join(above) in HEADINGS or _NAMES[name] == 1
     kept = [place for place in range(len(above), -1, -1) if is_known or place in (0, len(above))]
     paths = {place: "/".join((*above[:place], name)) for place in kept}
     read = (place for place, path in paths.items() if path in READ)

@@ -44,7 +44,14 @@ def test_platform_without_gpus_has_cpu_builds_only() -> None:
 
 GRACE = NamedGpu(name="GH200", capability="9.0", arm_only=True, data_center=True)
 JETSON = NamedGpu(name="Orin", capability="8.7", arm_only=True)
+UNIFIED, LATER = (replace(JETSON, name=f"Thor {cap}", capability=cap) for cap in ("8.8", "9.8"))
 KINDS = (
+    *(
+        GpuKind(
+            capability=cap, architecture="B", arm_models=(f"Thor {cap}",), embedded=True, server_cuda=of, source=SOURCE
+        )
+        for cap, of in (("8.8", 12), ("9.8", 13))
+    ),
     GpuKind(capability="8.7", architecture="Ampere", arm_models=("Orin",), embedded=True, source=SOURCE),
     GpuKind(capability="9.0", architecture="Hopper", data_center=("H100",), arm_models=("GH200",), source=SOURCE),
 )
@@ -55,6 +62,8 @@ KINDS = (
     (GRACE, "linux-aarch64", None, "against"),
     (GRACE, None, ">=2", "against"),
     (JETSON, "linux-aarch64", ">=2", "missing"),
+    (UNIFIED, "linux-aarch64", ">=2", None),
+    (LATER, "linux-aarch64", ">=2", "missing"),
     (JETSON, "linux-aarch64", None, "against"),
 )
 def test_gpu_of_an_arm_machine(gpu: NamedGpu, platform: str | None, gpu_wheels: str | None, kind: str | None) -> None:

@@ -26,6 +26,8 @@ def test_dotted_version_is_compared_by_its_numbers() -> None:
     ("535", "535.161.08", False),  # the newest release of its branch
     ("530", "535.161.08", True),
     ("535.161", "535.161.08", False),
+    ("580.00", "580.65.06", False),
+    ("580.00", "590.44.01", True),
     ("535.161.08.01", "535.161.08", False),
 )
 def test_older_driver(driver: str, least: str, *, is_older: bool) -> None:

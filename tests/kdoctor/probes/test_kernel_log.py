@@ -85,6 +85,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
 def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int | None) -> None:
     found = event(line)
     assert (found.kind, found.bus_id, found.code, found.text) == (kind, bus_id, code, line)
+    assert (found.library in line if found.library else kind != "program-crash") is True
 
 
 @cases(

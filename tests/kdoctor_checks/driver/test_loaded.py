@@ -14,6 +14,8 @@ REJECTED = (
     "Loading of module with unavailable key is rejected",
     "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
 )
+SYMBOL = "nvidia: disagrees about version of symbol module_layout"
+MOKUTIL = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der"
 CLOSED = tuple(node(f"/dev/nvidia{index}", writable=False) for index in range(3))
 
 
@@ -103,6 +105,7 @@ test_loaded = table(
         commands=('sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"',),
     ),
     fails(Gpus(state="no-permission", error="NVMLError_NoPermission"), "no-permission (NVMLError_NoPermission)."),
+    unknown(unrecorded(Gpus), f"module {DRIVER} is loaded"),
     passes(PciDevices, Host),  # they describe the cause of a failure
     given=(kernel(), gpus(), pci(), host()),
 )
@@ -132,6 +135,8 @@ test_recording = table(
     *without_training("Jetson", name="Orin (nvgpu)", bus_id=None),
     fails(bound("nouveau", "nouveau"), unrecorded(Gpus), "nouveau"),
     fails(bound("vfio-pci", "nouveau"), unrecorded(Gpus), "vfio-pci"),
+    fails(unrecorded(Gpus), logged(REJECTED[0]), repr(REJECTED[0]), commands=(MOKUTIL, "sudo reboot")),
+    fails(unrecorded(Gpus), logged(SYMBOL), repr(SYMBOL), commands=("sudo dkms autoinstall",)),
     *(unknown(bound(*drivers), unrecorded(Gpus), "gpus") for drivers in (("nouveau", "nvidia"), ("nouveau", None), ())),
     given=(RECORDING,),
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, no_driver, pci
-from helpers.rows import Row, fails, passes, skips, table, unknown
+from helpers.rows import Row, fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, NvLink, PciDevices
 from kdoctor.model import Action, Severity
 from kdoctor_checks import _xids
@@ -169,6 +169,10 @@ test_kernel_log = table(
     fails(logged(xid(79), NO_ADDRESS), "calls fail until the GPU is reset", of=[GPU1]),
     fails(logged(xid(79), OWNED, NO_ADDRESS), "fail kernel log: another driver owns the GPU", of=[GPU1, "kernel log"]),
     passes(log(event("version-mismatch"))),  # the driver was read
+    fails(
+        log(event("not-probed"), event("init-failed")), commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia")
+    ),
+    fails(log(event("version-mismatch")), unrecorded(Gpus), look=("cat /proc/driver/nvidia/version", "nvidia-smi")),
     given=(gpus(4), pci(4)),
 )
 
@@ -181,6 +185,8 @@ test_application_xids = table(
     fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed in libnccl.so.2, not a GPU"]),
     fails(logged(SEGFAULT, xid(79)), of=["kernel log"], explained_by=["gpu.kernel-log, gpu.responding"]),
     passes(logged(SEGFAULT.replace("libnccl.so.2", "libc.so.6"))),
+    fails(xids(92), briefs=["Xid 92 (High single-bit ECC error rate), for which NVIDIA asks nothing now"]),
+    fails(xids(92, 31), briefs=["a program failed (Xid 31), usually not the hardware"]),
     fails(xids(16), briefs=["the display failed (Xid 16), which no training uses"]),
     fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
     fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),

@@ -138,6 +138,12 @@ def unnumbered(*equal: Gpu) -> Gpus:
     return gpus(3, *devices)
 
 
+def listed(*names: str) -> Gpus:
+    errors = dict.fromkeys(("memory_total_bytes", "compute_capability"), "not in nvidia-smi -L")
+    unread: dict[str, Any] = {**dict.fromkeys(errors), "errors": errors}
+    return gpus(len(names), *(gpu(index, name=name, **unread) for index, name in enumerate(names)))
+
+
 test_same_model = table(
     "gpu.same-model",
     Severity.WARNING,
@@ -160,6 +166,9 @@ test_same_model = table(
     passes(without_capability(), f"pass {GPU0}: {H100}, 79.6 GiB."),
     unknown(without_capability(name=None), of=[GPU1]),
     unknown(odd(1, compute_capability=None, errors={"compute_capability": "not in nvidia-smi -q"}), of=[GPU1]),
+    # nvidia-smi -L prints names only, which differ or leave the memory open.
+    fails(listed("NVIDIA A100", H100, H100), f"NVIDIA A100, not {H100}.", of=[GPU0]),
+    unknown(listed(H100, H100), of=[GPU0, GPU1]),
 )
 
 SEEN = "on the PCI bus and in NVML ({})"

@@ -110,6 +110,8 @@ test_kernel_errors = table(
     passes(events(), said={"kernel log": "no hardware error and no crash in 2048 lines of /dev/kmsg"}),
     passes(events(10), said={"kernel log": "10 corrected hardware errors in 2048 lines of /dev/kmsg"}),
     fails(events(11), "corrected hardware error x11; last line: 'a line'", briefs=["many corrected hardware errors"]),
+    fails(events(1, "crash"), "Update that driver or the kernel."),
+    fails(events(1, "crash", "hardware-error"), "have the memory or the machine serviced."),
     fails(events(1, "crash"), said={"kernel log": "kernel panic, oops or lockup; last line: 'a line'"}),
     fails(events(10, "crash"), "lockup; last line: 'a line'.", briefs=["kernel panic, oops or lockup"]),
     fails(

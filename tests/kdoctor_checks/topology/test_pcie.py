@@ -165,6 +165,10 @@ test_pcie_width = table(
     fails(several({"pcie_width": 8}), "then have the board serviced"),  # an SXM module
     unknown(several({}, {"pcie_width": 8, "performance_state": 8})),
     unknown(several({}, {"pcie_width": 8, "performance_state": None})),
+    # A part of a recording without it. The bus alone is judged like this, too.
+    fails(
+        several({}, {"pcie_width": 4, "performance_state": None, "errors": {"performance_state": "not in -q"}}), of=1
+    ),
     # Recorded: idle RTX 4090 and 3090 at generation 1.
     passes(several({"pcie_generation": 1, "performance_state": 8}, **ALONE), briefs=["PCIe x16"]),
     passes(several({}, {"pcie_generation": 1}, **ALONE), briefs=["PCIe x16"] * 2),

@@ -73,6 +73,13 @@ def test_results_of_dcgm_4(tmp_path: Path) -> None:
     ]
 
 
+@cases("+-----  Integration  -------+-----------------------------------------------+\n", "")
+def test_part_of_the_table_is_read(tmp_path: Path, title: str) -> None:
+    assert results(tmp_path, title + "| PCIe                      | Fail - GPU: 0 |\n") == [
+        ("PCIe", "GPU 0", "fail", "")
+    ]
+
+
 @cases(
     ((("Error", "GPU 3 has uncorrectable memory errors"),), ("Deployment", "GPU 3", "fail")),
     ((("pcie", "Fail"), ("Warning", "internal error")), ("pcie", "node", "fail")),

@@ -29,6 +29,8 @@ Health Monitor Report
     ((STARTED,), "pass"),
     ((FAILED,), "fail"),
     ((STARTED, STOPPED), "fail"),
+    (("   Main PID: 7 (nv-fabricmanage)",), "pass"),
+    (("  Process: 7 ExecStart=/usr/bin/nv-fabricmanager -c /etc/fm.cfg (code=exited, status=1/FAILURE)",), "fail"),
     ((FAILED, STARTED), "pass"),
     ((IDLE, FAILED), "pass"),  # no NVSwitch, so there is nothing to manage
 )

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query
+from helpers.cases import cases
+from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, imported_gpus, query
+from kdoctor.facts import KernelLog
+from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor_recordings.formats import smi_query
 from kdoctor_recordings.formats.part import Part
 from kdoctor_recordings.formats.split import find_sections
@@ -27,6 +30,7 @@ PASTES: dict[str, Callable[[str], str]] = {
     "without leading spaces": lambda text: re.sub(r"(?m)^[ \t]+", "", text),
     "with each space once": lambda text: re.sub(r"[ \t]+", " ", text),
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
+    "as HTML": lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
 }
 
@@ -114,9 +118,67 @@ GPUs:
 """
 
 
-def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path) -> None:
-    (device,) = imported_gpus(tmp_path, PART).devices
-    assert (device.fabric_state, device.bus_id, device.numbered) == ("in-progress", None, False)
+PENDING = "    Remapped Rows\n        Uncorrectable Error : 4\n        Pending : Yes\n"
+COUNTED = "SRAM Correctable : 0\nSRAM Uncorrectable : 0\nDRAM Correctable : 0\nDRAM Uncorrectable : 12\n"
+
+
+@cases(
+    (PART, "fabric_state", "in-progress"),
+    *((PENDING.replace("Yes", f"Yes{note}"), "remapped_rows_pending", True) for note in ("  bad", " (!)", " # here")),
+    (PENDING.replace(" :", ":"), "remapped_rows_pending", True),
+    (PENDING.replace(" :", ":").replace("Rows", "Rows:"), "remapped_rows_pending", True),
+    (PENDING.partition("\n")[2], "remapped_rows_pending", True),  # below the missing heading
+    (f"Volatile\n{indent(COUNTED, '    ')}", "ecc_uncorrected_volatile", 12),
+    (f"Aggregate\n{COUNTED}", "ecc_uncorrected_aggregate", 12),
+    ("GPU Recovery Action : Reset\n", "recovery_action", "reset"),
+    ("Clocks Event Reasons\nHW Slowdown: Active\nIdle: Not Active\n", "clock_event_reasons", (EVENT_HW_SLOWDOWN,)),
+)
+def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path, text: str, field: str, value: object) -> None:
+    (device,) = imported_gpus(tmp_path, text).devices
+    assert (getattr(device, field), device.bus_id, device.numbered) == (value, None, False)
+
+
+def test_same_part_of_several_gpus_is_of_as_many(tmp_path: Path) -> None:
+    text = f"{PART.replace('In Progress', 'Completed')}--\n{PART}"
+    assert [gpu.fabric_state for gpu in imported_gpus(tmp_path, text).devices] == ["completed", "in-progress"]
+
+
+def test_trap_of_a_program_is_a_line_of_the_kernel(tmp_path: Path) -> None:
+    text = "traps: python[7] general protection fault ip:7f1 sp:7ff error:0 in libcudnn.so.9[7f+5d]\n"
+    assert [event.library for event in group(imported(tmp_path, text).facts, KernelLog).events] == ["libcudnn.so.9"]
+
+
+XML = "<remapped_rows>\n<remapped_row_unc>2</remapped_row_unc>\n<remapped_row_pending>Yes</remapped_row_pending>\n"
+
+
+@cases(
+    (f"{XML}</remapped_rows>\n", None),
+    (XML, None),  # cut off
+    (f'<gpu id="00000000:1B:00.0">\n{XML}</remapped_rows>\n</gpu>\n', "0000:1b:00.0"),
+)
+def test_part_of_the_xml_is_read(tmp_path: Path, text: str, bus_id: str | None) -> None:
+    (device,) = imported_gpus(tmp_path, text).devices
+    assert (device.remapped_rows_pending, device.bus_id, device.numbered) == (True, bus_id, False)
+
+
+@pytest.mark.parametrize("text", [COUNTED, "Pending : Yes\n", "Name: value\nCurrent: 7\n"])
+def test_part_that_may_be_of_several_headings_is_not_read(text: str) -> None:
+    assert find_sections("a test", text) == ()
+
+
+ROW = (
+    "|   2  NVIDIA L4      Off | 00000000:81:00.0 Off |    3 |\n| N/A   30C    P8    11W /  72W |    1MiB / 23034MiB |"
+)
+
+
+def test_part_of_the_table_begins_with_the_row_of_a_gpu(tmp_path: Path) -> None:
+    (device,) = imported_gpus(tmp_path, f"Bad one:\n{ROW}      0%      Default |\n").devices
+    assert (device.index, device.bus_id, device.ecc_uncorrected_volatile) == (2, "0000:81:00.0", 3)
+
+
+def test_hidden_uuid_is_not_known(tmp_path: Path) -> None:
+    text = re.sub(r"UUID: [\w-]+", "UUID: ...", NVLINK)
+    assert {(gpu.uuid, bool(gpu.nvlinks)) for gpu in imported_gpus(tmp_path, text).devices} == {(None, True)}
 
 
 def test_lower_half_of_the_table_shows_that_mig_is_on(tmp_path: Path) -> None:

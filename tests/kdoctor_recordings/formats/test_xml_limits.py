@@ -24,10 +24,10 @@ def test_note_names_the_line_from_which_xml_is_not_valid(lines: tuple[str, ...],
 
 @pytest.mark.parametrize(("depth", "is_read"), [(64, True), (65, False)])
 def test_levels_of_elements_are_bounded(depth: int, *, is_read: bool) -> None:
-    text = "<a>" + "<b>" * (depth - 1) + "</b>" * (depth - 1) + "</a>"
+    text = "<nvidia_smi_log>" + "<b>" * (depth - 1) + "</b>" * (depth - 1) + "</nvidia_smi_log>"
     if is_read:
         assert part(text).notes == ()
-        assert part("<a>" + "<b></b>" * 2 * depth + "</a>").notes == ()
+        assert part("<nvidia_smi_log>" + "<b></b>" * 2 * depth + "</nvidia_smi_log>").notes == ()
     else:
         with pytest.raises(UsageError, match="64 levels"):
             part(text)

@@ -59,6 +59,12 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
     ),
     (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
+    (8, ("Exception in ", "xception while", "xception during"), r"^Exception (?:in|while|during) .{1,80}?: \S"),
+    (
+        6,
+        ("xit code", "xit Code", "xit status", "xitcode", "ith code", "ith status", "zero status"),
+        r"(?i)\bexit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)? ?(?:code|status)\W{1,8}(?!0\b)\d",
+    ),
     (8, ("what():",), r"^ *what\(\): "),
     (7, ("terminate called",), r"terminate called after throwing"),
     (8, ("Check failed",), r"Check failed: "),

@@ -61,6 +61,8 @@ class KnownFailure(_Part):
     """The first day on which it can have happened, such as that of a new GPU. An older log rules the failure out."""
     certainty: Certainty = "certain"
     """How sure the cause is where only the message is known."""
+    without_gpus: bool = False
+    """Whether each run on a machine without GPUs has its message, so that alone it does not show that a job failed."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
     ends_a_hang: bool = False

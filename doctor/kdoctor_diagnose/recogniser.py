@@ -112,11 +112,17 @@ class Rule:
     """A pattern and what it means."""
 
     role: Role
-    pattern: re.Pattern[str]
+    text: str
+    """The regular expression."""
     weight: int
     failure: KnownFailure | None = None
     name: str = ""
     """The package of a version."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """It compiled. Few of the rules have their trigger in a log, and only those are needed."""
+        return re.compile(self.text)
 
 
 @dataclass(frozen=True)
@@ -157,12 +163,12 @@ def _rules(failures: Iterable[KnownFailure]) -> Iterator[tuple[Rule, tuple[str, 
         )
         for role, patterns in groups:
             for text in patterns:
-                yield Rule(role, re.compile(text), weight(text), failure), (trigger_of(text),)
+                yield Rule(role, text, weight(text), failure), (trigger_of(text),)
 
 
 def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
     for name, triggers, text in VERSIONS:
-        yield Rule("version", re.compile(text), 0, name=name), triggers
+        yield Rule("version", text, 0, name=name), triggers
     for score, triggers, text in ERRORS:
-        yield Rule("error", re.compile(text), score), triggers
-    yield Rule("ignored", re.compile(_IGNORED), 0), (_IGNORED,)
+        yield Rule("error", text, score), triggers
+    yield Rule("ignored", _IGNORED, 0), (_IGNORED,)

@@ -1,6 +1,6 @@
 """The known failures: the YAML files of the packages that register as ``kdoctor.failures``."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Literal
 
 import yaml
@@ -116,6 +116,7 @@ class KnownFailures(_Part):
         return {failure.id: failure for failure in self.failure_modes}
 
 
+@cache
 def load_failures() -> KnownFailures:
     """The failures of all installed lists, in order of their files.
 

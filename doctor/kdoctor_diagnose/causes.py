@@ -165,10 +165,7 @@ def _passed(group: Group, found: Scan) -> bool:
         return group.first.line < found.progress.get(group.first.log, 0)
     if group.failure.kind != "crash" or group.followers:
         return False
-    return all(
-        event.last < found.passed.get(event.log, 0) and not event.rank and is_complete(found, event.log)
-        for event in group.events
-    )
+    return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -348,9 +345,9 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     ]
     said = [error for error in lines if not _GENERIC.search(error.text)]
     lines = said if said or known else lines
-    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     if any(error.score == EXCEPTION for error in lines):
         lines = [error for error in lines if error.score == EXCEPTION or _TITLE not in error.text]
+    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     if lines:
         later = sorted(found.errors, key=order)
         lines = [*(error for error in later if _repeats(error, lines[0])), *lines]

@@ -71,11 +71,17 @@ def _speaks_of_failure(text: str) -> bool:
     return is_signal or bool(_FAILURE.search(text) and not _WELL.search(text) and not LOG_PREFIX.match(text))
 
 
-def is_complete(found: Scan, log: int) -> bool:
-    """Whether the last epoch that a log shows is the last one of its training."""
-    epochs = filter(None, (_EPOCH.match(line.text) for _, line in reversed(found.tails.get(log, []))))
-    last = next(epochs, None)
-    return last is not None and last["epoch"] == last["epochs"]
+def is_complete(found: Scan, event: Event) -> bool:
+    """Whether the last epoch of the process of a failure is the last one of its training.
+
+    Where a log names its processes, the epoch has begun after the failure.
+    """
+    tail = [
+        (number, _EPOCH.match(line.text)) for number, line in found.tails.get(event.log, []) if line.rank == event.rank
+    ]
+    number, last = next(((number, epoch) for number, epoch in reversed(tail) if epoch), (0, None))
+    is_later = number > event.last or event.rank is None
+    return last is not None and last["epoch"] == last["epochs"] and is_later
 
 
 def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:

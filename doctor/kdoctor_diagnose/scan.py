@@ -250,14 +250,16 @@ class _Reader:
         bar, printed = text.rfind(_PROGRESS), _last_step(text)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed, text.rfind(_TQDM))
-        if step >= 0:
-            self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
-        before = self._before
-        written = max(len(before) + bar if bar >= 0 else 0, len(before) + printed - _BUFFER if printed >= 0 else 0)
-        if written:
-            breaks = (before + text).count(b"\n", 0, written) - before.count(b"\n")
-            self._found.passed[self._number] = self._lines + 1 + breaks
+        step = max(bar, printed) if max(bar, printed) >= 0 else text.rfind(_TQDM)
+        if step < 0:
+            return
+        line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
+        before = len(self._before)
+        places = [before + bar] if bar >= 0 else []
+        places += [before + printed - _BUFFER] if printed >= _BUFFER - before else []
+        if places:
+            later = text.count(b"\n", max(0, max(places) - before), step) + self._before[max(places) :].count(b"\n")
+            self._found.passed[self._number] = line - later
 
     def _read_stacks(self, text: bytes, frames: bytes) -> None:
         parts = (split(clean(line[:_LONGEST].decode("utf-8", "replace"))) for line in frames.split(b"\n")[:-1])

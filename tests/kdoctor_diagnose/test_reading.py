@@ -670,3 +670,9 @@ def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
     assert text(line).causes[0].certainty == "possible"
     assert text(f"{line}{{'loss': [0.3]}}\n").conclusion == "no-failure"
+
+
+def test_wrapper_whose_message_was_cut_off_is_a_failure() -> None:
+    frames = '  File "/a/lib/python3.11/site-packages/keras/b.py", line 1, in f\n\n' * 12
+    log = FAILS.replace("KeyError: 7", "a.DataLossError: Graph execution error:\n\nDetected at node x defined at:")
+    assert text(log + frames).conclusion == "not-recognised"

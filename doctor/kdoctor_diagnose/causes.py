@@ -12,9 +12,10 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
-from kdoctor_diagnose.endings import hangs
+from kdoctor_diagnose.endings import hangs, is_complete, last_words
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.scan import ErrorLine, Event, Scan
+from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
@@ -32,6 +33,8 @@ _TITLE = "Traceback (most recent call last)"
 _END = 20
 """Lines with which a log ends."""
 _LAST = 2
+_SAID = re.compile(r"(?<=: ).{10,60}")
+"""The beginning of a message, which can be recognised in another one."""
 _GENERIC = re.compile(
     r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -39,7 +42,7 @@ _GENERIC = re.compile(
 """Errors that only wrap another one."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
     """The lines of one failure."""
 
@@ -97,26 +100,44 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
     unknown = _unknown(found, groups)
     roots = _fold(groups, order)
-    fatal = [group for group in roots if group.fatal]
-    mild = [group for group in roots if not group.fatal]
+    passed = [group for group in roots if _passed(group, found)]
+    fatal = [group for group in roots if group.fatal and group not in passed]
+    mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal:
-        return Verdict([], mild, ruled_out, unknown)
+        return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
-    if follows and failed and (order(failed) < order(fatal[0].first) or _TITLE in fatal[0].first.text):
-        return Verdict([], [*fatal, *mild], ruled_out, unknown)
+    earliest = min(map(order, (line for line in unknown if line.score > _FAILED)), default=None)
+    if follows and earliest and (earliest < order(fatal[0].first) or _TITLE in fatal[0].first.text):
+        return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
-    if fatal and mild and (_is_too_slow(fatal[0], mild[0]) or (_is_echo(fatal[0]) and _can_end(mild[0], found))):
+    wrong = _wrong_with(fatal[0], mild, passed) if fatal else []
+    if wrong:
         # What ended the job is not sure, but this is wrong with it.
-        mild[0].followers += fatal
-        mild[0].against.append("the log does not show that it ended the job")
-        return Verdict(mild, [], ruled_out, [])
-    if not fatal and mild and all(_trained(group, found) for group in mild):
-        return Verdict([], mild, ruled_out, [])  # without its GPUs, and to its end as far as the log shows
+        wrong[0].followers += fatal
+        wrong[0].against.append("the log does not show that it ended the job")
+        wrong[0].doubts += 1
+        return Verdict(wrong, [group for group in (*mild, *passed) if group not in wrong], ruled_out, [])
+    if not fatal and all(_is_usual(group, found) for group in mild):
+        mild, passed = [], [*mild, *passed]
     if fatal or mild:
-        return Verdict(fatal or mild, mild if fatal else [], ruled_out, [])
+        return Verdict(fatal or mild, [*(mild if fatal else []), *passed], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
-    return Verdict([], [], ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+    return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+
+
+def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
+    """What can have ended a job that was ended from outside: that it was slow, or what stops nothing by itself."""
+    slow = [group for group in (*mild, *passed) if _is_too_slow(end, group)]
+    return slow or [group for group in mild if _is_echo(end) and group.failure.kind in _CAN_END]
+
+
+def _is_usual(group: Group, found: Scan) -> bool:
+    """Whether a failure shows on every machine without GPUs, and the program wrote something after it to the end."""
+    tail = found.tails.get(group.first.log)
+    number, line = tail[-1] if tail else (0, None)
+    wrote = line is not None and number > max(event.last for event in group.events) and not LOG_PREFIX.match(line.text)
+    return group.failure.without_gpus and wrote
 
 
 def _went_on(group: Group, found: Scan) -> bool:
@@ -135,14 +156,16 @@ def _is_too_slow(end: Group, cause: Group) -> bool:
     return end.failure.ends_a_slow_job and cause.failure.kind in ("registration", "slow")
 
 
-def _can_end(group: Group, found: Scan) -> bool:
-    """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
-    return group.failure.kind in _CAN_END and not _trained(group, found)
+def _passed(group: Group, found: Scan) -> bool:
+    """Whether a job trained after a failure that only left out its GPUs, or to its end after one that ends jobs.
 
-
-def _trained(group: Group, found: Scan) -> bool:
-    """Whether a job trained after a failure that only left out its GPUs."""
-    return group.failure.kind == "registration" and group.first.line < found.progress.get(group.first.log, 0)
+    Of several processes in a log, one can go on for a while after another one has ended.
+    """
+    if group.failure.kind == "registration":
+        return group.first.line < found.progress.get(group.first.log, 0)
+    if group.failure.kind != "crash" or group.followers:
+        return False
+    return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -243,6 +266,9 @@ def _weigh(group: Group, found: Scan) -> None:
         group.doubts += 1
     if failure.follows:
         group.doubts += 1
+    if failure.without_gpus:
+        group.against.append("on a machine without GPUs, each run has this line")
+        group.doubts += 2
 
 
 def _order(found: Scan) -> _Order:
@@ -291,6 +317,13 @@ def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterato
                 return
 
 
+def _repeats(later: ErrorLine, first: ErrorLine) -> bool:
+    """Whether an exception passes on what an earlier line of the process said, or is what that line was about."""
+    is_other = later.is_raised and (later.log, later.rank) == (first.log, first.rank) and later.text != first.text
+    pairs = ((_SAID.search(later.text), first.text), (_SAID.search(first.text), later.text))
+    return is_other and any(said[0] in other for said, other in pairs if said)
+
+
 def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
@@ -304,19 +337,27 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     ignored = {id(error) for place in found.ignored for error in _traceback_after(place, found.errors)}
     lines = [
         error
-        for error in sorted(found.errors, key=order)
-        if not _GENERIC.search(error.text)
-        and id(error) not in ignored
-        and error.line >= found.progress.get(error.log, 0)  # otherwise training went on
+        for error in sorted([*found.errors, *last_words(found)], key=order)
+        if id(error) not in ignored
+        and error.line >= found.passed.get(error.log, 0)
+        and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
+    said = [error for error in lines if not _GENERIC.search(error.text)]
+    lines = said if said or known else lines
+    if any(error.score == EXCEPTION for error in lines):
+        lines = [error for error in lines if error.score == EXCEPTION or _TITLE not in error.text]
     lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
-    if any(error.is_raised for error in lines):
-        lines = [error for error in lines if not error.text.startswith(_TITLE)]
+    if lines:
+        later = sorted(found.errors, key=order)
+        lines = [*(error for error in later if _repeats(error, lines[0])), *lines]
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
     if best <= _FAILED - 2:  # a message of the level error is the failure only if nothing follows
         shown = [error for error in shown if found.lines[error.log] - error.line < _LAST]
-    return list({error.text: error for error in reversed(shown)}.values())[::-1][:_SHOWN]
+    unique: dict[str, ErrorLine] = {}
+    for error in shown:
+        unique.setdefault(error.text, error)
+    return [*unique.values()][:_SHOWN]

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 
 from kdoctor.check import Check
 from kdoctor.errors import UsageError
 from kdoctor.failures.advice import Advice, advise
-from kdoctor.failures.known import KnownFailures, load_failures, source_link
+from kdoctor.failures.known import load_failures, source_link
 from kdoctor.failures.tables import described
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.wrap import shorten
@@ -39,10 +39,9 @@ _QUOTED = 400
 """Characters of a line that are quoted."""
 
 
-@lru_cache(maxsize=1)
-def _shipped() -> tuple[KnownFailures, Recogniser]:
-    known = load_failures()
-    return known, Recogniser(known.failure_modes)
+@cache
+def _recogniser() -> Recogniser:
+    return Recogniser(load_failures().failure_modes)
 
 
 def diagnose(
@@ -65,10 +64,9 @@ def diagnose(
     Raises:
         UsageError: the logs are empty, or none can be read.
     """
-    known, recogniser = _shipped()
-    found = scan(logs, recogniser, most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
+    found = scan(logs, _recogniser(), most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
     _refuse_empty(found)
-    verdict = conclude(found, known)
+    verdict = conclude(found, load_failures())
     write = _Writer(found, checks, scenarios)
     left_out = [*notes, *found.notes]
     return Diagnosis(

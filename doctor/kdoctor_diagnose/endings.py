@@ -1,17 +1,38 @@
-"""Finds the failures that show by the last line before a job did nothing more. It is pure."""
+"""Finds the failures that show by the last lines of a log. It is pure."""
 
 import re
+import signal
 from collections.abc import Iterable, Iterator
 
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.scan import Event, Scan
+from kdoctor_diagnose.scan import ErrorLine, Event, Scan
+from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
 _SEVERAL, _SILENT_S = 2, 30.0
 """Logs that can be compared, and seconds by which a silent one ends before the others."""
 _TRACEBACK = "Traceback (most recent call last)"
+_WORDS, _PIECE = 3, 4
+"""The scores of a last line that speaks of a failure, and of a piece of a traceback without its title."""
+_END = 20
+_FAILURE = re.compile(
+    r"(?i)\b(?:fail\w*|fatal|(?:mpi_)?abort\w*|crash\w*|died|kill(?:ed|ing)|panic\w*|denied|exception|corrupt\w*"
+    r"|violation|cannot|can't|unable|not found|no such|preempt\w*|evicted|out.of.memory|time(?:out|d out)"
+    r"|signal \d+|sig[a-z]{3,4})\b|\bErrors?\b|\berror:"
+)
+_WELL = re.compile(
+    r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\b(?:error|fail\w*)s?\W{1,3}(?:\d*\.\d|0\b|none|false)|\binfo\b"
+)
+"""Counts of failures that are zero, and metrics."""
+_SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))
+"""What a shell writes where a signal ended a program."""
+_STACK = re.compile(
+    r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
+    "|(?:Call a|A)rguments received by"
+)
+_EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
 _INTERRUPTED = re.compile("^KeyboardInterrupt$")
 
 
@@ -31,6 +52,36 @@ def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
             for match in filter(None, (re.search(pattern, line.text) for pattern in failure.at_end if line.text)):
                 values = match.groupdict()
                 yield Event(failure, _WEIGHT, number, place, line.text, values, line.rank, line.time, at_end=True)
+
+
+def last_words(found: Scan) -> Iterator[ErrorLine]:
+    """The last lines of logs that speak of a failure in any words, or that are a piece of a traceback."""
+    judged = {(item.log, item.line) for item in found.errors} | {(item.log, item.last) for item in found.events}
+    for log, tail in found.tails.items():
+        pieces = [(_PIECE, *item) for item in tail[-_END:] if _STACK.match(item[1].text)]
+        speaks = [(_WORDS, *item) for item in tail[-1:] if _speaks_of_failure(item[1].text)]
+        is_open = all(error.log != log for error in found.errors)
+        for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
+            if (log, number) not in judged:
+                yield ErrorLine(score, log, number, line.text, line.rank, line.time)
+
+
+def _speaks_of_failure(text: str) -> bool:
+    is_signal = text.removesuffix(" (core dumped)") in _SIGNALS
+    return is_signal or bool(_FAILURE.search(text) and not _WELL.search(text) and not LOG_PREFIX.match(text))
+
+
+def is_complete(found: Scan, event: Event) -> bool:
+    """Whether the last epoch of the process of a failure is the last one of its training.
+
+    Where a log names its processes, the epoch has begun after the failure.
+    """
+    tail = [
+        (number, _EPOCH.match(line.text)) for number, line in found.tails.get(event.log, []) if line.rank == event.rank
+    ]
+    number, last = next(((number, epoch) for number, epoch in reversed(tail) if epoch), (0, None))
+    is_later = number > event.last or event.rank is None
+    return last is not None and last["epoch"] == last["epochs"] and is_later
 
 
 def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:

@@ -59,6 +59,12 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
     ),
     (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
+    (8, ("Exception in ", "xception while", "xception during"), r"^Exception (?:in|while|during) .{1,80}?: \S"),
+    (
+        6,
+        ("xit code", "xit Code", "xit status", "xitcode", "ith code", "ith status", "zero status"),
+        r"(?i)\bexit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)? ?(?:code|status)\W{1,8}(?!0\b)\d",
+    ),
     (8, ("what():",), r"^ *what\(\): "),
     (7, ("terminate called",), r"terminate called after throwing"),
     (8, ("Check failed",), r"Check failed: "),
@@ -106,11 +112,17 @@ class Rule:
     """A pattern and what it means."""
 
     role: Role
-    pattern: re.Pattern[str]
+    text: str
+    """The regular expression."""
     weight: int
     failure: KnownFailure | None = None
     name: str = ""
     """The package of a version."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """It compiled. Few of the rules have their trigger in a log, and only those are needed."""
+        return re.compile(self.text)
 
 
 @dataclass(frozen=True)
@@ -151,12 +163,12 @@ def _rules(failures: Iterable[KnownFailure]) -> Iterator[tuple[Rule, tuple[str, 
         )
         for role, patterns in groups:
             for text in patterns:
-                yield Rule(role, re.compile(text), weight(text), failure), (trigger_of(text),)
+                yield Rule(role, text, weight(text), failure), (trigger_of(text),)
 
 
 def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
     for name, triggers, text in VERSIONS:
-        yield Rule("version", re.compile(text), 0, name=name), triggers
+        yield Rule("version", text, 0, name=name), triggers
     for score, triggers, text in ERRORS:
-        yield Rule("error", re.compile(text), score), triggers
-    yield Rule("ignored", re.compile(_IGNORED), 0), (_IGNORED,)
+        yield Rule("error", text, score), triggers
+    yield Rule("ignored", _IGNORED, 0), (_IGNORED,)

@@ -42,12 +42,19 @@ _CUT = 6
 """The score of a traceback whose end is not in the log."""
 _PROGRESS = b"/step"
 """What every progress bar of Keras has."""
-_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|\d(?:it/s|s/it)[^]\r\n]{0,80}\])"
+_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|[\d?](?:it/s|s/it)[^]\r\n]{0,80}\])"
 _METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
 _GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
 """A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
 _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
+_LOGGED = b"INFO"
+"""In a line of a logger, which is written at once."""
+_TQDM = b"it/s"
+_BUFFER = 8192
+"""Bytes that a program prints before they are written. The bars of Keras are written at once."""
+_WELL = re.compile(r"(?i)^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess")
+"""A last line that says how it ended."""
 _LOSSES = 20
 """Lines with the word, from the end, among which it is looked for."""
 
@@ -117,6 +124,8 @@ class Scan:
     sizes: list[int] = field(default_factory=list)
     progress: dict[int, int] = field(default_factory=dict)
     """The last line of each log on which a training made progress."""
+    passed: dict[int, int] = field(default_factory=dict)
+    """The line of each log up to which nothing ended the job, because it is sure that it went on."""
     tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
     """The last lines of each log, and their numbers."""
     stacks: Stacks = field(default_factory=Stacks)
@@ -219,7 +228,9 @@ class _Reader:
         found.events += self._events.values()
         found.errors += self._first + list(self._last)
         if complete:
-            found.tails[self._number] = self._tail()
+            tail = found.tails[self._number] = self._tail()
+            if tail and _WELL.match(tail[-1][1].text):
+                found.passed[self._number] = tail[-1][0]
 
     def _read(self, text: bytes) -> None:
         """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""
@@ -231,11 +242,24 @@ class _Reader:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
-        step = max(text.rfind(_PROGRESS), _last_step(text))
-        if step >= 0:
-            self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
+        self._read_progress(text)
         self._lines += text.count(b"\n")
         self._before = (self._before + text[-_TAIL:])[-_TAIL:]
+
+    def _read_progress(self, text: bytes) -> None:
+        bar, printed = text.rfind(_PROGRESS), _last_step(text)
+        if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
+            bar = max(bar, printed)
+        step = max(bar, printed) if max(bar, printed) >= 0 else text.rfind(_TQDM)
+        if step < 0:
+            return
+        line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
+        before = len(self._before)
+        places = [before + bar] if bar >= 0 else []
+        places += [before + printed - _BUFFER] if printed >= _BUFFER - before else []
+        if places:
+            later = text.count(b"\n", max(0, max(places) - before), step) + self._before[max(places) :].count(b"\n")
+            self._found.passed[self._number] = line - later
 
     def _read_stacks(self, text: bytes, frames: bytes) -> None:
         parts = (split(clean(line[:_LONGEST].decode("utf-8", "replace"))) for line in frames.split(b"\n")[:-1])
@@ -280,9 +304,10 @@ class _Reader:
     def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
         """The exception of a traceback that begins on a line, or the one that a line announces."""
         if TITLE in raw:
-            ending = exception_after(raw[-_LONGEST:].decode("utf-8", "replace"), lines, place + 1)
+            title = next(part for part in raw.split(b"\n") if TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
+            ending = exception_after(title, lines, place + 1)
             if not ending:
-                line = split(clean(raw[-_LONGEST:].decode("utf-8", "replace")))
+                line = split(clean(title))
                 self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
         else:
             ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.")) else None

@@ -27,9 +27,13 @@ _PLACES = (
 )
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|^<"
-    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]"
+    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file"
 )
 """In the paths of files that are not the program's own."""
+_CAUGHT = re.compile("Exception (?:in|while|during) ")
+"""How programs begin the line with which they report an exception that they caught."""
+_USER_CODE, _INDENT = "in user code:", "    "
+"""AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
     r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
@@ -42,7 +46,7 @@ _WRAPPER = re.compile(r"(?:Exception encountered when calling .*|.*root error\(s
 _NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
-    r"|During handling"
+    r"|During handling|.{1,300}\.py:\d{1,7} \S+"
 )
 """The other lines of such an error: places, nodes and arguments."""
 _AROUND = re.compile(r"\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +")
@@ -74,8 +78,7 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     joined = _ONE_LINE.match(head.text[head.text.find(TITLE.decode()) :])
     if joined:
         places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
-        line = replace(head, text=joined["text"])
-        return Raised(first - 1, line, _content(line, lines, first), next(reversed([*places]), None))
+        return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
     named = _JUPYTER.match(head.text)
     own: str | None = None
     for place in range(first, min(first + _MOST_LINES, len(lines))):
@@ -92,7 +95,7 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
             if not is_end:
                 return None
         if is_end:
-            return Raised(place, line, _content(line, lines, place + 1), own)
+            return _raised(place, line, lines, own)
     return None
 
 
@@ -100,8 +103,9 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
     """The exception on a line without a traceback before it, if its message only announces another one."""
     line = _read(lines[place])
     name, _, said = line.text.partition(": ")
-    is_wrapper = _EXCEPTION.match(line.text) and _CLASS.search(name) and said and _WRAPPER.match(said)
-    return Raised(place, line, _content(line, lines, place + 1), None) if is_wrapper else None
+    is_error = (_EXCEPTION.match(line.text) and _CLASS.search(name)) or _CAUGHT.match(line.text)
+    is_wrapper = is_error and said and _WRAPPER.match(said)
+    return _raised(place, line, lines, None) if is_wrapper else None
 
 
 def message_alone(text: str) -> str:
@@ -128,23 +132,31 @@ def _own_place(text: str) -> str | None:
     return f"{_SEPARATOR.split(found['file'])[-1]}:{found['line']}"
 
 
-def _content(line: Line, lines: Sequence[bytes], first: int) -> str:
-    """Name and message. Of an error that passes another one on, the message of that one."""
+def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> Raised:
+    """The exception on a line. If it passes another one on, the message of that one, and where that was."""
     name, _, said = line.text.partition(": ")
     said = _AROUND.sub("", said)
-    for text in _message(line, lines, first) if _WRAPPER.match(said) else ():
-        said = text
-        if not _WRAPPER.match(text):
-            break
+    for text in _message(line, lines, place + 1) if _WRAPPER.match(said) else ():
+        own = _own_place(text) or own
+        if not _NO_MESSAGE.match(text):
+            said = _AROUND.sub("", text).strip()
+            if not _WRAPPER.match(said):
+                break
+    inner, _, rest = said.partition(": ")
+    if rest and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
+        name, said = inner, rest
     short = _LONG_NAME.sub("", name.rstrip(":"))
-    return f"{short}: {said}" if said else short
+    return Raised(place, line, f"{short}: {said}" if said else short, own)
 
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
-    """The further lines of a message that say something."""
+    """The further lines of a message, without the indentation that AutoGraph gives them."""
+    indent = _INDENT if head.text.endswith(_USER_CODE) else ""
     for raw in lines[first : first + _MOST_LINES]:
         line = _read(raw)
         if line.time is not None and head.time is None:
             return
-        if line.rank == head.rank and not _NO_MESSAGE.match(line.text):
-            yield _AROUND.sub("", line.text).strip()
+        if line.rank == head.rank and line.text:
+            text = line.text.removeprefix(indent)
+            yield text
+            indent = _INDENT if text == _USER_CODE else indent

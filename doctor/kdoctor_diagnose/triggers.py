@@ -6,7 +6,7 @@ that the search skips most of a block.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kdoctor.failures.pattern import literals
@@ -23,17 +23,16 @@ _Tree: TypeAlias = "dict[str, _Tree]"
 
 def trigger_of(pattern: str) -> str:
     """The piece of a pattern's text by which it is found."""
-    longest = max(map(len, literals(pattern)))
-    least = min(_LEAST, longest)
-    pieces = (
-        text[start : start + _MOST] for text in literals(pattern) for start in range(max(0, len(text) - least + 1))
-    )
-    return min(pieces, key=_cost)
+    least = min(_LEAST, max(map(len, literals(pattern))))
+    return min(piece for text in literals(pattern) for piece in _pieces(text, least))[1]
 
 
-def _cost(piece: str) -> float:
-    frequent = [_FREQUENT.get(letter, 0.0) for letter in piece]
-    return _FIRST_COUNTS * frequent[0] + sum(frequent) / len(piece) ** 2
+def _pieces(text: str, least: int) -> Iterator[tuple[float, str]]:
+    """The pieces of a text, each after what the search for it costs."""
+    frequent = [_FREQUENT.get(letter, 0.0) for letter in text]
+    for start in range(len(text) - least + 1):
+        part = frequent[start : start + _MOST]
+        yield _FIRST_COUNTS * part[0] + sum(part) / len(part) ** 2, text[start : start + _MOST]
 
 
 def compile_triggers(triggers: Iterable[str]) -> re.Pattern[bytes]:

@@ -243,9 +243,11 @@ def test_versions_decide() -> None:
 
 def test_training_that_goes_on_is_evidence_against() -> None:
     after = "10/10 ━━━━━ 1s 2ms/step - loss: 0.1\n"
-    alone, continued = text(f"{ERROR}\n"), text(f"{ERROR}\n{after}")
+    alone, continued = text(f"{ERROR}\n"), text(f"{ERROR}\nEpoch 1/2\n{after}")
+    ended = text(f"{ERROR}\nEpoch 2/2\n{after}")
     assert (alone.causes[0].certainty, alone.causes[0].against) == ("certain", [])
     assert (continued.causes[0].certainty, len(continued.causes[0].against)) == ("likely", 1)
+    assert (ended.conclusion, [len(cause.against) for cause in ended.also]) == ("no-failure", [1])
 
 
 def test_unknown_failure_shows_its_lines_and_no_guess() -> None:
@@ -595,3 +597,82 @@ def test_end_of_a_log_that_is_partly_read_is_not_the_end_of_the_job() -> None:
 
     assert diagnose([Log("train.log", lambda: iter([line]))], {}, {}).conclusion == "cause"
     assert diagnose([Log("train.log", blocks)], {}, {}).conclusion == "not-read"
+
+
+FAILS = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\nKeyError: 7\n'
+
+
+@cases(
+    (f"{FAILS}step 10 loss 0.5\nstep 20 loss 0.4\n", "not-recognised"),  # printed before, and written at the end
+    (FAILS + "step 10 loss 0.5\n" * 900, "no-failure"),
+    (f"{FAILS}2026-11-28 01:00:00 INFO step 10: loss 0.5\n", "no-failure"),
+    (f"{FAILS}INFO: Training completed successfully.\n", "no-failure"),
+    (f"{FAILS}INFO: Training failed successfully.\n", "not-recognised"),
+    (f"{FAILS}Job finished\n", "not-recognised"),
+)
+def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, conclusion: str) -> None:
+    assert text(log).conclusion == conclusion
+
+
+@cases(
+    "Trace/breakpoint trap",
+    "Hangup (core dumped)",
+    "make: *** [train] Error 1",
+    "Command exited with non-zero status 3",
+    "  Exit Code:    1",
+    "State: TIMEOUT (exit code 0)",
+    "Your session crashed after using all available RAM.",
+    "python: can't open file 'train.py'",
+    "terminate called after throwing an instance of 'std::runtime_error'",
+    '  File "train.py", line 3, in f\n    f()',
+)
+def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
+    assert text(f"start\n10/10 [====] - 1s 3ms/step - loss: 0.1\n{line}\n").conclusion in {"not-recognised", "cause"}
+
+
+@cases(
+    "0 errors, 0 failed batches",
+    "val error 0.31",
+    "Error: 0.31",
+    "finished without failures",
+    "State: Completed, Exit Code: 0",
+    "2026-11-28 01:00:00.000000: I a/agent.cc:455] Polling for error is cancelled",
+)
+def test_last_line_with_a_metric_or_without_failures_is_none(line: str) -> None:
+    assert text(f"start\n10/10 [====] - 1s 3ms/step - loss: 0.1\n{line}\n").conclusion == "no-failure"
+
+
+def test_exception_that_says_the_same_as_an_earlier_line_is_shown_with_its_place() -> None:
+    said = "Received a label value of 7 which is outside the valid range"
+    native = f"W0000 00:00:1795827885.3 1 op_kernel.cc:1858] OP_REQUIRES failed at a.cc:1 : INVALID_ARGUMENT: {said}\n"
+    own = text(native + FAILS.replace("KeyError: 7", f"a.InvalidArgumentError: {said}")).own
+    assert (own and own.text, own and own.program) == (f"a.InvalidArgumentError: {said}", "train.py:3")
+
+
+def test_error_that_a_launcher_reports_with_its_message_behind_it_is_shown() -> None:
+    log = (
+        "Exception in device=TPU:6: Failed precondition: From /job:a:\n"
+        "2 root error(s) found.\n  (0) Failed precondition: Expected comparison type FLOAT.\n"
+    )
+    own = text(log).own
+    assert own is not None
+    assert own.text.endswith(": Expected comparison type FLOAT.")
+
+
+def test_traceback_of_a_rank_behind_a_progress_bar_is_read() -> None:
+    bar = "Epoch 0:  16%|##  | 7395/45743 [13:13:43<68:36:00,  6.44s/it, loss: 0.08]"
+    ranked = "".join(f"[rank3]: {line}\n" for line in FAILS.splitlines())
+    own = text(bar + ranked).own
+    assert (own and own.text, own and own.program) == ("KeyError: 7", "train.py:3")
+
+
+def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
+    line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
+    assert text(line).causes[0].certainty == "possible"
+    assert text(f"{line}{{'loss': [0.3]}}\n").conclusion == "no-failure"
+
+
+def test_wrapper_whose_message_was_cut_off_is_a_failure() -> None:
+    frames = '  File "/a/lib/python3.11/site-packages/keras/b.py", line 1, in f\n\n' * 12
+    log = FAILS.replace("KeyError: 7", "a.DataLossError: Graph execution error:\n\nDetected at node x defined at:")
+    assert text(log + frames).conclusion == "not-recognised"

@@ -82,3 +82,12 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
 def test_message_that_ends_with_a_colon_announces_another_one(lines: list[bytes], said: str | None) -> None:
     found = passed_on(lines, 0)
     assert (found and found.text) == said
+
+
+def test_error_in_a_function_that_autograph_changed_is_the_one_of_the_program() -> None:
+    head = b'a.MultilineMessageKeyError: Exception encountered when calling layer "x".'
+    frames = [b'  File "/tmp/__autograph_generated_file1.py", line 12, in tf__call', b"    f()"]
+    said = [b"", b"in user code:", b"", b'    File "/a/train.py", line 16, in call  *', b"        return row[1]", b""]
+    found = exception_after(TITLE, [*frames, head, *said, b"    KeyError: 'images'"], 0)
+    assert found is not None
+    assert (found.text, found.own) == ("KeyError: 'images'", "train.py:16")

@@ -176,7 +176,7 @@ def explain_name(name: str, known: Known) -> str:
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
     parts += [explain_failure(failures.by_id[name], catalog)] if name in failures.by_id else []
-    if name not in catalog.checks and name not in failures.by_id:
+    if name.islower() and name not in catalog.checks and name not in failures.by_id:  # as all names of the matrix are
         parts += _in_matrix(name, known.matrix)
     return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
 

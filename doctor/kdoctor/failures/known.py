@@ -1,6 +1,6 @@
 """The known failures: the YAML files of the packages that register as ``kdoctor.failures``."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Literal
 
 import yaml
@@ -61,6 +61,8 @@ class KnownFailure(_Part):
     """The first day on which it can have happened, such as that of a new GPU. An older log rules the failure out."""
     certainty: Certainty = "certain"
     """How sure the cause is where only the message is known."""
+    without_gpus: bool = False
+    """Whether each run on a machine without GPUs has its message, so that alone it does not show that a job failed."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
     ends_a_hang: bool = False
@@ -114,6 +116,7 @@ class KnownFailures(_Part):
         return {failure.id: failure for failure in self.failure_modes}
 
 
+@cache
 def load_failures() -> KnownFailures:
     """The failures of all installed lists, in order of their files.
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.failures.known import KnownFailure, KnownFailures
-from kdoctor.failures.pattern import has_quotes, readable, squeezed, weight
+from kdoctor.failures.pattern import has_quotes, literals, readable, squeezed, weight
 from kdoctor.text.sanitize import clean
 
 _LINE_EDGE = re.compile(r"^[\s>|│┃╎]+|[\s|│┃╎]+$", re.MULTILINE)
@@ -86,7 +86,10 @@ class _Plain:
         self.unquoted = self.quoted.replace("'", "")
 
     def has(self, pattern: str) -> bool:
-        """Whether a message is in the text."""
+        """Whether a message is in the text. A pattern of which a piece is missing cannot match, and is not compiled."""
+        pieces = (_QUOTES.sub("", _IGNORED.sub("", piece)).lower() for piece in literals(pattern))
+        if not all(piece in self.unquoted for piece in pieces):
+            return False
         return bool(squeezed(pattern).search(self.quoted if has_quotes(pattern) else self.unquoted))
 
     def is_part_of(self, message: str) -> bool:

@@ -103,6 +103,7 @@ def test_every_id_on_a_screen_is_explained() -> None:
             ids.update(reason.failure for verdict in verdicts for reason in verdict.reasons if reason.failure)
     assert {"h5py_pin_python314", "tf214_tensorrt_pin", "ptx_newer_than_driver"} <= ids
     assert [name for name in sorted(ids) if not explain_name(name, known)] == []
+    assert [name for name in known.matrix.features if not name.islower()] == []
 
 
 def test_names_are_unique_over_all_kinds() -> None:

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
 
 from kdoctor.run.log import log, style
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 _BAR_WIDTH = 16
 
@@ -29,12 +30,10 @@ class _Silent:
 class _Line:
     """A spinner with the latest note."""
 
-    def __init__(self, status: "Status") -> None:
+    def __init__(self, status: Status) -> None:
         self._status = status
 
     def note(self, text: str) -> None:
-        from rich.text import Text  # noqa: PLC0415 - see progress
-
         self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
 
@@ -65,8 +64,6 @@ def progress() -> Iterator[Progress]:
     if style.quiet or sys.stderr is None or not sys.stderr.isatty():
         yield _Silent()
         return
-
-    from rich.console import Console  # noqa: PLC0415 - logs and pipes do without
 
     with Console(stderr=True).status("starting") as status:
         yield _Line(status)

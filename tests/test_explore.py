@@ -23,11 +23,11 @@ def explored(results: Path, *options: str) -> tuple[list[dict[str, Any]], str]:
 @pytest.mark.smoke_full
 def test_symbols_that_break_have_a_script_and_are_examined_once(tmp_path: Path) -> None:
     results = tmp_path / "explored.jsonl"
-    found, said = explored(results, "--only", "BatchNormalization")
+    found, said = explored(results, "--only", "BatchNormalization()")
     assert [(entry["parts"], entry["verdict"]) for entry in found] == [([], "clean"), ([UNSYNCHRONIZED], "breaks")]
     assert len(found[1]["script"].splitlines()) <= 40
     assert "1 of 1 with a verdict" in said
-    assert explored(results, "--only", "BatchNormalization")[0] == found
+    assert explored(results, "--only", "BatchNormalization()")[0] == found
 
 
 @pytest.mark.smoke_full

@@ -14,6 +14,9 @@ import numpy as np
 from benchmarks.explore.drawing import keras
 
 from kdoctor_job.target.epoch import count_examples
+from kdoctor_job.target.rows import shake
+from kdoctor_job.target.states import seeds_of, state_of
+from kdoctor_job.target.training import of_one_replica
 
 LEAST = 1e-4
 """A relative difference below which two numbers are equal, if rounding makes less."""
@@ -35,7 +38,7 @@ class Followed:
     examples: int
     """Rows that ``train_step`` got, over all replicas."""
     state: Values
-    """Value of each variable after ``fit``: weights, optimizer and metrics."""
+    """Value of each variable of the model and its optimizer after ``fit``."""
     unlike: tuple[str, ...]
     """Variables that differ between replicas and do not read as their mean or sum."""
     predictions: Values
@@ -44,66 +47,37 @@ class Followed:
     """What ``fit`` and ``evaluate`` reported."""
 
 
-def follow(names: dict[str, Any], strategy: Any = None, inputs: Any = None) -> Followed:
+def follow(names: dict[str, Any], strategy: Any = None, *, shaken: bool = False) -> Followed:
     """Run the job, on one device or in the scope of a strategy.
 
     Args:
         names: the names that its script defines.
         strategy: the ``tf.distribute`` strategy.
-        inputs: values in place of the script's.
+        shaken: whether the last bit of the inputs differs.
     """
     keras.backend.clear_session()  # layers get the same names each time
-    kept = names["inputs"]
-    names["inputs"] = kept if inputs is None else inputs
-    try:
-        with TemporaryDirectory() as folder:
-            return _followed(names, strategy, folder)
-    finally:
-        names["inputs"] = kept
-
-
-def _followed(names: dict[str, Any], strategy: Any, folder: str) -> Followed:
-    with strategy.scope() if strategy else nullcontext():
-        model = names["build"]()
-        seeds, examples = _seeds(model), count_examples(model)
-        history = names["fit"](model, folder).history
-        if any(not np.array_equal(before, after) for before, after in zip(seeds, _seeds(model), strict=True)):
-            raise DrawsRandomNumbersError
-        trained, variables = examples(), _variables(model)
-        state = {name: variable.numpy() for name, variable in variables.items()}
-        unlike = tuple(name for name, variable in variables.items() if strategy and not _is_alike(strategy, variable))
-        numbers = {f"fit: {name}": np.asarray(values, float) for name, values in history.items()}
-        numbers |= {f"evaluate: {name}": np.asarray(value) for name, value in names["evaluate"](model).items()}
-        predictions = {"predict": names["predict"](model)}
-        predictions["before saving"] = model.predict(names["inputs"], batch_size=16, verbose=0)
-    # What was saved is loaded on one device, where it will be used.
-    predictions["after loading"] = names["load"](model, folder)
-    return Followed(trained, state, unlike, predictions, numbers)
-
-
-def _variables(model: Any) -> dict[str, Any]:
-    """Weights, and the variables of the optimizer and the metrics, by place and name."""
-    optimizer = model.optimizer.variables
-    optimizer = optimizer() if callable(optimizer) else optimizer
-    every = [*model.weights, *optimizer, *(one for metric in model.metrics for one in metric.variables)]
-    return {f"{place} {getattr(one, 'path', one.name)}": one for place, one in enumerate(every)}
+    with TemporaryDirectory() as folder:
+        with strategy.scope() if strategy else nullcontext():
+            model = names["build"]()
+            if shaken:
+                shake(model)
+            seeds, examples = _seeds(model), count_examples(model)
+            history = names["fit"](model, folder).history
+            if any(not np.array_equal(before, after) for before, after in zip(seeds, _seeds(model), strict=True)):
+                raise DrawsRandomNumbersError
+            trained, state = examples(), state_of(model)
+            unlike = of_one_replica(strategy, model.weights) if strategy else []
+            numbers = {f"fit: {name}": np.asarray(values, float) for name, values in history.items()}
+            numbers |= {f"evaluate: {name}": np.asarray(value) for name, value in names["evaluate"](model).items()}
+            predictions = {"predict": names["predict"](model)}
+            predictions["before saving"] = model.predict(names["inputs"], batch_size=16, verbose=0)
+        # What was saved is loaded on one device, where it will be used.
+        predictions["after loading"] = names["load"](model, folder)
+    return Followed(trained, state, tuple(unlike), predictions, numbers)
 
 
 def _seeds(model: Any) -> list[Any]:
-    return [one.numpy() for one in model.variables if "seed_generator" in getattr(one, "path", one.name)]
-
-
-def _is_alike(strategy: Any, variable: Any) -> bool:
-    """Whether a variable has one value on all replicas, or reads as their mean or their sum."""
-    inner = getattr(variable, "value", variable)
-    inner = variable if callable(inner) else inner  # a method in Keras 2
-    values = [one.numpy() for one in strategy.experimental_local_results(inner)]
-    if values[0].dtype.kind != "f":
-        return True
-    read = variable.numpy()
-    return any(np.allclose(read, value, 1e-4, 1e-6) for value in (np.mean(values, 0), np.sum(values, 0))) or all(
-        np.allclose(value, values[0], 1e-4, 1e-6) for value in values
-    )
+    return [one.numpy() for one in seeds_of(model)]
 
 
 def broken(names: dict[str, Any], strategy: Any, reference: Followed) -> str:
@@ -114,7 +88,7 @@ def broken(names: dict[str, Any], strategy: Any, reference: Followed) -> str:
         strategy: the strategy over the replicas.
         reference: the training on one device.
     """
-    noise = _noise(names, reference)
+    noise = follow(names, shaken=True)
     try:
         found = follow(names, strategy)
     except Exception as error:  # noqa: BLE001 - it trains on one device, so how it ends here is the finding
@@ -125,24 +99,13 @@ def broken(names: dict[str, Any], strategy: Any, reference: Followed) -> str:
 def _breaks(reference: Followed, found: Followed, noise: Followed) -> Iterator[str]:
     if found.examples != reference.examples:
         yield f"examples: {found.examples} of {reference.examples}"
-    yield from (f"state: {name.partition(' ')[2]}" for name in _unequal(reference.state, found.state, noise.state))
-    yield from (f"replicas: {name.partition(' ')[2]}" for name in found.unlike)
+    yield from (f"state: {name}" for name in _unequal(reference.state, found.state, noise.state))
+    yield from (f"replicas: {name}" for name in found.unlike)
     saved = {"after loading": found.predictions["before saving"]}
     yield from (f"artefact: {name}" for name in _unequal(saved, found.predictions, noise.predictions))
     for kind in ("predictions", "numbers"):
         wanted, made, again = (getattr(one, kind) for one in (reference, found, noise))
         yield from (f"numbers: {name}" for name in _unequal(wanted, made, again))
-
-
-def _noise(names: dict[str, Any], reference: Followed) -> Followed:
-    """The training on one device with another last bit of the inputs, as the least precise layer has them."""
-    inputs = names["inputs"]
-    if inputs.dtype.kind != "f":
-        return reference
-    bits = np.random.default_rng(2).choice([-1, 1], inputs.shape)
-    computed = keras.layers.Dense(1).compute_dtype  # by the policy that the script has set
-    eps = 2.0**-8 if computed == "bfloat16" else max(np.finfo(computed).eps, np.finfo(inputs.dtype).eps)
-    return follow(names, None, (inputs * (1 + bits * eps)).astype(inputs.dtype))
 
 
 def _unequal(wanted: Values, found: Values, again: Values) -> Iterator[str]:

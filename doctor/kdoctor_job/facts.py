@@ -295,6 +295,18 @@ class JobRestore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobGoingOn:
+    """How the job's own training loop went on after a kill."""
+
+    problem: Reason = None
+    """How it ended, if not with its last step."""
+    after: int | None = None
+    """The step after which it goes on, judged by its first numbers; None if they are those of no step."""
+    differs: int | None = None
+    """The first step after that with other numbers than without the kill."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobLoop:
     """The job's own training loop, killed and restored in fresh processes. What has no value was not reached."""
 
@@ -302,23 +314,16 @@ class JobLoop:
     save_problem: Reason = None
     """Why nothing can be saved in the folder."""
     problem: Reason = None
-    """How it ended without a kill, if not with its last step."""
+    """How it ended before a kill, if not with its last step."""
     steps: int | None = None
     """Steps without a kill."""
     noise: float | None = None
-    """The largest difference between the numbers of two runs without a kill, relative to their size."""
+    """The largest difference between the numbers of two runs without a kill, relative to their size, or 1."""
     unsaved: bool = False
     """Whether it saved nothing in these steps."""
     killed_after: int | None = None
-    load_problem: Reason = None
-    """The error of going on."""
-    load_after: int | None = None
-    """The step after which it goes on, judged by its first numbers; None if they are those of no step."""
-    load_differs: int | None = None
-    """The first step after that with other numbers than without the kill."""
-    half_problem: Reason = None
-    half_after: int | None = None
-    half_differs: int | None = None
-    """The same after a kill in a save."""
-    half_known: bool = False
-    """Whether a save began in the second half, so that it could be killed in one."""
+    """Steps before the kill between two saves; None if the numbers differ too much to compare them."""
+    load: JobGoingOn | None = None
+    """After that kill."""
+    half: JobGoingOn | None = None
+    """After a kill in a save."""

@@ -8,6 +8,8 @@ from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining, Framework
 from kdoctor_job.own_model import OWN_DEADLINE_S, checked_function
 
+_FRAMEWORKS: dict[str, Framework] = {"jax": "jax", "torch": "torch"}
+"""By the backend of Keras."""
 LOOP = "own-loop"
 """The name of its only case."""
 
@@ -39,7 +41,6 @@ def loop_training(loop: str, place: str, *, steps: int, workers: int, deadline_s
     """
     checked_function("--loop", loop)
     settings = (("loop", loop), ("restore", place), ("steps", steps), ("workers", workers))
-    backend = os.environ.get("KERAS_BACKEND")
-    framework: Framework = backend if backend in ("jax", "torch") else "tensorflow"  # type: ignore[assignment] # narrowed
+    framework = _FRAMEWORKS.get(os.environ.get("KERAS_BACKEND", ""), SCENARIO.framework)
     scenario = replace(SCENARIO, settings=settings, deadline_s=deadline_s, framework=framework)
     return AddedTraining(scenario=scenario, options=f"--loop {loop}", folder=Path.cwd())

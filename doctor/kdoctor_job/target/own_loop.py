@@ -27,22 +27,20 @@ import tensorflow as tf
 from kdoctor_job.target.going_on import apart, goes_on, scale_of
 from kdoctor_job.target.measures import BEYOND_ROUNDING
 from kdoctor_job.target.parts import PartError, call, describe_kind, find, name_of, takes
-from kdoctor_job.target.restoring import end_of, fresh, in_new_folder
+from kdoctor_job.target.restoring import end_of, in_fresh_processes, in_new_folder
 from kdoctor_job.target.resuming import FOLDER
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE, Facts, kill_in_a_save, sizes
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import make_strategy
-from kdoctor_target.training.workers import Cluster, Task
+from kdoctor_target.training.workers import Task
 
 _LEAST = 1e-5
 """Differences that count as rounding in any case, relative to the largest number."""
-_GRACE_S = 10.0
-"""Seconds for the other workers after one has ended."""
 _LOOK_S = 0.05
 """Seconds after each step, in which a save that took less is seen."""
 _RANDOM = 0.1
-"""A difference between two runs without a kill that does not come from rounding."""
+"""A difference between two runs without a kill that does not come from rounding, so that nothing can be compared."""
 
 
 def own_loop(case: Case) -> None:
@@ -69,39 +67,29 @@ class _Loop:
             shutil.rmtree(str(self._folder / name))
         whole = self._numbers("whole")
         noise = apart(whole, self._numbers("noise"), scale_of(whole))
-        self._say(steps=len(whole), noise=noise)
-        if noise > _RANDOM or self._process(BETWEEN_SAVES, kill=BETWEEN_SAVES).get("signal") != "SIGKILL":
-            self._say(unsaved=noise <= _RANDOM)
+        self._say(steps=len(whole), noise=min(noise, 1.0))
+        if noise > _RANDOM:
+            return
+        killed = self._process(BETWEEN_SAVES, kill=BETWEEN_SAVES)
+        if killed.get("signal") != "SIGKILL":
+            self._say(**({"unsaved": True} if killed["outcome"] == "trained" else {"problem": end_of(killed)}))
             return
         self._say(killed_after=len(self._numbers(BETWEEN_SAVES)))
         tolerance = max(_LEAST, BEYOND_ROUNDING * noise)
-        self._go_on("load", BETWEEN_SAVES, tolerance)
+        self._say(load=self._gone_on("load", BETWEEN_SAVES, tolerance))
         if self._process(IN_A_SAVE, kill=IN_A_SAVE).get("signal") == "SIGKILL":
-            self._say(half_known=True)
-            self._go_on("half", IN_A_SAVE, tolerance)
+            self._say(half=self._gone_on("half", IN_A_SAVE, tolerance))
 
-    def _go_on(self, name: str, left_by: str, tolerance: float) -> None:
+    def _gone_on(self, name: str, left_by: str, tolerance: float) -> Facts:
         shutil.copytree(str(self._folder / left_by), str(self._folder / name))
         done = self._process(name)
         if done["outcome"] != "trained":
-            self._say(**{f"{name}_problem": end_of(done)})
-            return
+            return {"problem": end_of(done)}
         found = goes_on(self._numbers("whole"), self._numbers(name), len(self._numbers(left_by)), tolerance)
-        self._say(**{f"{name}_after": found[0], f"{name}_differs": found[1]})
+        return dict(zip(("after", "differs"), found))
 
     def _process(self, name: str, kill: Optional[str] = None) -> Facts:
-        """The facts of the first worker. The others end soon after it."""
-        self._case.phase(f"restore: {name}")
-        cluster = Cluster(self._case, separate_files=True, **{name: self._workers})
-
-        def work(task_case: Case, task: Task) -> None:
-            fresh(self._case, partial(self._train, task=task, addresses=cluster.addresses[name], kill=kill), task_case)
-
-        try:
-            cluster.start_all([Task(name, number) for number in range(self._workers)], work, with_config=False)
-            return cluster.wait(self._case.deadline_s / 3, _GRACE_S)[0]
-        finally:
-            cluster.end()
+        return in_fresh_processes(self._case, name, partial(self._train, kill=kill), self._workers)
 
     def _train(self, case: Case, task: Task, addresses: Sequence[str], kill: Optional[str]) -> None:
         self._take_devices(case, task.number)

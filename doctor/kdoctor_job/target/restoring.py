@@ -9,7 +9,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -19,14 +19,15 @@ from kdoctor_job.target.resuming import SHOWN, Own, SaveError
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.isolated import in_a_process
 from kdoctor_target.training.replicas import make_strategy
-from kdoctor_target.training.workers import Facts, Task
+from kdoctor_target.training.workers import Cluster, Facts, Task
 
 _SEED = 7
 _FAILED, _SAVING = "failed", "saving"
 _LEAST_FREE = 2**17
 """Bytes of a save besides its variables."""
+_GRACE_S = 10.0
+"""Seconds for the other processes after one has ended."""
 _PREFIX, _LOCK = "kdoctor-restore-", "in-use"
 
 
@@ -129,10 +130,10 @@ class _Restoring:
         shutil.rmtree(str(self._folder / name), ignore_errors=True)
 
     def _process(self, name: str, work: Callable[[Own], None]) -> Facts:
-        def run(case: Case) -> None:
+        def run(case: Case, *_: Any) -> None:
             work(Own(case, self._strategy(case, alone=name == "alone"), self._folder, self._files, name))
 
-        return in_fresh_process(self._case, name, run)
+        return in_fresh_processes(self._case, name, run)
 
     @staticmethod
     def _strategy(case: Case, *, alone: bool) -> Any:
@@ -144,21 +145,31 @@ class _Restoring:
         return strategy
 
 
-def in_fresh_process(case: Case, name: str, work: Callable[[Case], None]) -> Facts:
-    """Run a part of the examination in a new process; returns its facts, with how it ended."""
+def in_fresh_processes(
+    case: Case, name: str, work: Callable[[Case, Task, Sequence[str]], None], workers: int = 1
+) -> Facts:
+    """Run a part of the examination in new processes, each of which gets the addresses of all.
+
+    Returns:
+        The facts of the first, with how it ended. The others end soon after it.
+    """
     case.phase(f"restore: {name}")
-    return in_a_process(case, Task(name, 0), partial(fresh, case, work), case.deadline_s / 3)
+    cluster = Cluster(case, separate_files=True, **{name: workers})
 
+    def run(task_case: Case, task: Task) -> None:
+        task_case.settings = case.settings
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            work(task_case, task, cluster.addresses[name])
+        except Exception as error:
+            task_case.note(job={_FAILED: _said(error), _SAVING: isinstance(error, SaveError)})
+            raise
 
-def fresh(case: Case, work: Callable[[Case], None], task_case: Case) -> None:
-    """Call ``work`` in a new process of the case, and note how it failed."""
-    task_case.settings = case.settings
-    sys.path.insert(0, str(Path.cwd()))
     try:
-        work(task_case)
-    except Exception as error:
-        task_case.note(job={_FAILED: _said(error), _SAVING: isinstance(error, SaveError)})
-        raise
+        cluster.start_all([Task(name, number) for number in range(workers)], run, with_config=False)
+        return cluster.wait(case.deadline_s / 3, _GRACE_S)[0]
+    finally:
+        cluster.end()
 
 
 def _said(error: Exception) -> str:

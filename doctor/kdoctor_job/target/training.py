@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -179,26 +179,10 @@ class JobTrainer:
         later = sorted(trained.seconds[1:])
         return {
             "own_losses": trained.losses,
-            "of_one_replica": self._of_one_replica(copy),
+            "of_one_replica": of_one_replica(self._trials.strategy, copy.non_trainable_variables)[:_NAMES_SHOWN],
             "nonfinite": lost[:_NAMES_SHOWN],
             "step_s": later[len(later) // 2] if later else None,
         }
-
-    def _of_one_replica(self, copy: Any) -> List[str]:
-        """Variables that differ between the replicas, and are not read and saved as the mean or the sum of all."""
-        found = []
-        for one in copy.non_trainable_variables:
-            parts = [part.numpy() for part in read_copies(self._trials.strategy, one)]
-            if len(parts) < 2 or not np.issubdtype(np.asarray(parts[0]).dtype, np.floating):  # noqa: PLR2004
-                continue
-            apart = max(float(np.max(np.abs(part - parts[0]), initial=0)) for part in parts)
-            read = np.asarray(one.numpy())
-            aggregates = (np.mean(parts, axis=0), np.sum(parts, axis=0))
-            if apart > measures.QUIET * float(np.max(np.abs(parts))) and not any(
-                np.max(np.abs(read - value)) < apart / 10 for value in aggregates
-            ):
-                found.append(getattr(one, "path", one.name))
-        return found[:_NAMES_SHOWN]
 
     def _why_not(self) -> Optional[str]:
         kind = type(self._trials.strategy).__name__
@@ -213,6 +197,23 @@ class JobTrainer:
     def _say(self, **facts: Any) -> None:
         self.facts.update(facts)
         self._note(self.facts)
+
+
+def of_one_replica(strategy: Any, variables: Iterable[Any]) -> List[str]:
+    """Variables that differ between the replicas, and are not read and saved as the mean or the sum of all."""
+    found = []
+    for one in variables:
+        parts = [part.numpy() for part in read_copies(strategy, one)]
+        if len(parts) < 2 or not np.issubdtype(np.asarray(parts[0]).dtype, np.floating):  # noqa: PLR2004
+            continue
+        apart = max(float(np.max(np.abs(part - parts[0]), initial=0)) for part in parts)
+        read = np.asarray(one.numpy())
+        aggregates = (np.mean(parts, axis=0), np.sum(parts, axis=0))
+        if apart > measures.QUIET * float(np.max(np.abs(parts))) and not any(
+            np.max(np.abs(read - value)) < apart / 10 for value in aggregates
+        ):
+            found.append(getattr(one, "path", one.name))
+    return found
 
 
 def _numpy_type(variable: Any) -> Any:

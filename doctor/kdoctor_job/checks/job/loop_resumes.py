@@ -4,11 +4,10 @@ from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import finding, unknown
 from kdoctor_job.checks.job._user_model import job_check, remedy_for
-from kdoctor_job.facts import JobLoop
+from kdoctor_job.facts import JobGoingOn, JobLoop
 from kdoctor_job.own_loop import SCENARIO
 
-_RANDOM = 0.1
-_LOOP = "training loop"
+_LOOP, _HALF = "training loop", "half-written save"
 _SAME = "the numbers of the run that was not killed"
 _TO_BEGIN = (
     "Begin the loop with its newest save: tf.train.CheckpointManager(checkpoint, folder, max_to_keep=3)."
@@ -40,48 +39,39 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
         yield finding(subject, problem, "the loop trains and saves", remedy_for(problem, fix))
     elif loop.noise is None or not loop.steps:
         yield unknown(_LOOP, "it yielded nothing")
-    elif loop.noise > _RANDOM:
-        reason = "it yields other numbers in each run: give its random numbers a seed"
-        yield unknown(_LOOP, reason)
     elif loop.unsaved:
         reason = f"it saved nothing in {counted(loop.steps, 'step')}: use more --steps, or save more often"
+        yield unknown(_LOOP, reason)
+    elif loop.killed_after is None:
+        reason = f"it yields other numbers in each run (difference {loop.noise:.2g}): give its random numbers a seed"
         yield unknown(_LOOP, reason)
     else:
         yield from _judge(loop)
 
 
 def _judge(loop: JobLoop) -> Iterator[Outcome]:
-    after = f"after a kill {_after(loop.killed_after)}"
-    yield _gone_on(_LOOP, loop.load_problem, loop.load_after, loop.load_differs, after=after, fix=_TO_STATE)
-    subject = "half-written save"
-    if loop.load_problem or not loop.load_after or loop.load_differs:
-        yield unknown(subject, "a complete save does not come back, either")
-    elif not loop.half_known:
-        yield unknown(subject, "no save began in the second half")
+    yield _gone_on(_LOOP, loop.load, f"after a kill {_after(loop.killed_after)}", _TO_STATE)
+    if loop.load is None or loop.load.problem or not loop.load.after or loop.load.differs:
+        yield unknown(_HALF, "a complete save does not come back, either")
     else:
-        after = "after a kill in a save"
-        yield _gone_on(subject, loop.half_problem, loop.half_after, loop.half_differs, after=after, fix=_TO_HALF)
+        yield _gone_on(_HALF, loop.half, "after a kill in a save", _TO_HALF)
 
 
-def _gone_on(
-    subject: str, problem: str | None, step: int | None, differs: int | None, *, after: str, fix: str
-) -> Outcome:
-    if problem:
-        return finding(
-            subject, f"{after}: {problem}", "it goes on", remedy_for(problem, fix), brief="does not go on after a kill"
-        )
-    if step is None:
-        return finding(
-            subject, f"{after}, its numbers are those of no step", _SAME, fix, brief="goes on differently after a kill"
-        )
-    if not step:
-        return finding(
-            subject, f"{after}, it begins with its first step", _SAME, _TO_BEGIN, brief="begins again after a kill"
-        )
-    if differs is not None:
-        observed = f"{after}, it goes on {_after(step)}, and has other numbers from step {differs} on"
+def _gone_on(subject: str, found: JobGoingOn | None, after: str, fix: str) -> Outcome:
+    if found is None:
+        return unknown(subject, "no save began, or going on had no result")
+    if found.problem:
+        remedy = remedy_for(found.problem, fix)
+        return finding(subject, f"{after}: {found.problem}", "it goes on", remedy, brief="does not go on after a kill")
+    if found.after == 0:
+        observed = f"{after}, it begins with its first step"
+        return finding(subject, observed, _SAME, _TO_BEGIN, brief="begins again after a kill")
+    if found.after is None or found.differs is not None:
+        observed = f"{after}, its numbers are those of no step"
+        if found.after is not None:
+            observed = f"{after}, it goes on {_after(found.after)}, and has other numbers from step {found.differs} on"
         return finding(subject, observed, _SAME, fix, brief="goes on differently after a kill")
-    observed = f"{after}, it goes on {_after(step)} with the same numbers"
+    observed = f"{after}, it goes on {_after(found.after)} with the same numbers"
     brief = "your loop goes on after a kill with the same numbers" if subject == _LOOP else ""
     return Evidence(subject=subject, observed=observed, brief=brief)
 

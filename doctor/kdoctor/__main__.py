@@ -3,14 +3,20 @@
 Before Ctrl-C is handled, it imports only what Python has loaded.
 """
 
+import _thread
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line. Ctrl-C at any moment ends it without a traceback."""
+    sys.unraisablehook = _interrupt_later
     try:
         _leave_working_directory()
         from kdoctor.cli import main as run  # noqa: PLC0415 - see above
@@ -24,6 +30,14 @@ def main() -> None:
         import signal  # noqa: PLC0415 - see above
 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's shutdown would print a traceback
+
+
+def _interrupt_later(error: "UnraisableHookArgs") -> None:
+    """Deliver a Ctrl-C again that came in a callback that cannot raise, as that of a weak reference in an import."""
+    if error.exc_type is KeyboardInterrupt:
+        _thread.start_new_thread(_thread.interrupt_main, ())  # a thread: this hook cannot raise either
+    else:
+        sys.__unraisablehook__(error)
 
 
 def _leave_working_directory() -> None:

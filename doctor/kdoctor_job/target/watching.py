@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -113,8 +114,8 @@ class Watch:
 
     def loadable(self) -> List[Path]:
         """Files with a model or its weights, the newest first."""
-        found = [path for path in self._place.rglob("*") if path.suffix in self._loadable]
-        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        found = {path: at for path, (_, at) in sizes(self._place).items() if path.suffix in self._loadable}
+        return sorted(found, key=lambda path: found[path], reverse=True)
 
     def _keep(self, now: Snapshot) -> None:
         place = self._kept / f"{now.steps:08}"
@@ -146,15 +147,13 @@ def kill_in_a_save(place: Path, seen: Dict[Path, Tuple[int, int]], moment: int =
 
 
 def sizes(place: Path) -> Dict[Path, Tuple[int, int]]:
-    """Size and time of each file."""
+    """Size and time of each file. Files and folders that are being replaced are left out."""
     found = {}
-    for path in place.rglob("*"):
-        try:
-            about = path.stat()
-        except OSError:  # it is being replaced
-            continue
-        if path.is_file():
-            found[path] = (about.st_size, about.st_mtime_ns)
+    for folder, _, names in os.walk(place):
+        for path in (Path(folder, name) for name in names):
+            with contextlib.suppress(OSError):
+                about = path.stat()
+                found[path] = (about.st_size, about.st_mtime_ns)
     return found
 
 

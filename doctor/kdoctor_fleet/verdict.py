@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from kdoctor.engine.causes import describe_problem
@@ -72,13 +73,20 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
         return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
     if options and passed:
         text += f", asked with {shorten(options, _LONGEST)}"
-    missing = [f"{unknown} unknown"] if unknown and passed < needed else []
+    missing = [f"{unknown} unknown ({_why_unknown(counting)})"] if unknown and passed < needed else []
     missing += [f"{counted(unread, 'file')} could not be read"] if unread and passed < needed else []
     missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []
     if missing:
         reason = f"{text}; {'; '.join(missing)}"
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=text, warned=warned)
+
+
+def _why_unknown(nodes: Sequence[NodeNote]) -> str:
+    """The reason of most nodes that neither passed nor failed."""
+    reasons = Counter(node.reason for node in nodes if node.state not in (NodeState.PASSED, NodeState.FAILED))
+    (reason, number), *others = reasons.most_common()
+    return shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
 
 
 def _worst(causes: Sequence[Cause]) -> str:

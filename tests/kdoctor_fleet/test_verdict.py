@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from helpers.cases import cases
@@ -53,3 +55,10 @@ def test_unread_files_and_open_comparisons_are_inconclusive() -> None:
 def test_verdict_names_the_options_by_which_nodes_passed() -> None:
     reason = conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=(), options="--gpus 0").reason
     assert "--gpus 0" in reason
+
+
+def test_verdict_says_why_most_of_the_unknown_are() -> None:
+    one, *others = nodes("uuup")
+    found = [replace(one, reason="silent"), *(replace(node, reason="left out") for node in others)]
+    reason = conclude_fleet(found, 4, causes=(), unread=0, undecided=()).reason
+    assert "3 unknown (left out: 2 nodes)" in reason

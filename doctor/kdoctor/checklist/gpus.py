@@ -1,9 +1,11 @@
 """Another number of GPUs for one run (``--gpus``)."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
+from kdoctor.engine.judge import PlannedCheck
 from kdoctor.model import GpuAssumption
 
 CPU_REPLICAS = 2
@@ -23,6 +25,14 @@ def with_gpus(checklist: Checklist, catalog: Catalog, count: int) -> Checklist:
     judging = [check for check in catalog.checks.values() if "gpus.count" in check.judges and check.id not in listed]
     added = (ChecklistEntry(check=check, severity=check.severity) for check in judging)
     return replace(changed, entries=(*checklist.entries, *added))
+
+
+def without_gpus(checks: Iterable[PlannedCheck]) -> tuple[PlannedCheck, ...]:
+    """The plan in which an option leaves out what the checklist asks of GPUs."""
+    why = "no GPU is expected (--gpus 0)"
+    return tuple(
+        replace(entry, deselected=entry.deselected or why) if entry.check.needs_gpus else entry for entry in checks
+    )
 
 
 def _on_cpu(entry: ScenarioEntry) -> ScenarioEntry:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_scenario
-from kdoctor.checklist.gpus import with_gpus
+from kdoctor.checklist.gpus import with_gpus, without_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
@@ -148,9 +148,12 @@ class RunOptions:
         checklist = load_checklist(self.checklist, catalog)
         for scenario in (*(training.scenario for training in self.added), *recorded):
             checklist = with_scenario(checklist, catalog, scenario)
+        asks_for_gpus = checklist.assumptions.expects_gpus
         if self.gpus is not None:
             checklist = with_gpus(checklist, catalog, self.gpus)
         checks = plan(checklist, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
+        if asks_for_gpus and not checklist.assumptions.expects_gpus:
+            checks = without_gpus(checks)
         if self.replicas and not scenarios_to_run(checklist, checks):
             hint = "Remove it, or the options that leave out the trainings (--no-smoke, --select, --skip)."
             raise UsageError(f"--replicas {self.replicas}: this run trains nothing", hint=hint)

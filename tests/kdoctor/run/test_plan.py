@@ -8,6 +8,7 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import described, scenario, small_catalog
 from helpers.judging import TODAY
+from kdoctor.catalog.load import load_catalog
 from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules
 from kdoctor.facts import Environment, FactGroup, Gpus, Host
@@ -65,6 +66,16 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_scope_names_the_narrowing_options(options: dict[str, Any], scope: str) -> None:
     assert RunOptions(checklist="cpu-smoke", **options).scope == scope
+
+
+@cases(("multi-gpu-keras", 0, "left out"), ("multi-gpu-keras", 8, ""), ("cpu-smoke", 0, ""), ("cpu-smoke", None, ""))
+def test_option_without_gpus_leaves_out_what_the_checklist_asks_of_them(
+    checklist: str, gpus: int | None, left_out: str
+) -> None:
+    plan = RunOptions(checklist=checklist, gpus=gpus, use_lock=False).plan(load_catalog())
+    about_gpus = [entry for entry in plan.checks if entry.check.needs_gpus]
+    assert {bool(entry.deselected) for entry in about_gpus} == {bool(left_out)}
+    assert not any(entry.deselected for entry in plan.checks if not entry.check.needs_gpus)
 
 
 def test_named_matrix_is_always_validated(tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
-"""Every finding and every line of evidence in these tests is short enough for the report, and no check has a defect."""
+"""What holds for every check in these tests.
+
+Every finding and every line of evidence is short enough for the report, no check has a defect, and none depends on the
+order in which the facts list GPUs, pairs and devices: a check that forgets the first one, or one side of a pair, fails.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from helpers.evidence.mirrored import ORDERED, mirrored, stated
 from kdoctor.engine import judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
@@ -39,6 +44,10 @@ def _defects_are_failures(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     def evaluate(entry: judge.PlannedCheck, arguments: Mapping[str, object], rules: judge.Rules) -> list[Outcome]:
         outcomes = plain(entry, arguments, rules)
         has_gpus = all(item.devices for item in arguments.values() if isinstance(item, Gpus))
+        # CUDA numbers the GPUs that trainings use in the driver's order.
+        if entry.check.family not in ("smoke", "job", "watch") and entry.check.id not in ORDERED:
+            turned = {name: mirrored(item) for name, item in arguments.items()}
+            assert stated(plain(entry, turned, rules)) == stated(outcomes), f"{entry.check.id} depends on the order"
         # The tests of all checks together also judge machines that are nothing to a check.
         if request.path.parent.name == entry.check.family:
             assert outcomes or not has_gpus, f"{entry.check.id} yields nothing"

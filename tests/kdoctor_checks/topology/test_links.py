@@ -81,6 +81,7 @@ test_nvlink = table(
     *(skips(alone(mode, state), DUMP) for mode in ("passthrough", "vgpu") for state in STATES),
     *(fails(alone("none", state), DUMP) for state in STATES),
     skips(alone("passthrough", "completed"), NOTHING, reason=NOWHERE),
+    fails(replace(alone("passthrough", "completed"), count=2), NOTHING),  # another one was not read
     fails(
         several({"virtualization_mode": "passthrough", **down(18, 3)}),
         NOTHING,
@@ -142,6 +143,8 @@ test_fabric = table(
     skips(geforces(2)),
     skips(several(OUTSIDE, OUTSIDE)),
     fails(several({}, OUTSIDE, {}), f"{GPU1}: fabric state not-supported, unlike 2 other GPUs.", of=[GPU1]),
+    passes(several({}, {**OUTSIDE, "name": "NVIDIA T400"}), of=[GPU0]),  # another model
+    passes(several(silent(NOT_SUPPORTED), {"name": "NVIDIA B200"})),
     skips(several(OLD, OLD), "is too old to report fabric state"),
     fails(
         several({}, {"fabric_status": "NVML_ERROR_UNKNOWN", **down(1)}, {**WAITING, **down(1)}),

@@ -30,6 +30,8 @@ def linked(number: int, *, without: dict[tuple[int, int], int] | None = None, us
 def test_links_that_do_not_fit_are_the_fault_of_no_gpu() -> None:
     short = {(index, 7): 12 for index in range(7)}
     assert unlike_equals(linked(8, without={**short, (0, 1): 12})) == {}
+    of_two = {(index, odd): 12 for odd in (6, 7) for index in range(odd)}
+    assert [*unlike_equals(linked(8, without=of_two))] == [6, 7]
     halves = {(one, other): 12 for one, other in combinations(range(8), 2) if other > 3}
     assert unlike_equals(linked(8, without=halves)) == {}
 
@@ -65,6 +67,9 @@ def test_gpus_with_fewer_links_than_most_are_short() -> None:
     assert short_of_links(linked(5, without={**ring, (0, 1): 1, (1, 4): 1}, usual=2)) == {}  # one has more
     two = {(one, other): 0 for one in range(2) for other in range(2, 5)} | {(0, 1): 1}
     assert short_of_links(linked(5, without=two, usual=2)) == dict.fromkeys(range(2), Odd(links=1, usual=4, peers=3))
+    ring_of_seven = {(one, other): 0 for one, other in combinations(range(7), 2) if other - one not in (1, 6)}
+    of_three = {**ring_of_seven, (0, 1): 1, (1, 2): 1}
+    assert short_of_links(linked(7, without=of_three, usual=2)) == {}  # no two connections have three ends
     alone = {(0, index): 0 for index in range(1, 5)}
     assert short_of_links(linked(5, without=alone, usual=2)) == {}  # it has none
 
@@ -127,6 +132,11 @@ def test_link_below_95_percent_of_the_usual_speed_is_slow(speed: float, kind: ty
     found, text = judged(gpu(0, nvlinks=links))
     assert found is kind
     assert kind is Evidence or text == "slow NVLinks: link 2 94.9 of 100 GB/s"
+
+
+def test_usual_speed_is_that_of_most_links() -> None:
+    faster = NvLink(index=4, active=True, speed_gbs=200.0)
+    assert judged(gpu(0, nvlinks=(*nvlinks(4, speed_gbs=100.0), faster)))[0] is Evidence
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from helpers.facts import (
     way,
 )
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown, unrecorded
-from kdoctor.facts import Gpus, PciDevices
+from kdoctor.facts import Gpus, KernelLogEvent, PciDevices
 from kdoctor.model import Severity
 
 GPU0, GPU1, GPU2, GPU3 = (gpu(index).subject for index in range(4))
@@ -81,6 +81,7 @@ test_pcie_errors = table(
     skips(on_bus({"path": (), **NO_COUNTERS, "aer_counted": False}), gpus(1)),  # as on a virtual machine with an H100
     unknown(on_bus({"path": None})),
     fails(on_bus({"aer_fatal": 1}, {"aer_fatal": 1}), UNSUPPORTED, explained_by=["", "gpu.responding"]),
+    fails(on_bus(*[{"path": way(0, aer_fatal=1)}] * 2), UNSUPPORTED, explained_by=[""]),  # above both
     skips(pci(2), NOT_LOADED),
     skips(pci(0, *pci().switches), NOT_LOADED),
     fails(on_bus({"aer_fatal": 1}, {"path": None}), NOT_LOADED, of=[f"PCI {bus_id(0)}"], evidence=0, unjudged=[]),
@@ -209,7 +210,9 @@ test_pcie_width_on_the_bus = table(
     "topology.pcie-width",
     Severity.WARNING,
     passes(on_bus({}), said={f"GPU at {bus_id(0)}": "PCIe x16 of x16, generation 5 of 5"}),
-    fails(on_bus({"link_width": 8, "path": None}), briefs=["PCIe x8 of x16"]),
+    fails(
+        on_bus({"link_width": 8, "path": None}), "then reseat the GPU or replace the riser", briefs=["PCIe x8 of x16"]
+    ),
     passes(on_bus({"link_width": 8, "path": (bridge("0000:0e:00.0", link_width_max=8),)})),
     passes(on_bus({"path": None}), "generation 5 of 5 (the port above was not read)."),
     passes(on_bus({"link_speed": None, "link_speed_max": None, "path": None}), "generation ? of ? (the port"),
@@ -247,6 +250,7 @@ test_pcie_path = table(
     passes(on_bus({"path": way(0)[:2]}), of=[FIRST_LINK]),
     passes(on_bus({"path": TWO_SWITCHES}), of=[FIRST_LINK, SECOND_LINK]),
     fails(above(link_width=8), UNSUPPORTED, explained_by=["gpu.responding"]),
+    fails(shared(2, link_width=8), UNSUPPORTED, explained_by=[""]),
     *(
         unknown(on_bus(*({"path": None if index == unread else way(index)} for index in range(2))), gpus(2),
                 of=[f"GPU at {bus_id(unread)}"], evidence=1)
@@ -303,6 +307,7 @@ test_logged_pcie_errors = table(
     "topology.logged-pcie-errors",
     Severity.WARNING,
     passes(logged(STARTED, "NVRM: an assertion failed somewhere")),
+    fails(log(KernelLogEvent(kind="pcie-corrected", bus_id=bus_id(1), text="repeated", times=2)), of=[GPU1]),
     fails(logged(*[FIRST] * 500), "x500", "Expected: no uncorrected and at most 1 corrected"),
     fails(
         logged(aer(bus_id(2), FATAL)), of=[GPU2], explained_by=["gpu.kernel-log"], briefs=["uncorrected PCIe errors"]

@@ -103,6 +103,7 @@ test_p2p = table(
     skips(status("CNS", **FAR)),  # topology.pairs
     skips(status("CNS", "TNS", **FAR)),
     skips(status("NS", **FAR)),
+    fails(status("CNS", level="SYS", nvlinks=18)),
     unknown(status(None, "OK", errors={"p2p_read": "Unknown"})),
     unknown(status(None, errors={"p2p_read": NOT_SUPPORTED})),
     skips(geforces(2)),
@@ -119,6 +120,9 @@ test_p2p = table(
     fails(
         gpus(2, pairs=status("NS").pairs, conf_compute=True, conf_compute_multi_gpu="none"),
         explained_by=["driver.confidential-computing"],
+    ),
+    fails(
+        gpus(2, pairs=status("NS").pairs, conf_compute=True, conf_compute_multi_gpu="protected-pcie"), explained_by=[""]
     ),
 )
 
@@ -144,6 +148,7 @@ test_p2p_trusted = table(
     "topology.p2p-trusted",
     Severity.WARNING,
     *(fails(cards(model, model), "; export NCCL_P2P_DISABLE=1") for model in ("4090", "4080 SUPER", "5090")),
+    *(fails(geforces(2, pairs=(pair(p2p_read=one, p2p_write=two),))) for one, two in (("OK", "GNS"), ("GNS", "OK"))),
     passes(geforces(2), said={PAIR: "P2P GNS"}),
     unknown(WITH_LOST, of=PAIRS_OF_LOST, evidence=1),
     unknown(geforces(2, pairs=(UNREAD,))),
@@ -205,12 +210,21 @@ LINKED, PCIE, SILENT, REFUSED = (
 )
 
 
+FIRST_REDIRECTS = pci(3, pci_gpu(0, path=way(0, acs_control=REDIRECTS)), pci_gpu(1), pci_gpu(2))
+
+
+def of_three(*states: dict[str, Any]) -> Gpus:
+    """The three pairs of three GPUs."""
+    ends = combinations(range(3), 2)
+    return gpus(
+        3, pairs=tuple(pair(*one, **{"level": "PIX", **state}) for one, state in zip(ends, states, strict=True))
+    )
+
+
 def below_one_port(row: Any, *states: dict[str, Any], **stated: Any) -> Row:
     """Three GPUs below one port, which redirects their traffic, and their three pairs."""
-    ends = combinations(range(3), 2)
-    found = tuple(pair(*one, **{"level": "PIX", **state}) for one, state in zip(ends, states, strict=True))
     devices = pci(3, *(pci_gpu(index, path=way(0, acs_control=REDIRECTS)) for index in range(3)))
-    result: Row = row(devices, gpus(3, pairs=found), **stated)
+    result: Row = row(devices, of_three(*states), **stated)
     return result
 
 
@@ -231,6 +245,7 @@ test_acs_above_three_gpus = table(
     below_one_port(unknown, REFUSED, REFUSED, SILENT, **ONE),
     below_one_port(unknown, SILENT, REFUSED, REFUSED, **ONE),
     below_one_port(passes, REFUSED, REFUSED, REFUSED),
+    fails(FIRST_REDIRECTS, of_three(PCIE, SILENT, LINKED), **ONE),
 )
 
 test_acs_settings = table(
@@ -238,6 +253,8 @@ test_acs_settings = table(
     Severity.INFO,
     fails(redirecting(), of=[PORT], commands=(OFF,), rollback=(ON,), evidence=5),
     passes(redirecting(), OVER_PCIE, evidence=5),  # topology.acs
+    below_one_port(fails, LINKED, LINKED, LINKED, evidence=2),
+    *(below_one_port(passes, *states, evidence=2) for states in ((PCIE, LINKED, LINKED), (LINKED, LINKED, SILENT))),
     unknown(redirecting(None), OVER_PCIE, of=[PORT]),
     unknown(pci(2, pci_gpu(0), pci_gpu(1, path=None)), of=["GPU at 0000:20:00.0"]),
     skips(pci(2), virtual("passthrough")),
@@ -266,6 +283,7 @@ test_iommu = table(
     passes(in_groups(iommu_type="unmanaged")),
     fails(TRANSLATED, "group 0, type DMA", "intel_iommu=on", "iommu=pt", "Rollback: "),
     unknown(in_groups(iommu_type=None)),
+    unknown(in_groups(iommu_type=None), kernel_settings(iommu_groups=0)),  # it is in a group
     passes(in_groups(iommu_group=None), kernel_settings(iommu_groups=0), of=[GPU0, GPU1]),
     unknown(in_groups(iommu_group=None), kernel_settings(iommu_groups=None)),
     passes(TRANSLATED, gpus(2)),  # NVLink
@@ -292,6 +310,7 @@ test_iommu_faults = table(
     ),
     passes(logged(INTEL.format("02:00.0", "a000"))),
     unknown(logged(INTEL.format("02:00.0", "a000")), ALONE),
+    unknown(log(*NAMELESS)),
     unknown(log(*NAMELESS), {PciDevices: "not read"}, "of 0000:99:00.0, a device without address, which"),
     given=(gpus(2), pci(2)),
 )
@@ -338,6 +357,9 @@ test_numa = table(
         evidence=1,
     ),
     passes(affinities(cpu_affinity=None)),
+    passes(
+        host(cpu_affinity=FIRST_CPUS), gpus(1), pci(1, pci_gpu(0, local_cpus=OTHER_CPUS))
+    ),  # the driver knows better
     # POWER9 and Grace show GPU memory as NUMA nodes without CPUs.
     skips(nodes(NumaNode(index=0, cpus=FIRST_CPUS), NumaNode(index=250, cpus=())), reason="only one NUMA node"),
     passes(nodes(*(host().numa_nodes or ()), NumaNode(index=9, cpus=()))),

@@ -32,11 +32,10 @@ def keras_compatible(
 ) -> Iterator[Outcome]:
     """tf.keras uses the TensorFlow backend and trains correctly on several replicas.
 
-    Why: Keras 3.0 to 3.9 trains incorrectly under MirroredStrategy, without an error; and without Keras there is no
-    model. Up to 3.4, the gradients of the replicas are not combined. From 3.5 to 3.7, they are summed instead of
-    averaged. Up to 3.9, the reported loss and metrics are wrong. tf.distribute strategies work with the TensorFlow
-    backend only. If TF_USE_LEGACY_KERAS is set, the first use of tf.keras fails without tf-keras of TensorFlow's minor
-    release.
+    Why: a tf.distribute strategy needs Keras with the TensorFlow backend, and Keras 3.0 to 3.9 trains incorrectly under
+    it, without an error. Up to 3.4, the gradients of the replicas are not combined. From 3.5 to 3.7, they are summed
+    instead of averaged. Up to 3.9, the reported loss and metrics are wrong. If TF_USE_LEGACY_KERAS is set, the first
+    use of tf.keras fails without tf-keras of TensorFlow's minor release.
     Remedy: install Keras 3.10 or later; with TF_USE_LEGACY_KERAS, install tf-keras of TensorFlow's minor release; set
     KERAS_BACKEND=tensorflow.
     Sources:
@@ -177,7 +176,8 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
         explains=_TRAININGS,
         expected="tensorflow, the only backend that tf.distribute strategies support",
         remedy=Remedy.configure(
-            "Set the backend in the job's environment. The variable overrides keras.json.",
+            "Set the backend in the job's environment. The variable overrides keras.json. Jobs on "
+            f"{keras.backend} have another checklist.",
             set_variable("KERAS_BACKEND", "tensorflow"),
         ),
         rollback=Rollback.to("restore the recorded KERAS_BACKEND", set_variable("KERAS_BACKEND", recorded)),

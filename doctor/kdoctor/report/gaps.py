@@ -69,6 +69,8 @@ def _reason(result: Result) -> str:
     """Why the check is unknown, with the subjects of one reason together."""
     subjects: dict[str, list[str]] = {}
     for item in result.unjudged:
-        subjects.setdefault(item.reason, []).append(item.subject)
-    grouped = (f"{name_subjects(names)}: {reason}" for reason, names in subjects.items())
+        # The check's own name stands beside the reason.
+        names = subjects.setdefault(item.reason, [])
+        names += [] if item.subject in (result.id, result.scenario) else [item.subject]
+    grouped = (f"{name_subjects(names)}: {reason}" if names else reason for reason, names in subjects.items())
     return "; ".join(grouped) or describe_reason(result)

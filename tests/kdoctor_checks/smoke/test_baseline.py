@@ -165,10 +165,11 @@ test_baseline = table(
         replace(run(), keras=None, tensorflow=None), "; weights within 0 of one device; Keras unknown, import 3.3 s"
     ),
     fails(run(weights=weights(nonfinite=("a", "b", "c", "d"))), "a, b, c and 1 more"),
+    fails(run(weights=weights(nonfinite=("a",)), weight_deviation=0.5), briefs=["weights are NaN or infinite"]),
     fails(run(weights=weights(replicas_agree=False)), "different weights"),
     *(
         fails(run(losses=losses, reference_losses=losses), action=Action.INSPECT_HARDWARE)
-        for losses in ((1.0, 1.0), (1.0, None), (1.0, 2.0))  # that do not fall
+        for losses in ((1.0, 1.0), (1.0, None), (1.0, None, 0.5), (1.0, 2.0))  # that do not fall
     ),
     fails(
         replace(run(weight_deviation=0.05), keras="keras 3.6.0"),

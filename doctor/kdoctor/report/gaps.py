@@ -69,7 +69,7 @@ def _reason(result: Result) -> str:
     """Why the check is unknown, with the subjects of one reason together."""
     subjects: dict[str, list[str]] = {}
     for item in result.unjudged:
-        # The check's own name stands beside the reason.
+        # A report names the check with the reason.
         names = subjects.setdefault(item.reason, [])
         names += [] if item.subject in (result.id, result.scenario) else [item.subject]
     grouped = (f"{name_subjects(names)}: {reason}" if names else reason for reason, names in subjects.items())

@@ -1,4 +1,4 @@
-"""The same machine, told in the opposite order."""
+"""The same machine in the opposite order."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -66,7 +66,7 @@ test_uneven_final_batch = table(
     passes(uneven(), "3 over 2 replicas", "0.046"),
     fails(uneven(RUINED_BY_NAN), "a/gamma", "with keras 3.15.1 and TensorFlow 2.21.0: ", of=["training fed-tail"]),
     fails(replace(uneven(RUINED_BY_NAN), **NO_KERAS), "with this Keras and TensorFlow: "),
-    fails(uneven({"losses": (1.0, None)}), ": losses 1, not finite (", briefs=["weights or losses are not finite"]),
+    fails(uneven({"losses": (1.0, None)}), ": losses 1, not finite (", of=["training fed-tail"]),
     fails(uneven(guarded={"weight_deviation": 0.01}), "0.01", of=["training guarded"]),
     passes(uneven(guarded={"weight_deviation": 0.5}), {"tolerance": 0.5}),
     unknown(uneven(guarded={"weight_deviation": None})),

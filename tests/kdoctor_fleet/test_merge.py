@@ -3,16 +3,20 @@
 import json
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
 from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
 from helpers.kdoctor_fleet.rdma import two_hosts
+from helpers.reports import result
 from kdoctor.engine.report import Conclusion
 from kdoctor.facts import Facts, Gpu, Gpus
 from kdoctor.model import Severity, Status
 from kdoctor_fleet.facts import JobHosts, NodeState
+from kdoctor_fleet.merge import _related, _required
+from kdoctor_fleet.names import fold
 from kdoctor_fleet.report import FleetReport
 
 PLANTS: dict[str, Plant] = {
@@ -245,3 +249,21 @@ def test_interrupted_run_is_unknown() -> None:
 def test_engine_is_that_of_the_launcher_or_the_named_one() -> None:
     assert merged(fleet_of(2)).engine == "slurm"
     assert merged(fleet_of(2), engine="kubernetes").engine == "kubernetes"
+
+
+def test_problem_explains_those_of_the_same_nodes_only() -> None:
+    known = frozenset({"a", "b"})
+    related = _related(known)
+    both, one, none = fold(["a", "b"]), fold(["a"]), "TF_CONFIG"
+    assert [related(both, one), related(one, one), related(one, none), related(none, none)] == [True] * 4
+    assert [related(one, both), related(one, fold(["b"])), related(none, one)] == [False] * 3
+
+
+@cases(
+    ({}, True), ({"severity": Severity.WARNING}, False), ({"accepted": "agreed"}, False), ({"family": "host"}, False)
+)
+def test_only_comparisons_whose_failure_is_an_error_must_be_possible(
+    changes: dict[str, Any], *, required: bool
+) -> None:
+    open_results = [result("cluster.driver", Status.UNKNOWN, **changes)]
+    assert bool([*_required(open_results)]) is required

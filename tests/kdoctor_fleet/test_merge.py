@@ -1,11 +1,14 @@
 """Constructed fleets with planted differences: exactly these are named."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import Document, Plant, fact, fleet_of, merged, names_of, replaced, report_of, slower
@@ -267,3 +270,50 @@ def test_only_comparisons_whose_failure_is_an_error_must_be_possible(
 ) -> None:
     open_results = [result("cluster.driver", Status.UNKNOWN, **changes)]
     assert bool([*_required(open_results)]) is required
+
+
+STATES: dict[str, dict[str, Any]] = {
+    "failed": {"status": "fail"},
+    "unknown": {"status": "unknown"},
+    "accepted by an option": {"status": "unknown", "accepted": "--allow-unknown"},
+    "accepted by the checklist": {"status": "unknown", "accepted": "agreed"},
+    "skipped": {"status": "skip"},
+    "left out": {"status": "skip", "left_out": True},
+    "failed and mild": {"status": "fail", "severity": "info"},
+}
+ERRORS = ("gpu.count-expected", "driver.loaded", "gpu.free", "topology.nvlink")
+
+
+def with_results(changes: Mapping[str, str], verdict: str) -> Plant:
+    """A report in which some results differ, whatever its verdict says; "gone" removes one."""
+
+    def plant(document: Document) -> None:
+        kept = [line for line in document["results"] if changes.get(line["id"]) != "gone"]
+        document["results"] = [line | STATES.get(changes.get(line["id"], ""), {}) for line in kept]
+        document["verdict"] = verdict
+
+    return plant
+
+
+REPORTS = st.tuples(
+    st.dictionaries(st.sampled_from(ERRORS), st.sampled_from([*STATES, "gone"]), max_size=2),
+    st.sampled_from(["pass", "pass", "unknown", "fail"]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(REPORTS, min_size=1, max_size=3))
+def test_no_fleet_is_ready_without_evidence_for_each_error_on_each_node(
+    reports: list[tuple[Mapping[str, str], str]],
+) -> None:
+    documents = fleet_of(len(reports), {index: [with_results(*each)] for index, each in enumerate(reports, 1)})
+    if merged(documents).verdict.exit_code == 0:
+        lines = [line for document in documents for line in document["results"]]
+        errors = {line["id"] for line in lines if line["severity"] == "error"} & set(ERRORS)
+        for document in documents:
+            found = {line["id"]: line for line in document["results"]}
+            agreed = {name for name, line in found.items() if line["accepted"] == "agreed"}
+            evident = {name for name, line in found.items() if line["status"] in ("pass", "skip")}
+            assert document["verdict"] == "pass"
+            assert errors <= evident | agreed
+            assert not any(found[name]["left_out"] for name in errors)

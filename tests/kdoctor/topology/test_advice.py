@@ -11,9 +11,10 @@ from kdoctor.topology.choice import choose
 from kdoctor.topology.layout import read_layout
 
 
-def advice_for(*devices: Gpu, nvlinks: int = 0, pci: PciDevices | None = None) -> Advice:
+def advice_for(*devices: Gpu, nvlinks: int = 0, bridged: int = 0, pci: PciDevices | None = None) -> Advice:
+    """Advice for all of these; the first two have as many links as ``bridged`` says, if it does."""
     pairs = tuple(
-        GpuPair(first=first, second=second, level="PHB", nvlinks=nvlinks)
+        GpuPair(first=first, second=second, level="PHB", nvlinks=bridged if second == 1 and bridged else nvlinks)
         for first, second in combinations(range(len(devices)), 2)
     )
     layout = read_layout(Gpus(state="ready", count=len(devices), devices=devices, pairs=pairs), pci)
@@ -42,6 +43,12 @@ def test_nvlink_uses_nccl() -> None:
     assert advice.environment == ()
 
 
+def test_links_of_one_pair_connect_not_all() -> None:
+    three = (*TWO, healthy.gpu(2, virtualization_mode="none"))
+    assert "connect all pairs" in advice_for(*three, nvlinks=4).why
+    assert "NVLink" not in advice_for(*three, bridged=4).why
+
+
 def test_eight_gpus_fall_back_to_hierarchical_copy() -> None:
     assert advice_for(*map(healthy.gpu, range(8)), nvlinks=12).fallback == "HierarchicalCopyAllReduce"
 
@@ -61,6 +68,7 @@ def test_iommu_translation_disables_peer_access_except_in_virtual_machine() -> N
     assert advice_for(*TWO, pci=pci_of(*TWO, iommu="DMA")).environment == ("NCCL_P2P_DISABLE=1",)
     guests = tuple(replace(gpu, virtualization_mode="passthrough") for gpu in TWO)
     assert advice_for(*guests, pci=pci_of(*guests, iommu="DMA")).environment == ()
+    assert advice_for(TWO[0], guests[1], pci=pci_of(*guests, iommu="DMA")).environment == ()
 
 
 def test_vgpu_does_not_use_nccl() -> None:

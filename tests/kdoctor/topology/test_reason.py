@@ -11,6 +11,7 @@ from kdoctor.topology.choice import choose
 from kdoctor.topology.layout import Layout, read_layout
 from kdoctor.topology.reason import reason
 from kdoctor.topology.render import write_topology
+from kdoctor.topology.tree import grow
 
 FASTER = ("No other", "best link", "best pair")
 
@@ -98,3 +99,11 @@ def test_mig_is_counted() -> None:
 def test_lost_gpus_are_named() -> None:
     layout = machine({}, healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"}), *gpus(3)[1:])
     assert "(lost): GPU 0\n" in write_topology(layout, (), [])
+
+
+def test_link_of_a_lost_gpu_is_no_trouble_of_its_own() -> None:
+    lost = healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"}, performance_state=0, pcie_width=1)
+    leaves = list(grow(machine({}, lost, healthy.gpu(1, performance_state=0, pcie_width=1))))
+    while any(leaf.children for leaf in leaves):
+        leaves = [below for leaf in leaves for below in leaf.children or (leaf,)]
+    assert [leaf.trouble for leaf in leaves] == ["lost", "runs x1 of x16"]

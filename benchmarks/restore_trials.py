@@ -82,6 +82,8 @@ LOOPS = {
     "loop of two workers without the position": Loop("two_workers_without_position", (_DIFFERENTLY,), workers=2),
     "loop with one file": Loop("one_file", (f"{_HALF}: does not go on after a kill",)),
     "loop with one file that is renamed": Loop("one_file_renamed"),
+    "loop on JAX": Loop("on_jax"),
+    "loop on JAX with the first key": Loop("on_jax_with_the_first_key", (_DIFFERENTLY,)),
     "loop that raises": Loop("raises", (f"{_LOOP}: FileNotFoundError",)),
     "loop that yields nothing": Loop("yields_nothing", (f"{_LOOP}: yields_nothing returned an int",)),
     "loop without a seed": Loop("unseeded", (f"unknown: {_LOOP}",)),

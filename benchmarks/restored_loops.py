@@ -91,6 +91,36 @@ def one_file_renamed(folder: str) -> Iterator[float]:
     return one_file(folder, renames=True)
 
 
+def on_jax(folder: str, *, keeps_key: bool = True) -> Iterator[float]:
+    """Parameters, momentum and the key of the random numbers in one file, without Keras."""
+    import jax  # noqa: PLC0415 - only these loops need it
+
+    path, key, step = Path(folder, "state"), jax.random.key(0), 0
+    state = {"weights": jax.numpy.zeros((4, 1)), "momentum": jax.numpy.zeros((4, 1))}
+    if path.exists():
+        step, state, data = pickle.loads(path.read_bytes())  # noqa: S301 - its own file
+        key = jax.random.wrap_key_data(data) if keeps_key else key
+
+    def loss(weights: Any, batch: Any, noise: Any) -> Any:
+        return jax.numpy.mean(((batch + noise) @ weights - batch[:, :1]) ** 2)
+
+    train = jax.jit(jax.value_and_grad(loss))
+    while step < len(NUMBERS) // 16:
+        key, own = jax.random.split(key)
+        noise = 0.1 * jax.random.normal(own, (16, 4))
+        value, gradients = train(state["weights"], NUMBERS[step * 16 : step * 16 + 16], noise)
+        momentum = 0.9 * state["momentum"] + gradients
+        state, step = {"weights": state["weights"] - 0.05 * momentum, "momentum": momentum}, step + 1
+        part = path.with_suffix(".part")
+        part.write_bytes(pickle.dumps((step, jax.device_get(state), jax.device_get(jax.random.key_data(key)))))
+        part.replace(path)
+        yield float(value)
+
+
+def on_jax_with_the_first_key(folder: str) -> Iterator[float]:
+    return on_jax(folder, keeps_key=False)
+
+
 def saves_nothing(folder: str) -> Iterator[float]:  # noqa: ARG001 - the parameter is asked for
     yield from range(100)
 

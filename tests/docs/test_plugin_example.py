@@ -20,9 +20,9 @@ def folder(tmp_path: Path) -> Path:
     """The files as the page says to save them."""
     (tmp_path / "site_checks").mkdir()
     (tmp_path / "site_checks" / "__init__.py").touch()
-    shutil.copy(EXAMPLES / "scratch.py", tmp_path / "site_checks")
-    shutil.copy(EXAMPLES / "site-node.yaml", tmp_path)
-    shutil.copy(EXAMPLES / "test_scratch.py", tmp_path)
+    page = (EXAMPLES.parent / "writing-plugins.md").read_text(encoding="utf-8")
+    for saved, example in re.findall(r'title="(.+?)"\}?\n--8<-- "docs/examples/(.+?)"', page):
+        shutil.copy(EXAMPLES / example, tmp_path / saved)
     return tmp_path
 
 
@@ -41,6 +41,29 @@ def test_example_check_reads_the_machine(folder: Path, tmp_path: Path, scratch: 
     if scratch and result["status"] == "fail":  # this machine has less than 50 GiB
         status = "fail"
     assert result["status"] == status
+
+
+def test_installed_example_adds_a_check_a_format_and_a_command(folder: Path) -> None:
+    """Installed is what pip makes of the page's pyproject.toml: the package, and its entry points."""
+    project = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    groups = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+) = "(.+)"$', project, re.MULTILINE)
+    assert len(groups) == project.count("entry-points")
+    info = folder / "site_checks-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-checks\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("".join(f"[{group}]\n{name} = {value}\n" for group, name, value in groups))
+
+    def run(command: str) -> str:
+        done = kdoctor(*command.split(), cwd=folder, PYTHONPATH=str(folder))
+        assert not done.stderr
+        return done.stdout
+
+    table = run("check --select host.scratch-space --format tsv")
+    assert re.search(r"^host\.scratch-space\t(pass|fail|unknown)$", table, re.MULTILINE)
+    assert "largest files of the scratch directory" in run("--help")
+    assert "--largest" in run("scratch --help")
+    run("scratch --largest 1")
+    assert "host.scratch-space (error)" in run("explain host.scratch-space")
 
 
 def test_example_tests_pass(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """What holds for every check in these tests.
 
-Every finding and every line of evidence is short enough for the report, no check has a defect, and none depends on the
-order in which the facts list GPUs, pairs and devices: a check that forgets the first one, or one side of a pair, fails.
+Findings and evidence are short enough for the report, the commands of findings can be pasted, and no check has a defect.
+None depends on the order in which the facts list GPUs, pairs and devices: a check that forgets the first one, or one
+side of a pair, fails.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.evidence.mirrored import ORDERED, mirrored, stated
+from helpers.pasting import why_not
 from kdoctor.engine import judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
@@ -26,6 +28,10 @@ def _short_forms(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def checked(base: Result, outcomes: Sequence[Outcome], *rest: Any) -> Result:
         for outcome in outcomes:
+            if isinstance(outcome, Finding):
+                remedy = outcome.remedy
+                for command in (*remedy.commands, *remedy.look, *outcome.rollback.commands):
+                    assert not (why := why_not(command)), (base.id, command, why)
             if base.family in FAMILIES and isinstance(outcome, Finding):
                 assert len(outcome.remedy.summary) <= MOST_OF_A_SUMMARY, (base.id, outcome.remedy.summary)
                 assert len(outcome.headline) <= MOST_CHARACTERS, (base.id, outcome.headline)

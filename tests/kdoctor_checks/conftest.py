@@ -1,8 +1,8 @@
 """What holds for every check in these tests.
 
-Findings and evidence are short enough for the report, the commands of findings can be pasted, and no check has a defect.
-None depends on the order in which the facts list GPUs, pairs and devices: a check that forgets the first one, or one
-side of a pair, fails.
+Findings and evidence are short enough for the report, the commands of findings can be pasted, and no check has a
+defect. None depends on the order in which the facts list GPUs, pairs and devices: a check that forgets the first one,
+or one side of a pair, fails.
 """
 
 from collections.abc import Mapping, Sequence

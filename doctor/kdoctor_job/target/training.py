@@ -189,7 +189,7 @@ class JobTrainer:
         if kind not in COMPARED:
             return f"copies cannot be trained in one process under {kind}"
         if not is_compiled(self._model):
-            return "the model is not compiled: compile it where it is built, or examine a loop of your own with --loop"
+            return "the model is not compiled: compile it where it is built, or examine your loop with --loop"
         if not self._trials.batches:
             return "no steps were requested (--steps 0), or no batch was read"
         return None

@@ -242,6 +242,17 @@ def test_step_times_of_a_training_that_failed_are_not_compared() -> None:
     assert "cluster.training-speed" not in problems(merged(fleet_of(5, {2: [fail]})))
 
 
+def test_checks_that_a_second_cause_kept_from_being_judged_are_explained_by_it() -> None:
+    def plant(document: Document) -> None:
+        replaced(lost_gpu())(document)
+        (cause,) = document["causes"]
+        document["causes"] = [cause | {"unjudged": []}, cause | {"checks": ["host.disk"]}]
+
+    shown = merged(fleet_of(2, {1: [plant]}))
+    explained = {item.explained_by for result in shown.results for item in result.unjudged}
+    assert ("host.disk",) in explained
+
+
 def test_interrupted_run_is_unknown() -> None:
     def interrupt(document: Document) -> None:
         document["interrupted"] = True

@@ -116,6 +116,13 @@ def test_unreadable_section_is_listed_and_not_drift() -> None:
     )  # fmt: skip
 
 
+def test_what_was_read_of_a_section_is_compared() -> None:
+    facts = {**node_facts(kernel(flavour="proprietary")), Gpus: Unavailable(unavailable="NVML hung")}
+    assert [(change.old, change.new) for change in drift(lock(), recorded_facts(facts), (), "x").changes] == [
+        ("open", "proprietary")
+    ]
+
+
 def test_scenario_that_did_not_run_is_not_drift() -> None:
     facts = {**node_facts(), SmokeRuns: SmokeRuns()}
     assert drift(lock(), recorded_facts(facts), (), "x").changes == ()

@@ -60,6 +60,8 @@ def baseline(
         yield unknown(training("mirrored"), "the run ended before it had a result")
     elif case.outcome != "trained":
         yield did_not_finish(run, case)
+    elif run.failure:  # which says why a case is missing, and its only one is not
+        yield unknown(case, f"its record contradicts itself: it trained, and {run.failure}")
     else:
         compare = Comparison(
             run=run,

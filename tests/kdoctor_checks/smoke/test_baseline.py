@@ -116,6 +116,7 @@ test_baseline = table(
     unknown(one_replica(measures={}), "one replica"),  # it is not compared with itself
     unknown(one_replica(measures={"numpy": None}), "one replica"),
     unknown(replace(run(), cases=()), "MirroredStrategy"),
+    unknown(replace(run(), failure="the process ended by SIGKILL"), "it trained, and the process ended by SIGKILL"),
     unknown(run(weights=None), "weights were not read"),
     unknown(run(weight_deviation=None), "weights were not compared"),
     unknown(run(reference_losses=()), "losses were not compared"),

@@ -95,7 +95,7 @@ test_model_outside_scope = table(
     "smoke.model-outside-scope",
     Severity.ERROR,
     *(passes(model(refused(error))) for error in ("RuntimeError", "ValueError", "AttributeError")),
-    fails(model({"outcome": "trained"}), "2 replicas", of=["training compile-inside"]),
+    fails(model({"outcome": "trained", "error_type": None}), "2 replicas", of=["training compile-inside"]),
     *(
         fails(model(inside), of=["training compile-inside"])
         for inside in (

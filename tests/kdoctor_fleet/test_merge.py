@@ -253,6 +253,18 @@ def test_checks_that_a_second_cause_kept_from_being_judged_are_explained_by_it()
     assert ("host.disk",) in explained
 
 
+@pytest.mark.parametrize(("others", "share"), [((), ""), ((1,), " (2 of 3 nodes)")])
+def test_family_says_how_many_nodes_say_the_same(others: tuple[int, ...], share: str) -> None:
+    def other(document: Document) -> None:
+        document["categories"] = [
+            line | {"text": "4 CPUs"} if line["family"] == "host" else line for line in document["categories"]
+        ]
+
+    (usual,) = (line["text"] for line in fleet_of(1)[0]["categories"] if line["family"] == "host")
+    shown = merged(fleet_of(3, {index: [other] for index in others}))
+    assert [line.text for line in shown.categories if line.family == "host"] == [f"{usual}{share}"]
+
+
 def test_interrupted_run_is_unknown() -> None:
     def interrupt(document: Document) -> None:
         document["interrupted"] = True

@@ -23,7 +23,7 @@ class Asked:
     options: str
     """The options among that."""
     judged: frozenset[str]
-    """The checks that were evaluated on any node."""
+    """The checks that were not skipped on every node."""
     errors: frozenset[str]
     """The checks whose failure is an error on any node: no node decides by itself what matters less."""
 
@@ -37,7 +37,7 @@ class Asked:
         return cls(
             checklist=checklist,
             options=next((node.options for node in nodes if node.checklist == checklist), ""),
-            judged=frozenset(line.id for _, line in lines if line.status in _JUDGED),
+            judged=frozenset(line.id for _, line in lines if line.status is not Status.SKIP),
             errors=frozenset(line.id for _, line in lines if line.severity is Severity.ERROR),
         )
 

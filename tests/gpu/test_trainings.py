@@ -63,6 +63,25 @@ def data():
 """
 
 
+LOOP = """
+
+def loop(folder):
+    with tf.distribute.MirroredStrategy().scope():
+        model = build()
+        model.optimizer.build(model.trainable_variables)
+        step = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer, step=step)
+    checkpoint.restore(tf.train.latest_checkpoint(folder))
+    manager = tf.train.CheckpointManager(checkpoint, folder, 3)
+    for batch in data().repeat().skip(int(step.numpy())):
+        loss = model.train_on_batch(*batch)
+        step.assign_add(1)
+        if int(step.numpy()) % 3 == 0:
+            manager.save()
+        yield loss
+"""
+
+
 def framework() -> str:
     """The scenario that trains with the framework that is here."""
     if HAS_TENSORFLOW and HAS_KERAS:
@@ -275,3 +294,28 @@ def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus
     result = done.results["job.memory-headroom"]
     record.row("Memory headroom", status=result["status"], reason=result["reason"])
     assert result["status"] != "fail"
+
+
+@pytest.mark.parametrize(
+    ("checks", "options"),
+    [
+        (("job.restores", "job.save-interval"), ("--model", "job:build", "--data", "job:data", "--steps", "3")),
+        (("job.loop-resumes",), ("--loop", "job:loop")),
+    ],
+    ids=["model", "loop"],
+)
+def test_killed_job_comes_back_on_the_gpu(
+    checks: tuple[str, ...], options: tuple[str, ...], record: Record, tmp_path: Path
+) -> None:
+    if not HAS_TENSORFLOW:
+        pytest.skip("TensorFlow is not installed, and kdoctor examines models of TensorFlow jobs only")
+    (tmp_path / "job.py").write_text(JOB + LOOP, encoding="utf-8")
+    (tmp_path / "saves").mkdir()
+    given = (*options, "--restore", "saves", "--format", "json", "--select", "job")
+    done = run_kdoctor(record, "check", *given, *on_gpus(), folder=tmp_path)
+    for name in checks:
+        result = done.results[name]
+        seen = str([item["observed"] for item in (*result["evidence"], *result["findings"])])
+        record.row("Restoring", check=name, status=result["status"], said=seen, reason=result["reason"])
+        assert result["status"] == "pass", result
+    assert not [*(tmp_path / "saves").iterdir()]

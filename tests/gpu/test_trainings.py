@@ -66,6 +66,7 @@ def data():
 LOOP = """
 
 def loop(folder):
+    tf.keras.utils.set_random_seed(0)
     with tf.distribute.MirroredStrategy().scope():
         model = build()
         model.optimizer.build(model.trainable_variables)

@@ -8,7 +8,7 @@ from helpers.rows import Row, fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, NvLink, PciDevices
 from kdoctor.model import Action, Severity
 from kdoctor_checks import _xids
-from kdoctor_checks.gpu._recovery import recovery
+from kdoctor_checks.gpu._recovery import is_reset, recovery
 
 ADDRESS = bus_id(1)
 GPU0, GPU1, GPU2 = (gpu(index).subject for index in range(3))
@@ -188,6 +188,14 @@ test_application_xids = table(
     fails(xids(92), briefs=["Xid 92 (High single-bit ECC error rate), for which NVIDIA asks nothing now"]),
     fails(xids(92, 31), briefs=["a program failed (Xid 31), usually not the hardware"]),
     fails(xids(16), briefs=["the display failed (Xid 16), which no training uses"]),
+    fails(xids(16, 31), briefs=["a program failed (Xid 31), usually not the hardware"]),
+    fails(
+        log(
+            KernelLogEvent(kind="program-crash", text=SEGFAULT, library="libnccl.so.2"),
+            KernelLogEvent(kind="xid", code=31, text="Xid 31"),
+        ),
+        of=["a GPU without address in the log"],
+    ),
     fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
     fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),
     fails(xids(13, 79), explained_by=[""]),  # 13 is an error of the program
@@ -210,6 +218,12 @@ test_logged_remapping = table(
     skips(xids(63, 48), ALONE),
     given=(gpus(2),),
 )
+
+
+def test_reset_of_all_gpus_leaves_out_one_whose_message_has_another_fix() -> None:
+    no_power = KernelLogEvent(kind="no-power", bus_id=ADDRESS, text="no power")
+    assert is_reset(xids(95).events)
+    assert not is_reset((*xids(95).events, no_power))
 
 
 def test_reset_names_the_gpu_and_needs_its_address() -> None:

@@ -124,6 +124,7 @@ test_equal_power_limits = table(
     "gpu.equal-power-limits",
     Severity.WARNING,
     fails(limits(500, 700), of=[GPU0]),  # the lower one of two
+    fails(limits(700, 600, 600), "Expected: 600 W", of=[GPU0]),  # the higher one of three
     passes(gpus(2, gpu(0), v100(1))),  # of two models
     passes(limits(700, 700, 698), {"tolerance_w": 2}),
     fails(
@@ -176,6 +177,10 @@ test_mig_mode_pending = table(
             rollback=(f"sudo nvidia-smi -mig {int(not now)}",),
         )
         for now in (False, True)
+    ),
+    fails(  # each in the opposite direction
+        several({"mig_mode": True, "mig_mode_pending": False}, {"mig_mode": False, "mig_mode_pending": True}),
+        commands=tuple(f"sudo nvidia-smi -i {bus_id(index)} -mig {mode}" for index, mode in ((0, 1), (1, 0))),
     ),
 )
 

@@ -51,6 +51,7 @@ def describe(event: KernelLogEvent) -> str:
         "no-power": "a power cable is not connected",
         "driver-crash": "NVIDIA's driver crashed in the kernel",
         "program-crash": "a program crashed",
+        "program-killed": f"{event.program or 'a program'} was killed",
         "gsp-failed": "GSP firmware failed",
         "reset-required": "calls fail until the GPU is reset",
         "uvm-fatal": "fatal error of unified memory",

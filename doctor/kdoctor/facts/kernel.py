@@ -70,6 +70,7 @@ KernelLogKind = Literal[
     "no-power",
     "driver-crash",
     "program-crash",
+    "program-killed",
     "gsp-failed",
     "hmm-failed",
     "version-mismatch",
@@ -110,6 +111,8 @@ class KernelLogEvent:
     """The MIG instance of an Xid, as the driver numbers it."""
     library: str | None = None
     """The library of CUDA or TensorFlow in which a program crashed: ``libnccl.so.2.18.3``."""
+    program: str | None = None
+    """The program that the kernel killed for want of memory."""
     recovery: str | None = None
     """For Xid 154: the requested action, in the driver's words."""
     boot_s: float | None = None

@@ -214,9 +214,15 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
     # reports an error it has itself corrected names a device 0000:00:00.0 that is none.
     places = [place for place in map(_bus_id, addresses) if place != "0000:00:00.0"]
     bus_id = places[-1] if places else named if "NVRM:" in line.text else None
-    library = match.groupdict().get("library")
+    named_by = match.groupdict()
     return KernelLogEvent(
-        kind=of_message, text=line.text, bus_id=bus_id, library=library, boot_s=line.boot_s, time=line.time
+        kind=of_message,
+        text=line.text,
+        bus_id=bus_id,
+        library=named_by.get("library"),
+        program=named_by.get("program"),
+        boot_s=line.boot_s,
+        time=line.time,
     )
 
 

@@ -167,6 +167,11 @@ _HARDWARE = (
         "https://github.com/torvalds/linux/blob/master/arch/x86/mm/fault.c",
     ),
     _message(
+        "program-killed",
+        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>[^)]*)\)",
+        "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
+    ),
+    _message(
         "crash",
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
@@ -222,7 +227,7 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v"
     r"|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$"
+    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$"
 )
 """A line without any of these words is about something else."""
 
@@ -231,7 +236,7 @@ DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 """What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
 SIGNS = re.compile(
     rb"V(?:RM|MI|IDIAMI|i(?<=AMDVi))|v(?:idi|iu(?<=uviu)|u(?<=uvu))|Xid|R(?<=AER)|B(?:UG|uE(?<=PCIBuE))"
-    rb"|D(?:MAR|PC|AC(?<=EDAC))|HdE|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Kii|P(?:iP|(?<=OP))|MEAGE"
+    rb"|D(?:MAR|PC|AC(?<=EDAC))|HdE|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Ki[di]|P(?:iP|(?<=OP))|MEAGE"
 )
 """What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare. The
 last one is left of "MESSAGE" in JSON, which may be a list of bytes."""

@@ -127,6 +127,22 @@ test_kernel_errors = table(
 )
 
 
+OF_A_GROUP = "Memory cgroup out of memory: Killed process 4711 (python3) total-vm:93411224kB, anon-rss:16777216kB"
+OF_ALL = "Out of memory: Killed process 812 (tensorboard) total-vm:1kB"
+OF_OLD_KERNELS = "Out of memory: Kill process 99 (python) score 912 or sacrifice child"
+
+test_killed_programs = table(
+    "host.killed-programs",
+    Severity.INFO,
+    passes(logged("usb 1-1: new device"), said={"kernel log": "no killed program in 1 line"}),
+    fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["killed for want of memory: python3"]),
+    fails(logged(OF_A_GROUP, OF_ALL, OF_A_GROUP), "python3 was killed x2, tensorboard was killed;", of=["kernel log"]),
+    fails(logged(OF_OLD_KERNELS), briefs=["killed for want of memory: python"]),
+    passes(logged("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0")),  # the next lines say whom
+    unknown(log(lines=0), "is empty"),
+)
+
+
 def limit(name: Any, soft: int | None, hard: int | None = None) -> Host:
     return host(limits=(ResourceLimit(name=name, soft=soft, hard=hard),))
 

@@ -13,7 +13,7 @@ def killed_programs(log: KernelLog) -> Iterator[Outcome]:
     """The kernel killed no program for want of memory.
 
     Why: if the memory of the machine or of a control group runs out, the kernel kills the largest program, which is the
-    training. It ends without a message of its own, and the next one that needs as much ends like it.
+    training. It ends without a message, and the next one that needs as much ends like it.
     Remedy: use less memory (smaller shuffle buffers, no cache of a whole dataset), or request more.
     Sources:
         https://docs.kernel.org/admin-guide/mm/concepts.html

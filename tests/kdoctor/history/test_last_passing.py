@@ -9,7 +9,7 @@ import pytest
 
 from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
-from kdoctor.engine.report import Report
+from kdoctor.engine.report import Conclusion, Report, Verdict
 from kdoctor.errors import UsageError
 from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing
 from kdoctor.history.record import keep
@@ -98,6 +98,19 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     mine = series(place)
     reason = why_none(place, replace(mine, target="/elsewhere/python"))
     assert f"cpu-smoke (2) examined {mine.target}, not /elsewhere/python" in reason
+
+
+def test_narrowed_and_failed_runs_are_not_those_that_a_run_is_compared_with(place: Path) -> None:
+    kept(place, at("2026-05-01T06:00:00+00:00"), lock())
+    kept(place, at("2026-05-02T06:00:00+00:00"), lock(), scope="--no-smoke")
+    verdict = Verdict(conclusion=Conclusion.FAIL, exit_code=1, reason="gpu.free failed")
+    kept(place, replace(at("2026-05-03T06:00:00+00:00"), verdict=verdict), lock())
+    environ, mine = {"KDOCTOR_HISTORY": str(place)}, series(place)
+    assert last(place, mine)[0] == "run 1 of the history"
+    assert find_start(environ, mine, "") == "2026-05-01T06:00:00+00:00"
+    assert find_start(environ, mine, "--no-smoke") == "2026-05-02T06:00:00+00:00"
+    elsewhere = replace(mine, target="/elsewhere/python")
+    assert "cpu-smoke (2) examined" in why_none(place, elsewhere)  # the newest that passed
 
 
 def test_passing_run_of_older_version_has_no_lock(place: Path) -> None:

@@ -111,6 +111,13 @@ def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[
     assert (f"gpu.free changed {flips} times" in render.list_flaky(found)) == bool(flips)
 
 
+def test_changes_on_two_hosts_make_no_flaky_check(tmp_path: Path) -> None:
+    place = history(tmp_path, *(a_run(failed=bool(failed), number=n) for n, failed in enumerate((1, 0, 1, 0, 1, 1))))
+    with opened(place, create=False) as connection:
+        connection.execute("UPDATE runs SET host = 'another' WHERE id > 3")
+        assert read.flaky(connection) == []
+
+
 def test_trend_has_curve_and_both_ends(tmp_path: Path) -> None:
     place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(5)))
     with opened(place, create=False) as connection:

@@ -111,6 +111,14 @@ test_kernel_log = table(
     fails(logged(NO_ADDRESS), commands=("sudo reboot",), of=["kernel log"]),
     fails(logged(OWNED), "Fix: ", "sudo modprobe -r nouveau", explained_by=["driver.loaded"]),
     fails(logged(OWNED, FATAL), commands=("sudo reboot",)),
+    fails(  # a failure without an address may be of either
+        logged(xid(79, index=1), xid(79, index=2), NO_ADDRESS), of=[GPU1, GPU2, "kernel log"]
+    ),
+    fails(  # the driver's own words besides the Xid
+        logged(xid(48), f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x62:0x40:2421)"),
+        gpus(2, gpu(0), gpu(1, ecc_uncorrected_volatile=1)),
+        explained_by=[""],
+    ),
     fails(
         logged(*map(xid, (48, 95, 95)), xid(119, index=2)),
         f"fail {GPU1}: Xid 48 (",

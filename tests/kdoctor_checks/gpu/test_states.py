@@ -79,6 +79,11 @@ test_free = table(
         "memory in use, no compute process listed (2048 MiB used)",
         memory_total_bytes=None,
     ),
+    # Whose memory it is differs from GPU to GPU.
+    fails(
+        several({"processes": ONE, "memory_used_bytes": 2 * GIB}, {"memory_used_bytes": 30 * GIB}),
+        briefs=["in use by process 1 (2048 MiB used)", "memory in use, no compute process listed (30.0 GiB used)"],
+    ),
     # A desktop may use a quarter of the memory.
     passes(one(**QUARTER), "Xorg"),
     fails(one(**{**QUARTER, "memory_used_bytes": 20 * GIB + 1})),
@@ -156,6 +161,7 @@ test_responding = table(
         with_errors(IS_LOST), logged(f"NVRM: GPU {bus_id(1)}: GPU has fallen off the bus."), "  lost, fell off the bus."
     ),
     fails(with_errors({**IS_LOST, **HANGS}), "  lost."),
+    fails(with_errors(IS_LOST), logged(f"NVRM: Xid (PCI:{bus_id(0)[:-2]}): 79, fell"), "  lost."),  # another GPU's Xid
     *(
         fails(with_errors({"handle": error}, name=None), error, of=[GPU1])
         for error in ("NVML_ERROR_UNKNOWN", "Unknown Error", "Not Found", "InsufficientPower")

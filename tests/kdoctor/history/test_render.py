@@ -118,6 +118,22 @@ def test_changes_on_two_hosts_make_no_flaky_check(tmp_path: Path) -> None:
         assert read.flaky(connection) == []
 
 
+def test_check_that_could_not_be_judged_at_times_is_not_flaky(tmp_path: Path) -> None:
+    place = history(tmp_path, *(a_run(failed=False, number=n) for n in range(4)))
+    with opened(place, create=False) as connection:
+        for run, (old, new) in enumerate((("pass", "unknown"), ("unknown", "pass"), ("unknown", "fail")), 2):
+            connection.execute("INSERT INTO changes VALUES (?, 'gpu.free', ?, ?)", (run, old, new))
+        connection.execute("INSERT INTO changes VALUES (1, 'gpu.free', 'skip', 'pass')")
+        assert read.flaky(connection) == []
+
+
+def test_durations_are_those_of_runs_that_passed(tmp_path: Path) -> None:
+    place = history(tmp_path, *(a_run(failed=bool(n % 2), number=n) for n in range(4)))
+    with opened(place, create=False) as connection:
+        first, *_ = read.runs(connection, 0, None)
+        assert len(read.passing_durations(connection, first.host, first.checklist, first.scope)) == 2
+
+
 def test_trend_has_curve_and_both_ends(tmp_path: Path) -> None:
     place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(5)))
     with opened(place, create=False) as connection:

@@ -1,8 +1,9 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Finding, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._gpus import DRIVER, judge, readings, smi
 
 
@@ -22,7 +23,7 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
     off = [gpu for gpu in judged if not (gpu.ecc_mode and gpu.ecc_mode_pending)]
     for gpu in judged:
         now, then = ("on" if mode else "off" for mode in (gpu.ecc_mode, gpu.ecc_mode_pending))
-        yield judge(
+        outcome = judge(
             gpu.subject,
             f"ECC is {now}" + (f", and {then} after the next restart" if now != then else ""),
             ok=gpu not in off,
@@ -32,3 +33,5 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
                 "restore the recorded mode", f"sudo {smi(gpu, f'-e {int(bool(gpu.ecc_mode_pending))}')}", "sudo reboot"
             ),
         )
+        # A change that waits for a restart is news; a gaming card without ECC is not.
+        yield replace(outcome, noted=now != then) if isinstance(outcome, Finding) else outcome

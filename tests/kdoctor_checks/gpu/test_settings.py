@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from helpers.cases import cases
 from helpers.facts import NOT_SUPPORTED, bus_id, gpu, gpus, lost_gpu, v100
-from helpers.rows import fails, passes, skips, table, unknown
+from helpers.rows import fails, judged, passes, skips, table, unknown
 from kdoctor.facts import Gpus
 from kdoctor.model import Severity
 from kdoctor_checks.gpu._clocks import cause, clocks, held, lasting, seen
@@ -195,6 +197,13 @@ test_ecc_mode = table(
         for pending in (True, False)
     ),
 )
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_change_of_ecc_that_waits_for_a_restart_is_in_the_familys_line(*, pending: bool) -> None:
+    (found,) = judged("gpu.ecc-mode", one(ecc_mode=False, ecc_mode_pending=pending)).findings
+    assert found.finding.noted is pending
+
 
 test_persistence_mode = table(
     "gpu.persistence-mode",

@@ -27,6 +27,8 @@ NOT_RUN = {
     "kdoctor fleet merge kdoctor-fleet-20260102T030405Z": "needs a run over nodes (make test-fleet)",
     "kdoctor fleet run": "needs nodes (make test-fleet)",
     "kdoctor matrix --python /opt/conda/envs/job": "needs conda",
+    "kdoctor check --select host.scratch-space --format tsv": "needs the plugin (test_plugin_example.py)",
+    "kdoctor scratch": "needs the plugin (test_plugin_example.py)",
     "kdoctor rollback --checklist ci/gpu-node.yaml --verify": "needs a package index",
     "kdoctor smoke --strategy data-parallel": "trains for minutes (make test-smoke)",
     "kdoctor smoke --tier standard": "trains for minutes (make test-smoke)",

@@ -5,35 +5,6 @@ from pathlib import Path
 from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import RULES
 
-_SECTION = """# {rule.id}
-
-Code: {rule.code}. Severity: {rule.severity.value}
-
-## What it does
-
-{rule.title}
-
-## Why is this bad?
-
-{rule.reason}
-
-## Example
-
-```python
-{rule.bad}```
-
-## Use instead
-
-{rule.fix}
-
-```python
-{rule.good}```
-
-## References
-
-{references}
-"""
-
 
 def pages() -> dict[str, str]:
     """The page of the linter with all rules, and the page of each, by path on the site."""
@@ -49,4 +20,5 @@ def pages() -> dict[str, str]:
 
 def _section(rule: Rule) -> str:
     references = [f"- <{item}>" if item.startswith("https://") else f"- {item}" for item in rule.sources]
-    return _SECTION.format(rule=rule, references="\n".join(references)).lstrip("\n")
+    template = Path(__file__).with_name("rule.md.txt").read_text(encoding="utf-8")
+    return template.format(rule=rule, references="\n".join(references))

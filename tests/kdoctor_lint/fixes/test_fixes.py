@@ -25,6 +25,7 @@ from kdoctor_lint.names import canonical
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.removed import REMOVED
 from kdoctor_lint.script import parse_script
+from kdoctor_lint.settings import Settings
 
 CASES = Path(__file__).parent / "cases"
 HEAD = "import keras\nimport tensorflow as tf\n"
@@ -204,7 +205,7 @@ def test_removed_name_is_one_finding_and_every_line_is_fixed(tmp_path: Path) -> 
 def test_other_target_has_no_fix(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text("from tensorflow import keras\nkeras.optimizers.SGD(lr=1)\n")
-    assert fix_file(str(path), FIXES, {"tensorflow": (2, 9), "keras": (2, 9)}) is None
+    assert fix_file(str(path), FIXES, Settings(targets={"tensorflow": (2, 9), "keras": (2, 9)})) is None
 
 
 PIECES = [text.partition("---\n")[0] for _, _, text in EDITS] + [f"value = {old}\n" for old, _ in MOVES]

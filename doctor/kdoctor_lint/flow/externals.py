@@ -200,11 +200,12 @@ def _dataset(call: Call, name: str) -> Value:
 
 
 def _ready_dataset(call: Call, name: str) -> Value:
-    # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
     is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
-    default = val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
-    batch = call.keywords.get("batch_size", default)
-    return val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
+    batch = call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    made = val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True)
+    made.truncated = True  # The last batch cannot be dropped there, so the fix of the rule about it does not apply
+    made.shuffled = name.endswith("_from_directory") and _is(call.keywords.get("shuffle"), default=True)
+    return made
 
 
 def _first_argument(call: Call, name: str) -> Value:

@@ -162,12 +162,10 @@ def _compiled(call: Call, model: val.Model | None) -> None:
     if optimizer is None:
         optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
     where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
-    items = metrics.items if isinstance(metrics, val.Many) else ()
-    objects = [item for item in items if isinstance(item, val.Metric)]
-    compiles = isinstance(jit, val.Truth) and jit.value
-    mixes = not call.spread and _creates_outside(optimizer)
-    event = Compiled(*where, objects, compiles, _several_steps(call), mixes, _scalar_loss(call))
-    call.interpreter.trace.compiled.append(event)
+    objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
+    mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
+    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
+    call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
 
 def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:

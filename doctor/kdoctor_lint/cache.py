@@ -16,6 +16,7 @@ from kdoctor_lint.edits import Called, Fix
 from kdoctor_lint.model import NO_CODE, Finding, Ignored, Spot
 from kdoctor_lint.neighbours import Found, file_of
 from kdoctor_lint.registry import RULES
+from kdoctor_lint.settings import Settings
 
 Result = tuple[Sequence[Finding], Sequence[Ignored]]
 _PLACE = ("line", "column", "end_line", "end_column", "cell")
@@ -23,13 +24,14 @@ _MOST = 50_000  # Files that are remembered. Those that were linted last stay.
 
 
 class Cache:
-    """What is known of files. A result counts only for the same rules, settings and release of kdoctor."""
+    """What is known of files. A result counts only for the same rules, releases, entry and release of kdoctor."""
 
-    def __init__(self, environ: Mapping[str, str], settings: object) -> None:
+    def __init__(self, environ: Mapping[str, str], settings: Settings) -> None:
         self._file = _folder(environ) / "kdoctor" / "lint.json"
         here = Path(__file__).parent
         sources = sorted([*here.rglob("*.py"), *here.glob("*.yaml")])
-        self._state = repr((__version__, sys.version, settings, [path.stat().st_mtime_ns for path in sources]))
+        state = sys.version, sorted(settings.targets.items()), settings.entry
+        self._state = repr((__version__, state, [path.stat().st_mtime_ns for path in sources]))
         self._keys: dict[str, str] = {}
         self._changed = False
         self._module = lru_cache(maxsize=None)(_module)

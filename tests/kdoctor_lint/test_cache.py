@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from kdoctor_lint.model import LintReport
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.report.json import render_json
 from kdoctor_lint.script import Script, read_script
-from kdoctor_lint.settings import NO_SETTINGS
+from kdoctor_lint.settings import NO_SETTINGS, Settings
 
 HEAD = "import keras\nimport tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
 TRAIN = (
@@ -39,8 +41,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tree"
 
 
-def run(tree: Path, settings: object = NO_SETTINGS) -> LintReport:
-    return engine.lint([str(tree)], RULES, cache=Cache(os.environ, settings))
+def run(tree: Path, settings: Settings = NO_SETTINGS) -> LintReport:
+    return engine.lint([str(tree)], RULES, settings, cache=Cache(os.environ, settings))
 
 
 def linted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -97,7 +99,7 @@ def test_other_settings_and_rules_have_their_own_results(tree: Path) -> None:
         "lint.unused-ignore",
         "lint.ignore-without-reason",
     }
-    assert Cache(os.environ, "other").get(str(tree / "train.py"), RULES) is None
+    assert Cache(os.environ, Settings(entry="main")).get(str(tree / "train.py"), RULES) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "3", '{"a": 1}'])
@@ -118,3 +120,19 @@ def test_folder_that_cannot_be_written_to_is_no_error(tree: Path, monkeypatch: p
 
 def test_standard_input_is_not_remembered(tree: Path) -> None:
     assert Cache(os.environ, NO_SETTINGS).get("-", RULES) is None
+
+
+def test_results_are_found_again_by_another_process(tree: Path) -> None:
+    """The order of a set differs between processes, and may not be a part of the key."""
+    settings = Settings(per_file_ignores={"*.py": frozenset(RULES) - {"lint.removed-api"}})
+    run(tree, settings)
+    code = (
+        "import os, sys; from kdoctor_lint.cache import Cache; from kdoctor_lint.engine import rules_for\n"
+        "from kdoctor_lint.registry import RULES; from kdoctor_lint.settings import Settings\n"
+        "settings = Settings(per_file_ignores={'*.py': frozenset(RULES) - {'lint.removed-api'}})\n"
+        "print(Cache(os.environ, settings).get(sys.argv[1], rules_for(sys.argv[1], RULES, settings)) is not None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tree / "train.py")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"

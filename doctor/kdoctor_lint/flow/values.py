@@ -389,10 +389,6 @@ def _join_made(one: M, other: M) -> M:
     return one.__class__(one.node, place, strategy, cls=cls)
 
 
-def _join_models(one: Model, other: Model) -> Value:
-    return replace(_join_made(one, other), loaded=one.loaded and other.loaded)
-
-
 def _join_optimizers(one: Optimizer, other: Optimizer) -> Value:
     first, second = (one, other) if one.clipping or not other.clipping else (other, one)
     algorithm = one.algorithm if one.algorithm == other.algorithm else ""
@@ -420,7 +416,7 @@ _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
     Text: lambda one, other: one if one.value == other.value else UNKNOWN,
     Gradients: lambda one, other: one if one.clipped else other,
     Metric: _join_made,
-    Model: _join_models,
+    Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
     Optimizer: _join_optimizers,
 }
 """What is true of two values of a class."""

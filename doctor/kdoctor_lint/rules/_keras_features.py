@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import wraps
 
 from kdoctor_lint.flow.values import Strategy, Text
@@ -41,9 +42,9 @@ def fitted_under(kind: str, trace: Trace) -> Iterator[ast.AST]:
             yield event.node
 
 
-def is_mirrored(strategy: Strategy | None) -> bool:
-    """Whether a strategy is of the kind that was measured, at least in one branch of the script."""
-    return strategy is not None and bool(strategy.kinds & _MEASURED_KINDS)
+def is_mirrored(strategy: Strategy | None, kinds: AbstractSet[str] = _MEASURED_KINDS) -> bool:
+    """Whether a strategy is of a kind that was measured, at least in one branch of the script."""
+    return strategy is not None and bool(strategy.kinds & kinds)
 
 
 def releases(trace: Trace, oldest: tuple[int, int] = MEASURED_FROM) -> str:

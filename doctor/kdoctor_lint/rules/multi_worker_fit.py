@@ -1,6 +1,6 @@
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
-from kdoctor_lint.rules._keras_features import fitted_under, on_keras_3
+from kdoctor_lint.rules._keras_features import SOURCE_FROM_OLDEST, fitted_under, on_keras_3
 
 
 @on_keras_3
@@ -21,9 +21,6 @@ custom loop. tf_keras trains on all workers, so scripts that use it are not repo
     fix="Train with a custom loop (`strategy.run`), or with Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
     bad=_BAD,
     good=_BAD.replace("import keras", "import tf_keras as keras"),
-    sources=(
-        "https://github.com/keras-team/keras/issues/20585",
-        MEASURED.replace("two logical CPU devices", "two workers"),
-    ),
+    sources=("https://github.com/keras-team/keras/issues/20585", SOURCE_FROM_OLDEST),
     judge=_judge,
 )

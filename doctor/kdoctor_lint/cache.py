@@ -31,7 +31,7 @@ class Cache:
         here = Path(__file__).parent
         sources = sorted([*here.rglob("*.py"), *here.glob("*.yaml")])
         state = sys.version, sorted(settings.targets.items()), settings.entry
-        self._state = repr((__version__, state, [path.stat().st_mtime_ns for path in sources]))
+        self._state = _digest(repr((__version__, state, [path.stat().st_mtime_ns for path in sources])).encode())
         self._keys: dict[str, str] = {}
         self._changed = False
         self._module = lru_cache(maxsize=None)(_module)
@@ -89,7 +89,10 @@ def _digest(data: bytes) -> str:
 def _module(near: str, level: int, name: str) -> str:
     """The content of the module that an import finds now."""
     file = file_of(near, level, name)
-    return "" if file is None else _digest(file.encode() + Path(file).read_bytes())
+    try:
+        return "" if file is None else _digest(os.fsencode(file) + Path(file).read_bytes())
+    except OSError as error:
+        return repr(error)
 
 
 def _row(item: Finding) -> list[Any]:

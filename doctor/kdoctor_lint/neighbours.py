@@ -35,14 +35,18 @@ class Tree:
         return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
 
+@lru_cache(maxsize=1024)
+def _searched(near: str) -> tuple[list[str], list[str]]:
+    """The folder and those above it, and those of them and in them in which modules are searched by name."""
+    folders = [near, *map(str, Path(near).parents)]
+    return folders, [f"{folder}{end}" for folder in folders[:_ANCESTORS] for end in _SOURCES]
+
+
 def file_of(near: str, level: int, name: str) -> str | None:
     """The file of a module that a file in a folder imports. Strings are several times as fast as paths here."""
-    folders = [near, *map(str, Path(near).parents)]
-    searched = (
-        folders[level - 1 : level]
-        if level
-        else [f"{folder}{end}" for folder in folders[:_ANCESTORS] for end in _SOURCES]
-    )
+    folders, searched = _searched(near)
+    if level:
+        searched = folders[level - 1 : level]
     parts = name.replace(".", "/")
     for folder in searched if name else ():
         for file in (f"{folder}/{parts}.py", f"{folder}/{parts}/__init__.py"):

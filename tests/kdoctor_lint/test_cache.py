@@ -136,3 +136,18 @@ def test_results_are_found_again_by_another_process(tree: Path) -> None:
         [sys.executable, "-c", code, str(tree / "train.py")], capture_output=True, text=True, check=True
     )
     assert done.stdout == "True\n"
+
+
+def test_module_that_cannot_be_read_is_looked_at_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tree)
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path.name == "models.py":
+            raise PermissionError(13, "Permission denied")
+        return read(path)
+
+    names = linted(monkeypatch)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    run(tree)
+    assert "train.py" in names

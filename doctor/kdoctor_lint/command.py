@@ -12,19 +12,20 @@ import typer
 from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.options import FailOnOption, OutputOption, format_option, option
 from kdoctor.cli.stderr import show
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted
 from kdoctor_lint import engine
+from kdoctor_lint.cache import Cache
 from kdoctor_lint.fixes.sources import Fixed
 from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
 from kdoctor_lint.report.formats import FORMATS
-from kdoctor_lint.script import STDIN
+from kdoctor_lint.script import STDIN, read_script
 from kdoctor_lint.settings import Settings, installed_releases, read_settings
 
 
@@ -49,6 +50,8 @@ def lint(
         str | None, format_option(FORMATS)
     ] = None,
     output: OutputOption = None,
+    entry: Annotated[str | None, option("Function of PATH that another file starts, such as main.")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Lint files again that have not changed.")] = False,
     explain: Annotated[str | None, option("Explain a rule, with an example.", metavar="RULE")] = None,
 ) -> None:
     """Find multi-GPU mistakes in training scripts, without a run.
@@ -61,14 +64,8 @@ def lint(
     """
     changing = {"--fix": fix, "--format": format, "--output": output}
     if explain is not None:
-        others: dict[str, object] = {
-            "PATH": paths,
-            "--select": select,
-            "--ignore": ignore,
-            "--all": all_rules,
-            "--python": python,
-        }
-        others |= {"--diff": diff, **changing}
+        others: dict[str, object] = {"PATH": paths, "--select": select, "--ignore": ignore, "--all": all_rules}
+        others |= {"--python": python, "--entry": entry, "--diff": diff, **changing}
         refuse_with("--explain", explain, others, why="Run kdoctor lint once for each.")
         show(render_rule(rule_named(explain)))
         return
@@ -78,6 +75,8 @@ def lint(
     settings = read_settings(Path.cwd())
     if python is not None:
         settings = replace(settings, targets=installed_releases(python))
+    if entry is not None:
+        settings = replace(settings, entry=_entry(paths, entry))
     left_out = [*(ignore or ()), *(() if select else settings.ignore)]
     selected = select or (() if all_rules else settings.select)
     rules = chosen_rules(selected, left_out, notes=all_rules or fail_on == "info")
@@ -85,7 +84,7 @@ def lint(
         raise typer.Exit(_show_diff(_fixed(paths, rules, settings, unsafe=unsafe_fixes)))
     if fix:
         _write(_fixed(paths, rules, settings, unsafe=unsafe_fixes))
-    report = engine.lint(paths, rules, settings)
+    report = engine.lint(paths, rules, settings, cache=None if no_cache else Cache(os.environ, settings))
     for item in outputs.files:
         write_atomically(item.path, FORMATS[item.format](report, PLAIN))
     if outputs.stdout != "terminal":
@@ -104,6 +103,14 @@ def _checked(paths: list[str] | None, *, fix: bool, unsafe: bool) -> list[str]:
     if fix and STDIN in paths:
         raise UsageError("--fix cannot change standard input", hint="Use --diff, or name a file.")
     return paths
+
+
+def _entry(paths: Sequence[str], entry: str) -> str:
+    scripts = [read_script(path).body for path in paths if path != STDIN and Path(path).is_file()]
+    names = [getattr(node, "name", "") for body in scripts for node in body]
+    if entry not in names:
+        raise UsageError(f"--entry: no file that is named has a function {entry!r}{did_you_mean(entry, names)}")
+    return entry
 
 
 def _fixed(paths: Sequence[str], rules: Mapping[str, Rule], settings: Settings, *, unsafe: bool) -> Sequence[Fixed]:

@@ -7,18 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-REMOVE = ""
-"""The new name of an argument that is removed."""
+REMOVE = ""  # The new name of an argument that is removed
 
 
 @dataclass(frozen=True)
 class Called:
     """Call another method, or pass arguments under other names."""
 
-    name: str = ""
-    """The new name of the method; empty to keep it."""
-    keywords: Mapping[str, str] = field(default_factory=dict)
-    """The new names of arguments that are passed by name."""
+    name: str = ""  # The new name of the method; empty to keep it
+    keywords: Mapping[str, str] = field(default_factory=dict)  # The new names of arguments that are passed by name
 
     def fits(self, node: ast.AST) -> bool:
         """Whether the edit applies to a node. Further positional arguments may mean others in the new method."""
@@ -40,8 +37,7 @@ class Called:
 class Name:
     """Use another name. Only the end of the name changes, so imports and aliases stay as they are."""
 
-    old: tuple[str, ...]
-    """The last parts of the old name."""
+    old: tuple[str, ...]  # The last parts of the old name
     new: tuple[str, ...]
 
     def fits(self, node: ast.AST) -> bool:
@@ -57,5 +53,4 @@ class Fix(NamedTuple):
 
     edit: Edit
     node: ast.AST
-    safe: bool
-    """Whether the fixed code certainly does what the old code did where it still worked."""
+    safe: bool  # Whether the fixed code certainly does what the old code did where it still worked

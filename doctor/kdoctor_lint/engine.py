@@ -7,11 +7,12 @@ from functools import partial
 from kdoctor.errors import UsageError
 from kdoctor.text.lists import counted
 from kdoctor_lint import ignores
+from kdoctor_lint.cache import Cache, Result
 from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
 from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.model import Finding, Ignored, LintReport, Rule
-from kdoctor_lint.neighbours import neighbours_of
+from kdoctor_lint.neighbours import Found, Tree
 from kdoctor_lint.parallel import in_order
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
@@ -24,14 +25,9 @@ def lint(
     rules: Mapping[str, Rule] = RULES,
     settings: Settings = NO_SETTINGS,
     processes: int | None = None,
+    cache: Cache | None = None,
 ) -> LintReport:
-    """Lint files and folders. A file that cannot be read is a finding.
-
-    Args:
-        paths: the files and folders.
-        rules: the rules to apply.
-        settings: what the project's configuration says about single files.
-        processes: how many processes to use; None for several where that is faster.
+    """Lint files and folders, in several processes where that is faster. A file that cannot be read is a finding.
 
     Raises:
         UsageError: the paths contain no scripts or notebooks.
@@ -41,22 +37,28 @@ def lint(
         raise UsageError(
             f"no Python files or notebooks in {', '.join(empty)}", hint="Example: kdoctor lint train.py src/"
         )
-    findings: list[Finding] = []
-    ignored: list[Ignored] = []
-    for found, silenced in in_order(partial(_lint_file, rules=rules, settings=settings), files, processes):
-        findings += found
-        ignored += silenced
+    known = {file: None if cache is None else cache.get(file, rules_for(file, rules, settings)) for file in files}
+    new = [file for file, result in known.items() if result is None]
+    made = in_order(partial(_lint_file, rules=rules, settings=settings), new, processes)
+    for file, (result, modules) in zip(new, made, strict=True):
+        known[file] = result
+        if cache is not None:
+            cache.put(file, result, modules)
+    if cache is not None:
+        cache.save()
+    results = [result for result in known.values() if result is not None]
+    findings = [item for found, _ in results for item in found]
+    ignored = [item for _, silenced in results for item in silenced]
     notes = tuple(f"{path}: no Python files or notebooks in this folder" for path in empty)
     return LintReport(files=tuple(files), findings=tuple(findings), ignored=tuple(ignored), notes=notes)
 
 
-def _lint_file(file: str, rules: Mapping[str, Rule], settings: Settings) -> tuple[Sequence[Finding], Sequence[Ignored]]:
-    applied = rules_for(file, rules, settings)
-    found, ignored = lint_script(read_script(file), applied, settings.targets)
+def _lint_file(file: str, rules: Mapping[str, Rule], settings: Settings) -> tuple[Result, Sequence[Found]]:
+    tree = Tree(file)
+    found, ignored = lint_script(read_script(file), rules_for(file, rules, settings), settings, tree)
     # Nodes of the code are for fixes. Without them, the file can be forgotten.
-    return [item.without_code() for item in once_each(found)], [
-        replace(item, finding=item.finding.without_code()) for item in ignored
-    ]
+    silenced = [replace(item, finding=item.finding.without_code()) for item in ignored]
+    return ([item.without_code() for item in once_each(found)], silenced), list(tree.searched)
 
 
 def once_each(findings: Sequence[Finding]) -> list[Finding]:
@@ -81,7 +83,7 @@ def rules_for(file: str, rules: Mapping[str, Rule], settings: Settings) -> Mappi
 
 
 def lint_script(
-    script: Script, rules: Mapping[str, Rule], targets: Mapping[str, tuple[int, int]] | None = None
+    script: Script, rules: Mapping[str, Rule], settings: Settings = NO_SETTINGS, tree: Tree | None = None
 ) -> tuple[list[Finding], list[Ignored]]:
     """The findings of a script or notebook by line, and those that its comments silence."""
     found = list(script.problems)
@@ -89,8 +91,9 @@ def lint_script(
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
             programs = [script.body, *script.written.values()]
-            legacy, near = "TF_USE_LEGACY_KERAS" in code, neighbours_of(script.path)
-            traces = [analyze(body, legacy=legacy, targets=targets, neighbours=near) for body in programs]
+            legacy, near = "TF_USE_LEGACY_KERAS" in code, tree or Tree(script.path)
+            start = partial(analyze, legacy=legacy, neighbours=near, targets=settings.targets, entry=settings.entry)
+            traces = list(map(start, programs))
             found += [finding for trace in traces for finding in _judged(script, trace, rules)]
         except Exception as error:  # noqa: BLE001 - one file never takes the results of the others
             found.append(_unanalyzed(script, error))

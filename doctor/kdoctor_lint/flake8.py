@@ -38,7 +38,7 @@ class Plugin:
         """The findings: line, column from 0, code and message, and this class."""
         settings = _settings(Path.cwd())
         rules = rules_for(self._path, chosen_rules(settings.select, settings.ignore, notes=False), settings)
-        findings, _ = lint_script(parse_script(self._path, self._data), rules, settings.targets)
+        findings, _ = lint_script(parse_script(self._path, self._data), rules, settings)
         for finding in once_each(findings):
             if finding.rule.judge is not None:
                 spot = finding.spot

@@ -21,11 +21,9 @@ _NO_CODE = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.D
 
 @dataclass
 class _Comment:
-    line: int
-    """In the whole script."""
+    line: int  # In the whole script
     column: int
-    covers: int
-    """The line of code that it applies to: its own, or the next one if it is alone on its line."""
+    covers: int  # The line of code that it applies to: its own, or the next one if it is alone on its line
     text: str
     rules: list[str]
     reason: str

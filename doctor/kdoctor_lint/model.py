@@ -13,10 +13,9 @@ from kdoctor_lint.flow.trace import Trace
 
 __all__ = ["MEASURED", "Finding", "Hit", "Hits", "Ignored", "LintReport", "Rule", "Severity", "Spot", "Trace"]
 
-MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
-"""A source of a rule."""
+MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"  # A source of a rule
 
-_NO_CODE = ast.Pass()
+NO_CODE = ast.Pass()  # The node of a fix whose code is forgotten
 Hit = tuple[ast.AST, str] | tuple[ast.AST, str, Fix | None]
 """A node that violates a rule, what is wrong there (lower case, without a full stop), and how ``--fix`` fixes it."""
 Hits = Iterator[Hit]
@@ -26,28 +25,19 @@ Hits = Iterator[Hit]
 class Rule:
     """A common mistake and how to fix it. The reference page is generated from these fields."""
 
-    id: str
-    """``lint.<slug>``. Ids are stable because ignore comments contain them."""
-    code: str
-    """A short id, such as ``KD101``, as in ``# noqa: KD101``. Rules about one subject share the first digit."""
+    id: str  # ``lint.<slug>``. Ids are stable because ignore comments contain them.
+    code: str  # A short id, such as ``KD101``, as in ``# noqa: KD101``. Rules about one subject share the first digit.
     severity: Severity
-    title: str
-    """What the rule does, as one sentence: ``Checks for ...``."""
-    why: str
-    """What goes wrong in code that violates the rule. Line breaks count as spaces."""
-    fix: str
-    """What to do, as one imperative sentence."""
-    bad: str
-    """Code that violates the rule."""
-    good: str
-    """The same code, corrected."""
-    sources: tuple[str, ...]
-    """URLs that support the rule, or how it was measured."""
+    title: str  # What the rule does, as one sentence: ``Checks for ...``
+    why: str  # What goes wrong in code that violates the rule. Line breaks count as spaces.
+    fix: str  # What to do, as one imperative sentence
+    bad: str  # Code that violates the rule
+    good: str  # The same code, corrected
+    sources: tuple[str, ...]  # URLs that support the rule, or how it was measured
     judge: Callable[[Trace], Iterable[Hit]] | None = None
     """Finds violations in what a script does. None for problems that the linter detects while it reads a file:
     comments cannot silence these."""
-    once: bool = False
-    """Whether equal messages in a file are one finding, at the first line."""
+    once: bool = False  # Whether equal messages in a file are one finding, at the first line
     words: tuple[str, ...] = ("distribute", "Strategy")
     """A file with none of these words cannot violate the rule. Analysis is skipped if no rule needs it."""
 
@@ -61,15 +51,12 @@ class Rule:
 class Spot:
     """Where a finding is. Lines and columns count from 1."""
 
-    path: str
-    """The path as given, or below the given folder; ``-`` for standard input."""
+    path: str  # The path as given, or below the given folder; ``-`` for standard input
     line: int
     column: int
     end_line: int
-    end_column: int
-    """The column after the last character."""
-    cell: int | None = None
-    """The notebook's code cell, counted from 1. Lines then count within the cell."""
+    end_column: int  # The column after the last character
+    cell: int | None = None  # The notebook's code cell, counted from 1. Lines then count within the cell.
 
     def __str__(self) -> str:
         cell = f":cell {self.cell}" if self.cell else ""
@@ -83,12 +70,9 @@ class Finding:
     rule: Rule
     spot: Spot
     message: str
-    source: str = ""
-    """The line of code."""
-    own_fix: str = ""
-    """How to fix this finding, where the rule's fix does not apply."""
-    autofix: Fix | None = None
-    """How ``--fix`` fixes it, if it can."""
+    source: str = ""  # The line of code
+    own_fix: str = ""  # How to fix this finding, where the rule's fix does not apply
+    autofix: Fix | None = None  # How ``--fix`` fixes it, if it can
 
     @property
     def fixed_by(self) -> Literal["safe", "unsafe"] | None:
@@ -99,7 +83,7 @@ class Finding:
 
     def without_code(self) -> Finding:
         """Without the node of the code, which only fixes need."""
-        return self if self.autofix is None else replace(self, autofix=self.autofix._replace(node=_NO_CODE))
+        return self if self.autofix is None else replace(self, autofix=self.autofix._replace(node=NO_CODE))
 
     @property
     def fix(self) -> str:
@@ -119,13 +103,10 @@ class Ignored:
 class LintReport:
     """The result of a lint run."""
 
-    files: tuple[str, ...]
-    """Every file read, in order."""
-    findings: tuple[Finding, ...]
-    """By file and line."""
+    files: tuple[str, ...]  # Every file read, in order
+    findings: tuple[Finding, ...]  # By file and line
     ignored: tuple[Ignored, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Remarks about the run, such as a folder without scripts."""
+    notes: tuple[str, ...] = ()  # Remarks about the run, such as a folder without scripts
 
     @property
     def rules(self) -> dict[str, Rule]:

@@ -55,7 +55,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.INPUT, re.compile(r"keras\.(layers\.)?Input$")),
     (Kind.MODEL, re.compile(r"keras\.applications\.(\w+\.)*[A-Z]\w*$")),
     (Kind.LAYER, re.compile(r"keras\.(Layer|layers\.(\w+\.)*[A-Z]\w*)$")),
-    (Kind.OPTIMIZER, re.compile(r"keras\.optimizers\.(?!.*schedules)(\w+\.)*[A-Z]\w*$")),
+    (Kind.OPTIMIZER, re.compile(r"keras\.optimizer(?:s|_v[12])\.(?!.*schedules)(\w+\.)*[A-Z]\w*$")),
     (Kind.OPTIMIZER, re.compile(r"keras\.mixed_precision\.LossScaleOptimizer$")),
     (Kind.METRIC, re.compile(r"keras\.metrics\.(\w+\.)*[A-Z]\w*$")),
     (Kind.CALLBACK, re.compile(r"keras\.callbacks\.(\w+\.)*[A-Z]\w*$")),
@@ -96,10 +96,8 @@ EXPORTS: Mapping[str, re.Pattern[str]] = {
 MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
 SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}
 """Strategies that divide each batch among their replicas."""
-DEFAULT = frozenset({"default"})
-"""The strategy outside all scopes, which has one replica."""
-SEVERAL_REPLICAS = SYNCHRONOUS | {"ParameterServerStrategy"}
-"""Strategies that may create variables on several devices."""
+DEFAULT = frozenset({"default"})  # The strategy outside all scopes, which has one replica
+SEVERAL_REPLICAS = SYNCHRONOUS | {"ParameterServerStrategy"}  # Strategies that may create variables on several devices
 
 
 @lru_cache(maxsize=8192)

@@ -10,8 +10,7 @@ from typing import Any
 from kdoctor_lint.unreadable import UnreadableError
 
 _SAVE_AGAIN = "Save the notebook again in Jupyter, or restore it from version control."
-_CODE_MAGICS = frozenset({"autopx", "capture", "prun", "px", "time", "timeit"})
-"""Cell magics whose cell is Python."""
+_CODE_MAGICS = frozenset({"autopx", "capture", "prun", "px", "time", "timeit"})  # Cell magics whose cell is Python
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
 _AUTOMATIC = re.compile(r"(cat|cd|conda|cp|less|ll|ls|man|mkdir|more|mv|pip|pwd|rm|rmdir)(\s+[\w./~$*-][^=]*)?$")
 """Magics that IPython accepts without a percent sign."""
@@ -36,16 +35,13 @@ def code_cells(data: bytes) -> Iterator[str]:
         raise UnreadableError("notebook has a number of thousands of digits", fix=_SAVE_AGAIN) from error
     except RecursionError as error:
         raise UnreadableError("notebook is nested too deeply", fix=_SAVE_AGAIN) from error
-    cells = _at(document, "cells")
-    if cells is None:
-        cells = _at(document, "worksheets", 0, "cells")  # format 3
+    found = _at(document, "cells")
+    cells = _at(document, "worksheets", 0, "cells") if found is None else found  # the former is format 3
     if not isinstance(cells, list):
         raise UnreadableError("not a notebook: it has no list of cells", fix=_SAVE_AGAIN)
     names = (_at(document, "metadata", "language_info", "name"), _at(document, "metadata", "kernelspec", "language"))
     language = next((name.lower() for name in names if isinstance(name, str)), "")
-    if language not in {"", "python", "ipython"}:
-        raise UnreadableError(f"notebook language is {language}, not Python", fix="Name only Python notebooks.")
-    for cell in cells:
+    for cell in cells if language in {"", "python", "ipython"} else ():  # notebooks of R and Julia have nothing to lint
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield _text(cell.get("source", cell.get("input", "")))
 

@@ -20,8 +20,8 @@ def _discover() -> Mapping[str, Rule]:
     return {rule.id: rule for rule in sorted(found, key=lambda rule: (rule.judge is None, rule.id))}
 
 
-RULES = _discover()
-"""Every rule by its id."""
+RULES = _discover()  # Every rule by its id
+_AVAILABLE = f"Available rules: {', '.join(RULES)}"
 
 
 RULES_BY_NAME: Mapping[str, Rule] = {
@@ -38,9 +38,7 @@ def rule_named(name: str) -> Rule:
     """
     rule = RULES_BY_NAME.get(name)
     if rule is None:
-        raise UsageError(
-            f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES)
-        )
+        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint=_AVAILABLE)
     return rule
 
 
@@ -58,12 +56,7 @@ def rules_named(name: str) -> Sequence[str]:
 
 
 def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = True) -> Mapping[str, Rule]:
-    """The rules to apply.
-
-    Args:
-        select: the rules that the user selects; none for errors and warnings.
-        ignore: the rules that the user leaves out.
-        notes: whether rules that only give hints apply without being selected.
+    """The rules to apply. Without a selection these are all, or, without notes, those that are errors and warnings.
 
     Raises:
         UsageError: a rule is unknown, or no rule is left.
@@ -72,5 +65,5 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = 
     wanted = {name for item in select for name in rules_named(item)} or set(default)
     wanted -= {name for item in ignore for name in rules_named(item)}
     if not wanted:
-        raise UsageError("no rules selected", hint="Available rules: " + ", ".join(RULES))
+        raise UsageError("no rules selected", hint=_AVAILABLE)
     return {name: rule for name, rule in RULES.items() if name in wanted}

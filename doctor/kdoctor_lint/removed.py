@@ -12,19 +12,13 @@ from kdoctor_lint.edits import REMOVE, Called, Edit, Name
 class Removed(NamedTuple):
     """Something that was removed."""
 
-    name: str
-    """The canonical name, a method (``Model.fit_generator``) or an argument (``Model.fit(workers=)``)."""
-    package: str
-    """``tensorflow`` or ``keras``."""
-    since: tuple[int, int]
-    """The first release of the package without it."""
-    instead: str
-    """What to use, as code."""
+    name: str  # The canonical name, a method (``Model.fit_generator``) or an argument (``Model.fit(workers=)``)
+    package: str  # ``tensorflow`` or ``keras``
+    since: tuple[int, int]  # The first release of the package without it
+    instead: str  # What to use, as code
     source: str
-    edit: Edit | None = None
-    """How to fix it, if that is mechanical."""
-    safe: bool = True
-    """Whether the fixed code certainly does the same."""
+    edit: Edit | None = None  # How to fix it, if that is mechanical
+    safe: bool = True  # Whether the fixed code certainly does the same
 
 
 _METHODS = ("fit", "evaluate", "predict")

@@ -17,8 +17,7 @@ from kdoctor_lint.unreadable import UnparsableError, UnreadableError
 
 STDIN = "-"
 _MAX_BYTES = 20_000_000
-_MAX_CODE = 5_000_000
-"""Parsing takes up to 500 bytes of memory for each byte of code."""
+_MAX_CODE = 5_000_000  # Parsing takes up to 500 bytes of memory for each byte of code
 _LEAVE_OUT = "Name only Python scripts, notebooks and folders of them."
 _MAGIC = re.compile(r"^[ \t]*(?:[%!]\s*[a-zA-Z]|[\w.]+[ \t]*=[ \t]*[%!]\s*[a-zA-Z])", re.MULTILINE)
 """A line of IPython, as in scripts that are exported from notebooks."""
@@ -36,8 +35,7 @@ class Script:
     texts: list[tuple[int, str]] = field(default_factory=list)
     """The code that was parsed: the number of lines before each part, and its text."""
     lines: list[str] = field(default_factory=list)
-    cells: list[int] = field(default_factory=list)
-    """The number of lines before each code cell; empty for a script."""
+    cells: list[int] = field(default_factory=list)  # The number of lines before each code cell; empty for a script
     problems: list[Finding] = field(default_factory=list)
 
     @property

@@ -18,8 +18,7 @@ from kdoctor_lint.registry import rules_named
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
 _RELEASE = r"^\d+\.\d+(\.\d+)?$"
 _TABLE = "tool.kdoctor.lint"
-_KERAS_3 = (2, 16)
-"""The first TensorFlow that uses Keras 3."""
+_KERAS_3 = (2, 16)  # The first TensorFlow that uses Keras 3
 _MOST_BYTES = 16 * 2**20
 _DISTRIBUTIONS = {"tensorflow": "tensorflow", "tensorflow_cpu": "tensorflow", "keras": "keras"}
 
@@ -44,8 +43,8 @@ class Settings:
     """Ids of rules, by the glob pattern of the files that they do not apply to."""
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the scripts are for. Packages not listed are at their newest."""
-    folder: Path = Path()
-    """The folder of ``pyproject.toml``. Patterns are relative to it."""
+    entry: str = ""  # The function with which the script starts, if the script does not call it
+    folder: Path = Path()  # The folder of ``pyproject.toml``. Patterns are relative to it.
 
     def ignored_in(self, file: str) -> frozenset[str]:
         """The ids of the rules that do not apply to a file."""

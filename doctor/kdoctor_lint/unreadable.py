@@ -10,8 +10,7 @@ class UnreadableError(Exception):
 
     def __init__(self, message: str, line: int = 1, column: int = 1, *, fix: str = "") -> None:
         super().__init__(message)
-        self.fix = fix
-        """How to fix it, where the rule's fix does not apply."""
+        self.fix = fix  # How to fix it, where the rule's fix does not apply
         self.line = line
         self.column = column
 

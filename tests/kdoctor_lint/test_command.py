@@ -133,3 +133,37 @@ def test_script_is_not_run_and_tensorflow_is_not_imported(tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
     assert not marker.exists()
+
+
+ENTRY = """import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+
+def main(arguments):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    with strategy.scope():
+        model.compile("adam", "mse")
+"""
+
+
+def test_entry_is_started(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ENTRY, encoding="utf-8")
+    assert kdoctor("train.py", cwd=tmp_path).returncode == 0
+    done = kdoctor("train.py", "--entry", "main", cwd=tmp_path)
+    assert (done.returncode, "KD101" in done.stdout) == (1, True)
+
+
+def test_entry_that_does_not_exist_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ENTRY, encoding="utf-8")
+    done = kdoctor("train.py", "--entry", "mian", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "main" in done.stderr
+
+
+def test_no_cache_writes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    assert kdoctor("bad.py", "--no-cache", cwd=folder).returncode == 1
+    assert not (folder / "cache").exists()
+    assert kdoctor("bad.py", cwd=folder).returncode == kdoctor("bad.py", cwd=folder).returncode == 1
+    assert (folder / "cache/kdoctor/lint.json").exists()

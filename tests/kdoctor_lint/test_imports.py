@@ -1,4 +1,4 @@
-"""Functions, classes and objects of imported modules of the same tree are followed one step."""
+"""Functions, classes and objects of imported modules of the same tree are followed."""
 
 from pathlib import Path
 
@@ -31,6 +31,8 @@ class Net(keras.Model):
     "pkg/__init__.py": "",
     "pkg/scopes.py": HEAD + "strategy = tf.distribute.MirroredStrategy()\n\ndef make():\n    return strategy\n",
     "pkg/far.py": "from models import build as far\n",
+    "pkg/first.py": "from .second import *\nfrom .far import far as ahead\n",
+    "pkg/second.py": "from . import first\n",
     "broken.py": "def build(:\n",
 }
 MAIN = HEAD + "strategy = tf.distribute.MirroredStrategy()\n"
@@ -69,6 +71,8 @@ def findings(tmp_path: Path, name: str, code: str) -> list[tuple[int, str]]:
         ("from models import optimizer, build\nwith strategy.scope():\n    build().compile(optimizer(), 'mse')\n",
          [(6, "clipping")]),
         (BOTH + USE, [(8, OUTSIDE)]),
+        ("from pkg.far import far\nmodel = far()\n" + USE, [(5, OUTSIDE)]),
+        ("from pkg.first import ahead\nmodel = ahead()\n" + USE, [(5, OUTSIDE)]),
         (SIZES + "model.fit(x, batch_size=size)\n", [(8, "per-replica-batch")]),
     ],
 )  # fmt: skip
@@ -84,14 +88,13 @@ def test_relative_import_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "from pkg.far import far\nmodel = far()\n" + USE,
         "from broken import build\nmodel = build()\n" + USE,
         "from absent import build\nmodel = build()\n" + USE,
         "from models import other\nmodel = other()\n" + USE,
         "from models import build\nwith strategy.scope():\n    model = build()\n    model.compile('adam')\n",
         "from models import optimizer\n",
     ],
-    ids=["second step", "cannot be parsed", "absent", "name is absent", "created inside", "finding in the module"],
+    ids=["cannot be parsed", "absent", "name is absent", "created inside", "finding in the module"],
 )
 def test_other_code_has_no_finding(tmp_path: Path, code: str) -> None:
     assert findings(tmp_path, "train.py", MAIN + code) == []

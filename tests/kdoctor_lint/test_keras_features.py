@@ -10,6 +10,7 @@ from kdoctor_lint.engine import lint_script
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules._keras_features import MEASURED_FROM, MEASURED_TO, OLDEST
 from kdoctor_lint.script import read_script
+from kdoctor_lint.settings import Settings
 
 NAMES = (
     "clipping",
@@ -31,7 +32,7 @@ def measured(name: str) -> str:
 def messages(tmp_path: Path, name: str, targets: dict[str, tuple[int, int]]) -> list[str]:
     script = tmp_path / "train.py"
     script.write_text(RULES[f"lint.{name}"].bad, encoding="utf-8")
-    found, _ = lint_script(read_script(str(script)), RULES, targets)
+    found, _ = lint_script(read_script(str(script)), RULES, Settings(targets=targets))
     return [item.message for item in found]
 
 

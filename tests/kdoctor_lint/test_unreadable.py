@@ -241,7 +241,6 @@ def test_error_of_the_analysis_is_of_its_file_only(
         pytest.param("{", "JSON", id="broken"),
         pytest.param("[]", "cells", id="a list"),
         pytest.param('{"cells": 3}', "cells", id="no cells"),
-        pytest.param('{"cells": [], "metadata": {"language_info": {"name": "R"}}}', "is r", id="R"),
         pytest.param("[" * 100000, "nested", id="deep"),
     ],
 )
@@ -249,6 +248,13 @@ def test_invalid_notebook_is_unreadable(tmp_path: Path, document: str, reason: s
     finding = only(written(tmp_path / "a.ipynb", document.encode()))
     assert finding.rule.id == "lint.unreadable-file"
     assert reason in finding.message
+
+
+@pytest.mark.parametrize("language", ["R", "julia"])
+def test_notebook_of_another_language_is_skipped(tmp_path: Path, language: str) -> None:
+    cells = [{"cell_type": "code", "source": ["x <- c(1, 2"]}]
+    text = json.dumps({"cells": cells, "metadata": {"language_info": {"name": language}}})
+    assert lint([str(written(tmp_path / "a.ipynb", text.encode()))]).findings == ()
 
 
 def test_more_code_than_fits_in_memory_is_unreadable(tmp_path: Path) -> None:

@@ -8,29 +8,21 @@ from kdoctor_lint.fixes.rewrite import Placed, rewrite
 from kdoctor_lint.fixes.sources import Fixed, source_parts, with_parts
 from kdoctor_lint.model import Finding, Rule
 from kdoctor_lint.script import Script, parse_script, read_bytes
-from kdoctor_lint.settings import Settings
+from kdoctor_lint.settings import NO_SETTINGS, Settings
 from kdoctor_lint.unreadable import UnreadableError
 
-_MAX_ROUNDS = 8
-"""A fix may make another one possible, such as an import that is not used any more."""
+_MAX_ROUNDS = 8  # A fix may make another one possible, such as an import that is not used any more
 
 
 def fix_files(paths: Sequence[str], rules: Mapping[str, Rule], settings: Settings, *, unsafe: bool) -> list[Fixed]:
-    """The files that fixes change. They are not written.
-
-    Args:
-        paths: the files and folders.
-        rules: the rules whose findings are fixed.
-        settings: what the project's configuration says.
-        unsafe: whether to apply fixes after which the code may do something else.
-    """
+    """The files that fixes change. They are not written. After unsafe fixes, the code may do something else."""
     files, _ = find_files(paths)
-    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in files)
+    found = (fix_file(file, rules_for(file, rules, settings), settings, unsafe=unsafe) for file in files)
     return [fixed for fixed in found if fixed is not None]
 
 
 def fix_file(
-    path: str, rules: Mapping[str, Rule], targets: Mapping[str, tuple[int, int]] | None = None, *, unsafe: bool = False
+    path: str, rules: Mapping[str, Rule], settings: Settings = NO_SETTINGS, *, unsafe: bool = False
 ) -> Fixed | None:
     """A file with its findings fixed, or None if nothing changes or a part of it cannot be parsed."""
     try:
@@ -42,7 +34,7 @@ def fix_file(
         script = parse_script(path, data)
         if script.problems:
             return None
-        findings, _ignored = lint_script(script, rules, targets)
+        findings, _ignored = lint_script(script, rules, settings)
         fixed, done = _fix_once(script, data, [item for item in findings if _applies(item, unsafe=unsafe)])
         if fixed == data or parse_script(path, fixed).problems:
             break

@@ -43,9 +43,7 @@ def _text(data: bytes) -> str:
 
 def _cells(document: Any) -> list[dict[str, Any]]:
     """The code cells."""
-    cells = document.get("cells")
-    if cells is None:
-        cells = document["worksheets"][0]["cells"]
+    cells = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
     return [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
 
 
@@ -56,8 +54,7 @@ class Fixed:
     path: str
     before: bytes
     after: bytes
-    count: int
-    """The number of fixes."""
+    count: int  # The number of fixes
 
     def diff(self) -> str:
         """The changes, as a unified diff. Each cell of a notebook is shown as a file."""

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
-from kdoctor_lint.flow.environment import Env
+from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.expressions import EVALUATORS
 from kdoctor_lint.flow.interpreter import Interpreter, Neighbours
 from kdoctor_lint.flow.removals import set_in
@@ -18,14 +18,12 @@ def analyze(
     legacy: bool = False,
     targets: Mapping[str, tuple[int, int]] | None = None,
     neighbours: Neighbours | None = None,
+    entry: str = "",
 ) -> Trace:
-    """What a script does.
+    """What a script does. The body of a notebook is that of all cells in order.
 
-    Args:
-        body: its statements; for a notebook, those of all cells in order.
-        legacy: whether it is known to use Keras 2.
-        neighbours: finds the modules of the same tree that it imports.
-        targets: the releases of TensorFlow and Keras that it is for, where they are not the newest.
+    It is ``legacy`` if it is known to use Keras 2. The targets are releases of TensorFlow and Keras, where they are not
+    the newest. The entry is the function with which it starts, if it does not call it.
 
     Raises:
         RecursionError: it is nested too deeply.
@@ -35,7 +33,11 @@ def analyze(
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
     interpreter.neighbours = neighbours or interpreter.neighbours
-    interpreter.execute(body, Env())
+    env = Env()
+    interpreter.execute(body, env)
+    started = env.names.get(entry)
+    if isinstance(started, Function):
+        interpreter.follow(started, [], {}, spread=True)
     interpreter.run_unseen()
     interpreter.trace.scopes = len(interpreter.entered)
     return interpreter.trace

@@ -19,10 +19,6 @@ _READERS = {
 """Environment variables that a strategy reads, or TensorFlow before it, and the strategies."""
 
 
-_PARTS = (val.Dataset, val.Batch, val.Gradients)
-"""Values whose parts are treated alike."""
-
-
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
     """Assign a value to a name, an attribute, or several at once."""
     if isinstance(target, ast.Name):
@@ -32,7 +28,9 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
     elif isinstance(target, ast.Attribute):
         _set_attribute(interpreter, target, value, env)
     elif isinstance(target, ast.Tuple | ast.List):
-        items: Sequence[Value] = [value if isinstance(value, _PARTS) else UNKNOWN] * len(target.elts)
+        items: Sequence[Value] = [
+            value if isinstance(value, val.Dataset | val.Batch | val.Gradients) else UNKNOWN
+        ] * len(target.elts)
         if isinstance(value, val.Many) and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
@@ -52,6 +50,8 @@ def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env
             owner.items[key.value] = val.join(owner.items.get(key.value, value), value)
         else:
             owner.items.clear()
+    if isinstance(owner, val.Flags) and isinstance(key, val.Text):
+        interpreter.options[key.value] = UNKNOWN if interpreter.conditional else value
     if isinstance(owner, val.External) and isinstance(key, val.Text):
         if owner.name == "os.environ":
             note_variable(interpreter, target, key.value, value)
@@ -75,12 +75,11 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
     note_attribute(interpreter, target, owner, env)
     if target.attr == "trainable" and not (isinstance(value, val.Truth) and value.value):
         interpreter.trace.freezes = True
-    if (
-        isinstance(owner, val.Method)
-        and owner.name == "experimental_distribute"
-        and isinstance(owner.receiver, val.Object)
-    ):
-        owner.receiver.attributes[target.attr] = value
+    match owner:
+        case val.Method(receiver=val.Object() as options, name="experimental_distribute"):
+            options.attributes[target.attr] = value
+    if isinstance(owner, val.Flags) or (isinstance(owner, val.External) and owner.name.endswith("flags.FLAGS")):
+        interpreter.options[target.attr] = UNKNOWN if interpreter.conditional else value
     if not isinstance(owner, val.Object):
         return
     value = val.named(value, target.attr)

@@ -3,29 +3,14 @@
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import (
-    UNKNOWN,
-    Foreign,
-    Given,
-    Layer,
-    Made,
-    Model,
-    Number,
-    Optimizer,
-    Place,
-    Strategy,
-    Text,
-    Value,
-    Wrapped,
-)
-
-M = TypeVar("M", bound=Made)
+from kdoctor_lint.flow.values import UNKNOWN, Value
 
 
 @dataclass(frozen=True)
@@ -36,8 +21,7 @@ class Call:
     node: ast.Call
     args: list[Value]
     keywords: dict[str, Value]
-    spread: bool
-    """Whether there are further, unknown arguments (``*args``, ``**kwargs``)."""
+    spread: bool  # Whether there are further, unknown arguments (``*args``, ``**kwargs``)
 
     @property
     def site(self) -> ast.AST:
@@ -56,7 +40,7 @@ class Call:
                 return self.keywords[name]
         return self.args[position] if position < len(self.args) else None
 
-    def create(self, kind: type[M], **options: Any) -> M:
+    def create(self, kind: type[val.M], **options: Any) -> val.M:
         """An object with variables, created by this call."""
         return kind(self.site, self.interpreter.place, self.interpreter.strategy, **options)
 
@@ -68,23 +52,27 @@ class Call:
     def count_steps(self, names: Iterable[str]) -> None:
         """Arguments that count training steps."""
         given = [(name, self.keywords[name]) for name in names if name in self.keywords]
-        steps = [(self.site, name, value) for name, value in given if isinstance(value, Number) and value.per]
+        steps = [(self.site, name, value) for name, value in given if isinstance(value, val.Number) and value.per]
         self.interpreter.trace.steps += steps
 
     def build_on(self, parts: Iterable[Value]) -> None:
         """Models become part of one that this call creates or changes."""
         for part in parts:
-            if isinstance(part, Model) and part.place is Place.OUTSIDE and self.interpreter.place is Place.INSIDE:
+            if (
+                isinstance(part, val.Model)
+                and part.place is val.Place.OUTSIDE
+                and self.interpreter.place is val.Place.INSIDE
+            ):
                 self.interpreter.use(part)
 
     def draw(self, parts: Iterable[Value]) -> None:
         """Layers become part of a model."""
-        self.interpreter.trace.random += [part for part in parts if isinstance(part, Layer) and part.random]
+        self.interpreter.trace.random += [part for part in parts if isinstance(part, val.Layer) and part.random]
 
     def save(self, path: Value | None, what: str) -> Value:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
         text = as_text(path) if path is not None else UNKNOWN
-        shown = text.value if isinstance(text, Text) else text.shown if isinstance(text, Given) else ""
+        shown = text.value if isinstance(text, val.Text) else text.shown if isinstance(text, val.Given) else ""
         if shown and not self.interpreter.chief_only:
             self.interpreter.trace.saved.append(Saved(self.site, what, shown))
         return UNKNOWN
@@ -93,9 +81,9 @@ class Call:
 def unknown(call: Call, _: object) -> Value:
     """Code outside the file may build an optimizer that it gets, and create models in the current scope; no more."""
     for value in (*call.args, *call.keywords.values()):
-        if isinstance(value, Optimizer):
+        if isinstance(value, val.Optimizer):
             value.built = True
-    strategies = [value for value in call.args if isinstance(value, Strategy)]
-    if call.interpreter.place is Place.INSIDE:
-        return call.create(Foreign)
-    return Wrapped(strategies[0]) if len(strategies) == 1 else UNKNOWN
+    strategies = [value for value in call.args if isinstance(value, val.Strategy)]
+    if call.interpreter.place is val.Place.INSIDE:
+        return call.create(val.Foreign)
+    return val.Wrapped(strategies[0]) if len(strategies) == 1 else UNKNOWN

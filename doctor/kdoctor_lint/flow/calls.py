@@ -12,7 +12,7 @@ from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.methods import method, update
 from kdoctor_lint.flow.removals import note_call
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import Kind, kind_of
+from kdoctor_lint.names import BATCH_NORMALIZATION, Kind, kind_of
 
 _MADE: tuple[tuple[Kind, type[val.Made]], ...] = (
     (Kind.MODEL, val.Model),
@@ -103,6 +103,9 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
     for kind, made in _MADE:
         if kind in kinds:
             instance = call.create(made, cls=cls)
+            if isinstance(instance, val.Layer):
+                instance.normalizes = True
+                call.interpreter.trace.batch_normalized |= any(map(BATCH_NORMALIZATION.match, cls.external_bases()))
             if isinstance(instance, val.Model):
                 instance.lazy = True
                 call.interpreter.add_model(instance)

@@ -21,12 +21,10 @@ class Env:
         self.names: dict[str, Value] = {}
         self.parent = parent
         self.is_class = is_class
-        self.foreign: bool = parent is not None and parent.foreign
-        """Whether it belongs to another module of the same tree."""
-        self.stars: list[str] = []
-        """Modules imported with ``from ... import *``."""
-        self.assigned: dict[str, list[Value]] = {}
-        """Every value that a name gets."""
+        self.home: ast.Module | None = parent.home if parent is not None else None
+        """The other module of the same tree that it belongs to."""
+        self.stars: list[str] = []  # Modules imported with ``from ... import *``.
+        self.assigned: dict[str, list[Value]] = {}  # Every value that a name gets
         self._outer_names: dict[str, Env] = {}
 
     def get(self, name: str) -> Value:

@@ -22,8 +22,7 @@ _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Sub: operator.sub,
 }
-_LARGEST = 2.0**53
-"""Numbers above it are not computed with."""
+_LARGEST = 2.0**53  # Numbers above it are not computed with
 _LOSS_WEIGHT = re.compile(r"alpha|beta|gamma|lambda|weight|coeff?|lambd|(^|_)w(_|$)", re.IGNORECASE)
 _WEIGHTS = frozenset({"trainable_variables", "trainable_weights"})
 
@@ -56,16 +55,21 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if isinstance(owner, val.Class | val.Module):
         return owner.member(name) or UNKNOWN
     if isinstance(owner, val.Flags):
-        return given_option(ast.unparse(node), name, interpreter.defaults)
+        return _option(interpreter, node, name)
     return val.Method(UNKNOWN if isinstance(owner, val.Method) else owner, name)
 
 
 def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Value:
     full = canonical(f"{owner.name}.{node.attr}")
     note_name(interpreter, node, full)
-    if owner.name.endswith("flags.FLAGS") and node.attr in interpreter.defaults:
-        return given_option(f"FLAGS.{node.attr}", node.attr, interpreter.defaults)
+    if owner.name.endswith("flags.FLAGS") and node.attr in (*interpreter.defaults, *interpreter.options):
+        return _option(interpreter, node, node.attr)
     return val.External(full)
+
+
+def _option(interpreter: Interpreter, node: ast.expr, name: str) -> Value:
+    """An option of the command line, or what the script has set it to."""
+    return interpreter.options.get(name) or given_option(ast.unparse(node), name, interpreter.defaults)
 
 
 def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
@@ -217,7 +221,7 @@ def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
     if isinstance(index, val.Text):
-        return _item(node, owner, index)
+        return _item(interpreter, node, owner, index)
     if isinstance(owner, val.Many) and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
@@ -231,11 +235,11 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return owner if kept else UNKNOWN
 
 
-def _item(node: ast.Subscript, owner: Value, key: val.Text) -> Value:
+def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.Text) -> Value:
     if isinstance(owner, val.External) and owner.name == "os.environ":
         return given(key.value)
     if isinstance(owner, val.Flags):
-        return given_option(ast.unparse(node), key.value, {})
+        return _option(interpreter, node, key.value)
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
     return owner.item(key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
 

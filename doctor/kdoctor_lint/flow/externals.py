@@ -8,7 +8,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
-from kdoctor_lint.flow.trace import Late, Named, home_of
+from kdoctor_lint.flow.trace import Late, Named
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
     BATCH_NORMALIZATION,
@@ -36,8 +36,7 @@ _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", 
 
 def external(call: Call, callee: val.External) -> Value:
     """A function or class of another module."""
-    if home_of(call.node) is None:
-        call.interpreter.trace.calls.append(Named(call.node, callee.name))
+    call.interpreter.trace.calls.append(Named(call.site, callee.name))
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 
 
@@ -91,11 +90,8 @@ def _is_one_device(call: Call, devices: Value) -> bool:
         spread = any(isinstance(item, ast.Starred) for node in given for item in ast.walk(node))
         return len(devices.items) == 1 and not spread
     visible = call.interpreter.trace.environment.get("CUDA_VISIBLE_DEVICES")
-    return isinstance(devices, val.Text) or (devices is UNKNOWN and not call.args and _names_one(visible))
-
-
-def _names_one(visible: Value | None) -> bool:
-    return isinstance(visible, val.Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
+    one = isinstance(visible, val.Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
+    return isinstance(devices, val.Text) or (devices is UNKNOWN and not call.args and one)
 
 
 def _model(call: Call, name: str) -> Value:
@@ -140,9 +136,8 @@ def _loaded(call: Call, _: str) -> Value:
 
 def _input(call: Call, _: str) -> Value:
     dtype = call.keywords.get("dtype")
-    strings = (
-        dtype.value == "string" if isinstance(dtype, val.Text) else getattr(dtype, "name", "") == "tensorflow.string"
-    )
+    name = dtype.value if isinstance(dtype, val.Text) else getattr(dtype, "name", "")
+    strings = name in {"string", "tensorflow.string"}
     # It has no variables, so it belongs to no place.
     return val.Tensor(call.site, val.Place.UNSURE, call.interpreter.strategy, strings=strings)
 
@@ -171,21 +166,13 @@ def _optimizer(call: Call, name: str) -> Value:
     rate = call.get(0, "learning_rate", "lr") or UNKNOWN
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
-    slots = (
-        not call.spread
-        and algorithm != "Optimizer"
-        and ".legacy." not in name
-        and (algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum)))
-    )
-    return call.create(
-        val.Optimizer,
-        rate=rate,
-        algorithm=algorithm,
-        clipping=tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), val.Number)),
-        overwrites=not _is(call.keywords.get("use_ema"), default=False)
-        and isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number),
-        slots=slots,
-    )
+    moves = algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum))
+    slots = moves and not call.spread and algorithm != "Optimizer" and ".legacy." not in name
+    made = call.create(val.Optimizer, rate=rate, algorithm=algorithm, slots=slots)
+    made.clipping = tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), val.Number))
+    every = isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number)
+    made.overwrites = every and not _is(call.keywords.get("use_ema"), default=False)
+    return made
 
 
 def _is_zero(value: Value | None) -> bool:
@@ -208,19 +195,17 @@ def _dataset(call: Call, name: str) -> Value:
     if any(isinstance(part, val.Dataset) and part.batch is not None for part in parts):
         return UNKNOWN
     known = [part for part in parts if isinstance(part, val.Dataset)]
-    complete = len(known) == len(parts)
-    return val.Dataset(
-        source_shown=complete and all(part.source_shown for part in known),
-        in_memory=complete and all(part.in_memory for part in known),
-    )
+    shown = [len(known) == len(parts), *(part.source_shown for part in known)]
+    return val.Dataset(source_shown=all(shown), in_memory=all(part.in_memory for part in known) and shown[0])
 
 
 def _ready_dataset(call: Call, name: str) -> Value:
-    # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
     is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
-    default = val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
-    batch = call.keywords.get("batch_size", default)
-    return val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
+    batch = call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    made = val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True)
+    made.truncated = True  # The last batch cannot be dropped there, so the fix of the rule about it does not apply
+    made.shuffled = name.endswith("_from_directory") and _is(call.keywords.get("shuffle"), default=True)
+    return made
 
 
 def _first_argument(call: Call, name: str) -> Value:

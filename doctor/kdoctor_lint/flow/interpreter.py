@@ -10,12 +10,11 @@ from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
-Neighbours = Callable[[int, str], ast.Module | None]
-"""Finds a module of the same tree by its number of leading dots and its name, if it is followed."""
-_MAX_DEPTH = 24
-"""Nested calls that are followed."""
-_MAX_FOLLOWED = 6
-"""How often one function is followed with different arguments."""
+Neighbours = Callable[..., ast.Module | None]
+"""Finds a module of the same tree by its number of leading dots, its name, and the module that imports it."""
+
+_MAX_DEPTH = 24  # Nested calls that are followed
+_MAX_FOLLOWED = 6  # How often one function is followed with different arguments
 
 Evaluator = Callable[["Interpreter", ast.AST, Env], Value]
 Executor = Callable[["Interpreter", ast.AST, Env], bool | None]
@@ -29,45 +28,30 @@ class Interpreter:
         self._evaluators = evaluators
         self._executors = executors
         self.trace = Trace()
-        self.neighbours: Neighbours = lambda _level, _name: None
-        """Finds modules of the same tree."""
+        self.neighbours: Neighbours = lambda *_, **__: None  # Finds modules of the same tree
         self.modules: dict[int, Mapping[str, Value]] = {}
         """The names of the modules that were read, by the ids of their trees."""
-        self.site: ast.AST | None = None
-        """The call in the script that led to code of another module."""
+        self.site: ast.AST | None = None  # The call in the script that led to code of another module
         self.place = val.Place.OUTSIDE
-        self.strategy: val.Strategy | None = None
-        """The strategy of the innermost scope."""
-        self.in_replica = False
-        """Whether this code runs once on every replica."""
-        self.in_graph = False
-        """Whether this code is traced by ``tf.function``."""
+        self.strategy: val.Strategy | None = None  # The strategy of the innermost scope
+        self.in_replica = False  # Whether this code runs once on every replica
+        self.in_graph = False  # Whether this code is traced by ``tf.function``
         self.defaults: dict[str, Value] = {}
         """The default values of options of the command line, as far as they are known."""
-        self.graphs: set[int] = set()
-        """The ids of the nodes of functions that ``tf.function`` traces."""
-        self.entered: list[val.Strategy] = []
-        """The strategies of all scopes that were entered."""
-        self.conditional = 0
-        """Depth of branches and loops around this statement."""
-        self.distributed = False
-        """Whether a distribution of Keras is set."""
-        self.replaced: set[str] = set()
-        """Modules that the script puts into ``sys.modules``."""
+        self.options: dict[str, Value] = {}  # Options that the script itself sets
+        self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
+        self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
+        self.conditional = 0  # Depth of branches and loops around this statement
+        self.replaced: set[str] = set()  # Modules that the script puts into ``sys.modules``
         self.names_set: Callable[[], AbstractSet[str]] = frozenset
         """Names of attributes and methods that the script defines."""
-        self.checks: dict[int, list[Value]] = {}
-        """Every object whose attribute is read at a node."""
-        self.path: tuple[int, ...] = ()
-        """The branches around this statement, and around the calls that lead to it."""
-        self.chief_only = 0
-        """Depth of conditions that test which worker this is."""
-        self.guarded = 0
-        """Depth of code that tests for a version."""
-        self.catching = 0
-        """Depth of code that catches errors."""
+        self.checks: dict[int, list[Value]] = {}  # Every object whose attribute is read at a node
+        self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
+        self.chief_only = 0  # Depth of conditions that test which worker this is
+        self.guarded = 0  # Depth of code that tests for a version
+        self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
-        self._active: set[int] = set()
+        self.active: set[int] = set()  # The ids of the nodes of the functions around this code
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
@@ -80,10 +64,11 @@ class Interpreter:
         if id(module) not in self.modules:
             self.trace.sites[id(module)] = site
             other = Interpreter(self._evaluators, self._executors)
+            other.neighbours, other.modules = self.neighbours, self.modules
             env = Env()
-            env.foreign = True
-            other.execute(module.body, env)
+            env.home = module
             self.modules[id(module)] = env.names
+            other.execute(module.body, env)
             self.trace.legacy = self.trace.legacy or other.trace.legacy
             for strategy in other.trace.strategies:
                 strategy.escaped = True
@@ -94,7 +79,7 @@ class Interpreter:
     def calling(self, function: Function, node: ast.AST) -> Iterator[None]:
         """While a function is followed that may be in another module."""
         before = self.site
-        if function.env.foreign:
+        if function.env.home is not None:
             self.site = self.site or node
             self.trace.sites.setdefault(id(home_of(function.node)), self.site)
         try:
@@ -152,9 +137,10 @@ class Interpreter:
     def set_distribution(self, node: ast.AST) -> Value:
         """Keras gets a distribution. Models that are certainly built before do not."""
         models = self.trace.models if self._unseen_models is None else self._unseen_models
-        built = [] if self.distributed or self.conditional else [model for model in models if not model.lazy]
-        self.trace.late.append(Late(node, "keras.distribution.set_distribution", len(self.trace.fitted), built))
-        self.distributed = True
+        what = "keras.distribution.set_distribution"
+        again = self.conditional or any(late.what == what for late in self.trace.late)
+        built = [] if again else [model for model in models if not model.lazy]
+        self.trace.late.append(Late(node, what, len(self.trace.fitted), built))
         return UNKNOWN
 
     def add_model(self, model: val.Model) -> None:
@@ -181,14 +167,7 @@ class Interpreter:
     def follow(
         self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool = False
     ) -> Value:
-        """What a call of a function of the script returns.
-
-        Args:
-            function: the function.
-            args: the positional arguments, without the receiver.
-            keywords: the arguments by name.
-            spread: whether there are further, unknown arguments (``*args``, ``**kwargs``).
-        """
+        """What a call returns. The receiver is not in ``args``. With ``spread``, there are further arguments."""
         node = function.node
         known = self._followed.setdefault(id(node), {})
         given = ([function.receiver] if function.receiver else []) + list(args)
@@ -198,16 +177,16 @@ class Interpreter:
         )  # fmt: skip
         if key in known:
             return known[key][1]
-        if id(node) in self._active or len(self._active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+        if id(node) in self.active or len(self.active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
-        self._active.add(id(node))
+        self.active.add(id(node))
         strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
-            self._active.discard(id(node))
+            self.active.discard(id(node))
         cached = bool(getattr(node, "decorator_list", ()))
         if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
             key = (*key, len(known))  # the next call creates another one

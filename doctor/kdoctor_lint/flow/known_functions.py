@@ -84,10 +84,6 @@ def _zip(call: Call) -> Value:
     return next(paired, UNKNOWN)
 
 
-def _next(call: Call) -> Value:
-    return val.Batch(call.node) if call.first is val.BATCHES else UNKNOWN
-
-
 def _clipped(call: Call) -> Value:
     """``tf.clip_by_norm`` and its relatives. ``clip_by_global_norm`` returns the norm, too."""
     gradients = call.first
@@ -106,10 +102,6 @@ def _quotient(call: Call) -> Value:
 def _optimizer_named(call: Call) -> Value:
     name = call.first
     return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
-
-
-def _joined(call: Call) -> Value:
-    return text_of(call.args, "/") if call.args and not call.spread else UNKNOWN
 
 
 def _variable(call: Call) -> Value:
@@ -169,7 +161,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_current_strategy, "tensorflow.distribute.get_strategy"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
-    (_next, "builtins.next"),
+    (lambda call: val.Batch(call.node) if call.first is val.BATCHES else UNKNOWN, "builtins.next"),
     (_zip, "builtins.zip"),
     (_range, "builtins.range"),
     (_len, "builtins.len"),
@@ -177,7 +169,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda call: as_number(_same(call)), "builtins.int builtins.float"),
     (_same, "builtins.str builtins.list builtins.tuple builtins.round builtins.max math.ceil math.floor numpy.ceil"),
     (_same, "tensorflow.sqrt tensorflow.math.sqrt keras.ops.sqrt keras.backend.sqrt numpy.floor"),
-    (_joined, "os.path.join pathlib.Path"),
+    (lambda call: text_of(call.args, "/") if call.args and not call.spread else UNKNOWN, "os.path.join pathlib.Path"),
     (_variable, "os.environ.get os.getenv"),
     (_unset, "os.environ.pop"),
     (_option, "absl.flags.DEFINE_string absl.flags.DEFINE_integer absl.flags.DEFINE_float"),

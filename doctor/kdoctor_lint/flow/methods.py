@@ -1,7 +1,7 @@
 """What a method of an object that the script does not define does, by the kind of the object."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,18 +63,13 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
         # Batches of batches: either one may be the batch of a training step.
         return UNKNOWN
     drops = call.get(1 if name == "batch" else 3, "drop_remainder") or val.NONE
-    return replace(
-        before,
-        batch=as_number(call.get(0, "batch_size") or UNKNOWN),
-        node=call.site,
-        drops=call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value)),
-    )
+    may_drop = call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value))
+    return replace(before, batch=as_number(call.get(0, "batch_size") or UNKNOWN), node=call.site, drops=may_drop)
 
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
 _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
-_SCALAR_LOSSES = frozenset({"dice", "tversky"})
-"""Names of losses that return one number."""
+_SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 
@@ -93,7 +88,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
         trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
         trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy))
+        trace.stepped.append((call.site, interpreter.strategy, frozenset(interpreter.active)))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
@@ -166,21 +161,11 @@ def _compiled(call: Call, model: val.Model | None) -> None:
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
     if optimizer is None:
         optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
-    event = Compiled(
-        node=call.site,
-        model=model,
-        place=call.interpreter.place,
-        strategy=call.interpreter.strategy,
-        optimizer=_optimizer(call, optimizer),
-        metrics=[item for item in metrics.items if isinstance(item, val.Metric)]
-        if isinstance(metrics, val.Many)
-        else [],
-        jit=isinstance(jit, val.Truth) and jit.value,
-        mixes=not call.spread and _creates_outside(optimizer),
-        steps=_several_steps(call),
-        scalar_loss=_scalar_loss(call),
-    )
-    call.interpreter.trace.compiled.append(event)
+    where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
+    objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
+    mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
+    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
+    call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
 
 def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
@@ -225,16 +210,11 @@ def _several_steps(call: Call) -> ast.AST | None:
 
 def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
     trace = call.interpreter.trace
-    event = Fitted(
-        node=call.site,
-        model=model,
-        place=foreign.place if foreign else call.interpreter.place,
-        strategy=foreign.strategy if foreign else call.interpreter.strategy,
-        data=call.get(0, "x", "generator") or UNKNOWN,
-        batch_size=call.get(2, "batch_size"),
-        compiled=next((item for item in reversed(trace.compiled) if model and item.model is model), None),
-        steps=call.spread or "steps_per_epoch" in call.keywords,
-    )
+    around = foreign or call.interpreter
+    data, batch_size = call.get(0, "x", "generator") or UNKNOWN, call.get(2, "batch_size")
+    compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
+    steps = call.spread or "steps_per_epoch" in call.keywords
+    event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
     trace.fitted.append(event)
     call.count_steps(["steps_per_epoch"])
     if model is not None and model.cls is not None and event.home is not None:
@@ -263,9 +243,13 @@ def _scope_method(call: Call, scope: val.Scope, _: str) -> Value:
     return UNKNOWN
 
 
+def _texts(values: Sequence[Value]) -> list[str]:
+    return [value.value for value in values if isinstance(value, val.Text)]
+
+
 def _add_option(call: Call) -> Value:
     """``parser.add_argument``."""
-    names = [name.value for name in call.args if isinstance(name, val.Text)]
+    names = _texts(call.args)
     default, target = call.keywords.get("default"), call.keywords.get("dest")
     if isinstance(default, val.Text | val.Number) and names:
         long = next((name for name in names if name.startswith("--")), names[0])
@@ -280,18 +264,21 @@ def _tasks(call: Call) -> Value:
     return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
-def _time(call: Call) -> Value:
-    template = call.args[-1] if call.args else UNKNOWN
-    return interpolated(template.value) if isinstance(template, val.Text) else UNKNOWN
+def _perhaps_run(call: Call) -> Value:
+    """``run`` of an object that may be a strategy."""
+    call.interpreter.trace.handed |= {id(value.node) for value in call.args if isinstance(value, Function)}
+    return unknown(call, UNKNOWN)
 
 
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
+    "run": _perhaps_run,
+    "experimental_run_v2": _perhaps_run,
     "add_argument": _add_option,
     "num_tasks": _tasks,
     "scope": lambda _: val.Scope(None, certain=False),
     "parse_args": lambda _: val.Flags(),
     "parse_known_args": lambda _: val.Many([val.Flags(), UNKNOWN]),
-    "strftime": _time,
+    "strftime": lambda call: next(map(interpolated, _texts(call.args[-1:])), UNKNOWN),
 }
 """What methods return whose receiver is unknown."""
 

@@ -127,7 +127,7 @@ def _fix(removed: Removed, node: ast.AST) -> Fix | None:
     edit = removed.edit
     if edit is None or not edit.fits(node):
         return None
-    return Fix(edit, node, edit.is_lossless(node) if isinstance(edit, Called) and edit.name else removed.safe)
+    return Fix(edit, node, removed.safe and not (isinstance(edit, Called) and edit.name and not edit.is_lossless(node)))
 
 
 def _note_external(call: Call, name: str) -> None:

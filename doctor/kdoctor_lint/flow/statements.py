@@ -5,7 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
@@ -59,18 +59,19 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 
 def _members(interpreter: Interpreter, node: Any, level: int, name: str, env: Env) -> Mapping[str, Value] | None:
-    """What a module of the same tree defines. Only the modules that the script itself imports are followed."""
+    """What a module of the same tree defines."""
     root = name.partition(".")[0]
     if root in interpreter.replaced and not level:
         return {}
-    if env.foreign or not name:
+    find = partial(interpreter.neighbours, importer=env.home)
+    if not name:
         return None
     if not level and kind_of(canonical(root)) is not Kind.UNKNOWN:
         # A file next to the script comes before an installed package, unless the script is in a package itself.
-        if interpreter.neighbours(1, "__init__") is not None or interpreter.neighbours(1, root) is None:
+        if find(1, "__init__") is not None or find(1, root) is None:
             return None
         level = 1
-    module = interpreter.neighbours(level, name)
+    module = find(level, name)
     return None if module is None else interpreter.read_module(module, node)
 
 
@@ -157,14 +158,7 @@ def _taken(interpreter: Interpreter, test: ast.expr, env: Env) -> int | None:
 def _branches(
     interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], env: Env, taken: int | None = None
 ) -> bool:
-    """Execute alternatives and join their results. True if none of them continues.
-
-    Args:
-        interpreter: the state of the analysis.
-        bodies: the alternatives.
-        env: the names before them, and after them.
-        taken: the number of the alternative whose result counts, if that is known.
-    """
+    """Execute alternatives and join their results, or take that of the one that is taken. True if none continues."""
     before, path = env.names, interpreter.path
     interpreter.conditional += 1
     outcomes = []

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,18 +19,13 @@ class Compiled(NamedTuple):
     node: ast.AST
     model: val.Model | None
     place: val.Place
-    strategy: val.Strategy | None
-    """The strategy of the scope, if it is inside one."""
+    strategy: val.Strategy | None  # The strategy of the scope, if it is inside one
     optimizer: val.Optimizer | None
     metrics: list[val.Metric]
-    jit: bool
-    """Whether it has ``jit_compile=True``."""
-    steps: ast.AST | None = None
-    """The value of ``steps_per_execution``, if it is certainly more than one."""
-    mixes: bool = False
-    """Whether the optimizer certainly creates variables for the model, and not in a scope."""
-    scalar_loss: str = ""
-    """The loss, if it certainly returns one number for the whole batch, as code."""
+    jit: bool  # Whether it has ``jit_compile=True``
+    steps: ast.AST | None = None  # The value of ``steps_per_execution``, if it is certainly more than one
+    mixes: bool = False  # Whether the optimizer certainly creates variables for the model, and not in a scope
+    scalar_loss: str = ""  # The loss, if it certainly returns one number for the whole batch, as code
 
     @property
     def home(self) -> val.Strategy | None:
@@ -48,10 +44,8 @@ class Fitted(NamedTuple):
     strategy: val.Strategy | None
     data: Value
     batch_size: Value | None
-    compiled: Compiled | None
-    """The last ``compile`` of the same model before it."""
-    steps: bool
-    """Whether ``steps_per_epoch`` limits the epoch."""
+    compiled: Compiled | None  # The last ``compile`` of the same model before it
+    steps: bool  # Whether ``steps_per_epoch`` limits the epoch
 
     @property
     def home(self) -> val.Strategy | None:
@@ -90,20 +84,16 @@ class Late(NamedTuple):
     """TensorFlow is configured after a strategy was created."""
 
     node: ast.AST
-    what: str
-    """The environment variable, or the function of TensorFlow."""
-    before: int = 0
-    """The number of scopes that were entered before, or of models that were trained."""
-    models: Sequence[val.Model] = ()
-    """Models that were built before."""
+    what: str  # The environment variable, or the function of TensorFlow
+    before: int = 0  # The number of scopes that were entered before, or of models that were trained
+    models: Sequence[val.Model] = ()  # Models that were built before
 
 
 @dataclass
 class Trace:
     """Everything that the rules may know about one script or notebook."""
 
-    legacy: bool = False
-    """Whether it uses Keras 2 (tf_keras)."""
+    legacy: bool = False  # Whether it uses Keras 2 (tf_keras)
     strategies: list[val.Strategy] = field(default_factory=list)
     models: list[val.Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
@@ -118,8 +108,7 @@ class Trace:
     """Whether it has a BatchNormalization layer that is certainly trained and not synchronized."""
     normalized_application: bool = False
     """Whether it creates a model of ``keras.applications`` that has BatchNormalization layers."""
-    freezes: bool = False
-    """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
+    freezes: bool = False  # Whether layers may be frozen, so that their BatchNormalization may not be trained
     environment: dict[str, Value] = field(default_factory=dict)
     """Environment variables that the script sets in any case."""
     variables: list[tuple[ast.AST, str, Value]] = field(default_factory=list)
@@ -130,14 +119,15 @@ class Trace:
     """Calls that average losses that were divided by the number of replicas already."""
     clipped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
     """Calls that clip the gradients of one replica, which are then applied."""
-    stepped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
-    """Calls that apply gradients in a scope, but not in a replica."""
+    stepped: list[tuple[ast.AST, val.Strategy | None, AbstractSet[int]]] = field(default_factory=list)
+    """Calls that apply gradients in a scope, but not in a replica, and the ids of the functions around them."""
+    handed: set[int] = field(default_factory=set)
+    """The ids of functions that ``run`` of an unknown object gets, which may be a strategy."""
     steps: list[tuple[ast.AST, str, val.Number]] = field(default_factory=list)
     """Arguments that count training steps, with their names."""
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
     """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
-    random: list[val.Layer] = field(default_factory=list)
-    """Layers of models that draw random numbers in training."""
+    random: list[val.Layer] = field(default_factory=list)  # Layers of models that draw random numbers in training
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
@@ -145,30 +135,23 @@ class Trace:
     """Where the script uses a definition of another module, by the id of the node of the definition."""
     saved: list[Saved] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
-    scopes: int = 0
-    """The number of scopes that are entered."""
+    scopes: int = 0  # The number of scopes that are entered
     meshes: list[tuple[ast.AST, val.Number]] = field(default_factory=list)
     """Meshes of all devices, and how many devices they need."""
     unsharded: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
-    calls: list[Named] = field(default_factory=list)
-    """Calls of functions and classes of other modules."""
-    imports: list[Named] = field(default_factory=list)
-    """Names in ``from ... import``."""
-    callbacks: set[str] = field(default_factory=set)
-    """Class names of the Keras callbacks."""
-    counts: dict[str, ast.AST] = field(default_factory=dict)
-    """Names that a number literal is assigned to, and where."""
+    calls: list[Named] = field(default_factory=list)  # Calls of functions and classes of other modules
+    imports: list[Named] = field(default_factory=list)  # Names in ``from ... import``.
+    callbacks: set[str] = field(default_factory=set)  # Class names of the Keras callbacks
+    counts: dict[str, ast.AST] = field(default_factory=dict)  # Names that a number literal is assigned to, and where
     verified: set[str] = field(default_factory=set)
     """Names that are compared with something that depends on the machine."""
-    scaled: set[str] = field(default_factory=set)
-    """Names of numbers that are multiplied by the number of replicas."""
+    scaled: set[str] = field(default_factory=set)  # Names of numbers that are multiplied by the number of replicas
     divided: set[str] = field(default_factory=set)
     """Names of numbers that are divided by the number of replicas, so they are global sizes."""
-    unclear: bool = False
-    """Whether code outside the file might create a model in a scope."""
+    unclear: bool = False  # Whether code outside the file might create a model in a scope
 
 
 def home_of(node: ast.AST) -> ast.AST | None:

@@ -1,12 +1,13 @@
 """What a name may refer to, as far as a script shows without being run, and what is known of it after branches."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
+from typing import Any, TypeVar
 
-from kdoctor_lint.names import Kind, kind_of
+from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
 
 class Place(Enum):
@@ -25,16 +26,11 @@ class Value:
 
 UNKNOWN = Value()
 NONE = Value()
-ALL_DEVICES = Value()
-"""The list of all devices of all workers."""
-LOCAL_DEVICES = Value()
-"""The list of devices of one worker."""
-TOTAL = Value()
-"""A sum over all axes."""
-SCALED = Value()
-"""A loss that is divided by the number of replicas."""
-BATCHES = Value()
-"""An iterator over batches that are not distributed."""
+ALL_DEVICES = Value()  # The list of all devices of all workers
+LOCAL_DEVICES = Value()  # The list of devices of one worker
+TOTAL = Value()  # A sum over all axes
+SCALED = Value()  # A loss that is divided by the number of replicas
+BATCHES = Value()  # An iterator over batches that are not distributed
 
 
 @dataclass(eq=False, slots=True)
@@ -74,16 +70,11 @@ class Truth(Value):
 class Number(Value):
     """A number about which something is known."""
 
-    value: float | None
-    """None if it depends on the machine."""
-    names: frozenset[str] = frozenset()
-    """The names it was assigned to, and those of its factors."""
-    scaled: bool = field(default=False, kw_only=True)
-    """Whether the number of replicas is a factor."""
-    product: bool = field(default=False, kw_only=True)
-    """Whether it is computed by a multiplication with a named number."""
-    local: bool = field(default=False, kw_only=True)
-    """Whether only the devices of one worker are counted."""
+    value: float | None  # None if it depends on the machine
+    names: frozenset[str] = frozenset()  # The names it was assigned to, and those of its factors
+    scaled: bool = field(default=False, kw_only=True)  # Whether the number of replicas is a factor
+    product: bool = field(default=False, kw_only=True)  # Whether it is computed by a multiplication with a named number
+    local: bool = field(default=False, kw_only=True)  # Whether only the devices of one worker are counted
     per: frozenset[str] = field(default=frozenset(), kw_only=True)
     """The names of what it was divided by, such as the batch size that a number of steps is for."""
 
@@ -93,10 +84,8 @@ class Averaged(Value):
     """A loss of one replica that is not divided by the number of replicas, or what is computed from it."""
 
     node: ast.AST
-    what: str = ""
-    """What it is, if it is not the mean over the batch of the replica."""
-    size: Number | None = None
-    """The number that the sum over the batch is divided by."""
+    what: str = ""  # What it is, if it is not the mean over the batch of the replica
+    size: Number | None = None  # The number that the sum over the batch is divided by
 
 
 class PerExample(Averaged):
@@ -110,8 +99,7 @@ class Gradients(Value):
     """The gradients of one replica, before they are summed over the replicas."""
 
     loss: Averaged | None = None
-    clipped: ast.AST | None = None
-    """The call that clips them."""
+    clipped: ast.AST | None = None  # The call that clips them
 
 
 @dataclass(eq=False, slots=True)
@@ -145,10 +133,8 @@ class Table(Value):
 class Given(Value):
     """A string that the script does not show completely, such as one from the command line or the environment."""
 
-    shown: str = ""
-    """It as code, or with such parts in braces. Empty if it may differ between workers."""
-    end: str = ""
-    """What it certainly ends with."""
+    shown: str = ""  # It as code, or with such parts in braces. Empty if it may differ between workers.
+    end: str = ""  # What it certainly ends with
 
 
 class Flags(Value):
@@ -161,8 +147,7 @@ class Flags(Value):
 class LossObject(Value):
     """A loss of Keras."""
 
-    each: bool = False
-    """Whether it returns the loss of each example."""
+    each: bool = False  # Whether it returns the loss of each example
 
 
 @dataclass(eq=False, slots=True)
@@ -178,8 +163,7 @@ class Class(Value):
     """A class of the script."""
 
     node: ast.ClassDef
-    bases: Sequence[Value]
-    """UNKNOWN is among them if a decorator or a metaclass may add anything."""
+    bases: Sequence[Value]  # UNKNOWN is among them if a decorator or a metaclass may add anything
     members: dict[str, Value]
 
     def member(self, name: str) -> Value | None:
@@ -216,16 +200,12 @@ class Object(Value):
 class Strategy(Value):
     """A ``tf.distribute`` strategy that the script creates."""
 
-    kinds: frozenset[str]
-    """Names of the classes that it may be an instance of."""
+    kinds: frozenset[str]  # Names of the classes that it may be an instance of
     node: ast.AST
     devices: Value = UNKNOWN
-    escaped: bool = False
-    """Whether a scope of it may be entered that the file does not show."""
-    path: tuple[int, ...] = ()
-    """The branches that it is created in."""
-    joined: bool = False
-    """Whether it may be one of several."""
+    escaped: bool = False  # Whether a scope of it may be entered that the file does not show
+    path: tuple[int, ...] = ()  # The branches that it is created in
+    joined: bool = False  # Whether it may be one of several
 
 
 @dataclass(eq=False, slots=True)
@@ -255,8 +235,10 @@ class Made(Object):
 
     node: ast.AST
     place: Place
-    strategy: Strategy | None
-    """The strategy of the scope, if it was created inside one."""
+    strategy: Strategy | None  # The strategy of the scope, if it was created inside one
+
+
+M = TypeVar("M", bound=Made)
 
 
 @dataclass(eq=False, slots=True)
@@ -268,26 +250,19 @@ class Foreign(Made):
 class Model(Made):
     """A Keras model."""
 
-    loaded: bool = False
-    """Whether it was loaded from a file."""
-    lazy: bool = False
-    """Whether it has no variables yet: they are created when it is first called."""
-    plain: bool = False
-    """Whether its layers are all known, and none is a BatchNormalization."""
-    strings: ast.AST | None = None
-    """An input of strings."""
+    loaded: bool = False  # Whether it was loaded from a file
+    lazy: bool = False  # Whether it has no variables yet: they are created when it is first called
+    plain: bool = False  # Whether its layers are all known, and none is a BatchNormalization
+    strings: ast.AST | None = None  # An input of strings
 
 
 @dataclass(eq=False, slots=True)
 class Layer(Made):
     """A Keras layer. It creates its variables when it is first called."""
 
-    weightless: bool = False
-    """Whether it certainly has no trainable weights."""
-    random: str = ""
-    """The name of its class, if it draws random numbers in training."""
-    normalizes: bool = False
-    """Whether it is a BatchNormalization, or may be."""
+    weightless: bool = False  # Whether it certainly has no trainable weights
+    random: str = ""  # The name of its class, if it draws random numbers in training
+    normalizes: bool = False  # Whether it is a BatchNormalization, or may be
 
 
 @dataclass(eq=False, slots=True)
@@ -301,18 +276,13 @@ class Tensor(Made):
 class Optimizer(Made):
     """A Keras optimizer."""
 
-    rate: Value = UNKNOWN
-    """The learning rate, if given."""
-    algorithm: str = ""
-    """The name of its class, if it is not a class of the script."""
-    clipping: tuple[str, ...] = ()
-    """The options that make it clip gradients."""
-    overwrites: bool = False
-    """Whether it writes moving averages to the weights every few steps."""
+    rate: Value = UNKNOWN  # The learning rate, if given
+    algorithm: str = ""  # The name of its class, if it is not a class of the script
+    clipping: tuple[str, ...] = ()  # The options that make it clip gradients
+    overwrites: bool = False  # Whether it writes moving averages to the weights every few steps
     slots: bool = False
     """Whether it certainly has variables for each variable of the model, which it creates when it is built."""
-    built: bool = False
-    """Whether it is built, or may be."""
+    built: bool = False  # Whether it is built, or may be
 
 
 @dataclass(eq=False, slots=True)
@@ -324,8 +294,7 @@ class Metric(Made):
 class Batch(Value):
     """A batch of a dataset that is not distributed, or a part of it."""
 
-    node: ast.AST
-    """The loop over the dataset, or the call that takes the batch."""
+    node: ast.AST  # The loop over the dataset, or the call that takes the batch
 
 
 @dataclass(eq=False, slots=True)
@@ -334,30 +303,18 @@ class Dataset(Value):
 
     in_memory: bool = field(default=False, kw_only=True)
     """Whether its source is in memory and nothing transforms the elements."""
-    source_shown: bool
-    """Whether the script shows the whole pipeline, from its source on."""
-    batch: Value | None = None
-    """The size passed to ``batch``."""
-    node: ast.AST | None = None
-    """The call of ``batch``."""
-    drops: bool = False
-    """Whether ``batch`` drops the remainder, or may."""
-    prefetched: bool = False
-    """Whether it is prefetched after ``batch``, or may be."""
-    repeated: bool = False
-    """Whether it is repeated before ``batch``."""
-    truncated: bool = False
-    """Whether whole batches are taken from it."""
-    source: str = ""
-    """The full name of the function that creates it."""
-    shuffled: bool = False
-    """Whether it is shuffled, or may be."""
-    sharded: bool = False
-    """Whether it is sharded by hand, or may be."""
-    policy: str = ""
-    """The policy of sharding it automatically, if the script sets it."""
-    frozen: ast.AST | None = None
-    """The call of ``cache`` after ``shuffle``, unless it is shuffled again."""
+    source_shown: bool  # Whether the script shows the whole pipeline, from its source on
+    batch: Value | None = None  # The size passed to ``batch``
+    node: ast.AST | None = None  # The call of ``batch``
+    drops: bool = False  # Whether ``batch`` drops the remainder, or may
+    prefetched: bool = False  # Whether it is prefetched after ``batch``, or may be
+    repeated: bool = False  # Whether it is repeated before ``batch``
+    truncated: bool = False  # Whether whole batches are taken from it
+    source: str = ""  # The full name of the function that creates it
+    shuffled: bool = False  # Whether it is shuffled, or may be
+    sharded: bool = False  # Whether it is sharded by hand, or may be
+    policy: str = ""  # The policy of sharding it automatically, if the script sets it
+    frozen: ast.AST | None = None  # The call of ``cache`` after ``shuffle``, unless it is shuffled again
 
 
 @dataclass(eq=False, slots=True)
@@ -373,6 +330,8 @@ def named(value: Value, name: str) -> Value:
     return replace(value, names=value.names | {name}) if isinstance(value, Number) else value
 
 
+_PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
+"""What is true of a dataset if it is in one branch. No rule reports it then."""
 _GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
 """The base class of several classes of a kind."""
 
@@ -395,39 +354,69 @@ def join(one: Value, other: Value) -> Value:
     return _join_alike(one, other)
 
 
-def _join_alike(one: Value, other: Value) -> Value:
-    if isinstance(one, External) and isinstance(other, External):
-        kind = kind_of(one.name)
-        shared = External(_GENERIC[kind]) if kind in _GENERIC and kind is kind_of(other.name) else UNKNOWN
-        return one if one.name == other.name else shared
-    if isinstance(one, Gradients) and isinstance(other, Gradients):
-        return one if one.clipped else other
-    if isinstance(one, Text) and isinstance(other, Text):
-        return one if one.value == other.value else UNKNOWN
-    if isinstance(one, Number) and isinstance(other, Number):
-        same = one.value == other.value and one.scaled == other.scaled and one.local == other.local
-        return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
-    if isinstance(one, Many) and isinstance(other, Many) and len(one.items) == len(other.items):
-        return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)])
-    return _join_made(one, other)
+def _join_alike(one: Any, other: Any) -> Value:
+    joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
+    return UNKNOWN if joined is None else joined(one, other)
 
 
-def _join_made(one: Value, other: Value) -> Value:
-    place = (
-        one.place if isinstance(one, Made) and isinstance(other, Made) and one.place is other.place else Place.UNSURE
-    )
-    if not isinstance(one, Object) or not isinstance(other, Object):
+def _join_externals(one: External, other: External) -> Value:
+    generic = _GENERIC.get(kind_of(one.name)) if kind_of(one.name) is kind_of(other.name) else None
+    return one if one.name == other.name else External(generic) if generic else UNKNOWN
+
+
+def _join_numbers(one: Number, other: Number) -> Value:
+    same = one.value == other.value and one.scaled == other.scaled and one.local == other.local
+    return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
+
+
+def _join_many(one: Many, other: Many) -> Value:
+    alike = len(one.items) == len(other.items)
+    return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
+
+
+def _join_datasets(one: Dataset, other: Dataset) -> Value:
+    if one.node is not other.node or one.policy != other.policy:
         return UNKNOWN
+    shown, source = one.source_shown and other.source_shown, one.source if one.source == other.source else ""
+    perhaps = {name: getattr(one, name) or getattr(other, name) for name in _PERHAPS}
+    frozen = one.frozen if one.frozen is other.frozen else None
+    return replace(one, source_shown=shown, source=source, frozen=frozen, **perhaps)
+
+
+def _join_made(one: M, other: M) -> M:
+    place, strategy = _home_of_both(one, other)
     cls = one.cls if one.cls is other.cls else Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
-    if isinstance(one, Model) and isinstance(other, Model):
-        return Model(one.node, place, one.strategy, loaded=one.loaded and other.loaded, cls=cls)
-    if isinstance(one, Metric) and isinstance(other, Metric):
-        return Metric(one.node, place, one.strategy, cls=cls)
-    if isinstance(one, Optimizer) and isinstance(other, Optimizer):
-        algorithm = one.algorithm if one.algorithm == other.algorithm else ""
-        slots, built = one.slots and other.slots, one.built or other.built
-        first = one if one.clipping or not other.clipping else other
-        joined = Optimizer(first.node, place, first.strategy, algorithm=algorithm, slots=slots, built=built, cls=cls)
-        joined.clipping = first.clipping
-        return joined
-    return UNKNOWN
+    return one.__class__(one.node, place, strategy, cls=cls)
+
+
+def _join_optimizers(one: Optimizer, other: Optimizer) -> Value:
+    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
+    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
+    slots, built = one.slots and other.slots, one.built or other.built
+    made = _join_made(first, second)
+    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
+
+
+def _home_of_both(one: Made, other: Made) -> tuple[Place, Strategy | None]:
+    """Where either of two objects was created. Outside every scope is as in that of the default strategy."""
+    strategies = [item.strategy for item in (one, other) if item.strategy is not None]
+    if Place.UNSURE in {one.place, other.place}:
+        return Place.UNSURE, None
+    if one.place is not other.place:
+        strategies.append(Strategy(DEFAULT, one.node))
+    joined = reduce(join, strategies, NONE)
+    return (Place.INSIDE, joined) if isinstance(joined, Strategy) else (Place.OUTSIDE, None)
+
+
+_JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
+    External: _join_externals,
+    Number: _join_numbers,
+    Many: _join_many,
+    Dataset: _join_datasets,
+    Text: lambda one, other: one if one.value == other.value else UNKNOWN,
+    Gradients: lambda one, other: one if one.clipped else other,
+    Metric: _join_made,
+    Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
+    Optimizer: _join_optimizers,
+}
+"""What is true of two values of a class."""

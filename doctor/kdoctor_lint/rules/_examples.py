@@ -6,8 +6,7 @@ MODEL = "model = keras.Sequential([keras.layers.Dense(10)])\n"
 SCOPE = f"""with strategy.scope():
     {MODEL}    model.compile(optimizer="adam", loss="mse")
 """
-PLAIN = MIRRORED + SCOPE
-"""A model that is created and compiled in the scope of a strategy."""
+PLAIN = MIRRORED + SCOPE  # A model that is created and compiled in the scope of a strategy
 MEAN = "loss = tf.reduce_mean((model(x) - y) ** 2)\n"
 DIVIDED = """losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
         loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
@@ -31,7 +30,9 @@ for x, y in dataset:
 
 def training(lines: str) -> str:
     """A script that trains on the dataset that the lines create."""
-    return f"{KERAS}{lines}{SCOPE}model.fit(dataset)\n"
+    script = f"{KERAS}{lines}{SCOPE}model.fit(dataset)\n"
+    # The ``fit`` of Keras 3 fails on several workers.
+    return script.replace("import keras", "import tf_keras as keras") if "MultiWorker" in lines else script
 
 
 def outside(code: str, line: str) -> str:

@@ -1,10 +1,13 @@
 """What the rules share about features that Keras 3 gets wrong on several replicas."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import wraps
 
 from kdoctor_lint.flow.values import Strategy, Text
 from kdoctor_lint.model import Hits, Trace
+from kdoctor_lint.names import DEFAULT
 
 KERAS_3 = (3, 0)
 MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
@@ -32,18 +35,23 @@ def _uses_keras_3(trace: Trace) -> bool:
     return not trace.legacy and not elsewhere and trace.targets.get("keras", MEASURED_TO) >= KERAS_3
 
 
-def is_mirrored(strategy: Strategy | None) -> bool:
-    """Whether a strategy is of the kind that was measured, at least in one branch of the script."""
-    return strategy is not None and bool(strategy.kinds & _MEASURED_KINDS)
+def fitted_under(kind: str, trace: Trace) -> Iterator[ast.AST]:
+    """The calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
+    for event in trace.fitted:
+        if event.home is not None and event.home.kinds - DEFAULT == {kind}:
+            yield event.node
+
+
+def is_mirrored(strategy: Strategy | None, kinds: AbstractSet[str] = _MEASURED_KINDS) -> bool:
+    """Whether a strategy is of a kind that was measured, at least in one branch of the script."""
+    return strategy is not None and bool(strategy.kinds & kinds)
 
 
 def releases(trace: Trace, oldest: tuple[int, int] = MEASURED_FROM) -> str:
     """The releases of Keras that this holds for, to end a message with."""
-    measured = f"Keras {_release(oldest)} to {_release(MEASURED_TO)}"
-    target = trace.targets.get("keras")
-    if target is not None and not oldest <= target <= MEASURED_TO:
-        return f" ({measured}; Keras {_release(target)} was not measured)"
-    return f" ({measured})"
+    target = trace.targets.get("keras", MEASURED_TO)
+    unmeasured = "" if oldest <= target <= MEASURED_TO else f"; Keras {_release(target)} was not measured"
+    return f" (Keras {_release(oldest)} to {_release(MEASURED_TO)}{unmeasured})"
 
 
 def _release(numbers: tuple[int, int]) -> str:

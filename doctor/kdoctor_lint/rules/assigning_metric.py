@@ -25,10 +25,10 @@ def _assigned(metric: Metric) -> Iterator[ast.AST]:
         called = ast.unparse(node.func) if isinstance(node, ast.Call) and len(node.args) == 1 else ""
         if isinstance(node, ast.Call) and called.startswith("self.") and called.endswith(".assign"):
             value = values.get(ast.unparse(node.args[0]), node.args[0])
-            adds = isinstance(value, ast.BinOp) or (
-                isinstance(value, ast.Call) and ast.unparse(value.func)[-3:] == "add"
+            added = (
+                ast.unparse(value.func).endswith("add") if isinstance(value, ast.Call) else isinstance(value, ast.BinOp)
             )
-            if not isinstance(value, ast.Constant) and not (adds and called[:-7] in ast.unparse(value)):
+            if not isinstance(value, ast.Constant) and not (added and called[:-7] in ast.unparse(value)):
                 yield node
 
 

@@ -5,21 +5,22 @@ from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import MIRRORED
 from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
-    compiled = [(event.optimizer, _trained_by(event)) for event in trace.compiled]
+    compiled = [(event.optimizer, _trained_by(event)) for event in trace.compiled if is_mirrored(_trained_by(event))]
     used = [(made, strategy) for made, strategy in trace.used if isinstance(made, Optimizer)]
     for optimizer, strategy in (*compiled, *used):
-        if optimizer is not None and optimizer.clipping and is_mirrored(strategy):
+        if optimizer is not None and optimizer.clipping and is_mirrored(strategy, MIRRORED):
             options = some([f"`{option}`" for option in optimizer.clipping])
             summary = f"{options} limits the gradient of each replica, not their sum"
             yield optimizer.node, f"{summary}{releases(trace, OLDEST)}"
     for node, strategy in trace.clipped:
-        if is_mirrored(strategy):
+        if is_mirrored(strategy, MIRRORED):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
             yield node, f"`{called}` limits the gradient of each replica, not their sum"
 
@@ -33,7 +34,7 @@ RULE = Rule(
     id="lint.clipping",
     code="KD501",
     severity=Severity.ERROR,
-    title="Checks for optimizers that clip gradients under MirroredStrategy with Keras 3.",
+    title="Checks for optimizers that clip gradients under a mirrored strategy with Keras 3.",
     why="""Keras 3 clips the gradient of each replica and then adds them up. Every replica's share of the global
 gradient is compared with the whole limit. The training raises no error and takes larger steps than on one device.
 tf_keras adds up the gradients first, so scripts that use it are not reported.""",

@@ -10,7 +10,7 @@ from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
-    for node, number, use in (*_device_lists(trace), *_batch_sizes(trace), *_meshes(trace)):
+    for node, number, use in _uses(trace):
         counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:
             kind = "worker" if re.search("worker|node|host", counts[0], re.IGNORECASE) else "device"
@@ -19,22 +19,15 @@ def _judge(trace: Trace) -> Hits:
             yield node, f"{number.value:g} is a hard-coded device count, and {use}"
 
 
-def _device_lists(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+def _uses(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
     for strategy in trace.strategies:
         devices = strategy.devices
-        if has_several(strategy) and isinstance(devices, Counted) and "gpu" in devices.text.lower():
-            count = literal(devices.count)
-            if count is not None:
-                yield strategy.node, count, "the strategy's device list is built from it"
-
-
-def _batch_sizes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+        count = literal(devices.count) if isinstance(devices, Counted) and "gpu" in devices.text.lower() else None
+        if has_several(strategy) and count is not None:
+            yield strategy.node, count, "the strategy's device list is built from it"
     for node, size, _ in fixed_batches(trace):
         if count_names(size):
             yield node, size, "the batch size depends on it"
-
-
-def _meshes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
     for node, size in trace.meshes:
         if size.value != 1:
             yield node, size, "the mesh of all devices depends on it"

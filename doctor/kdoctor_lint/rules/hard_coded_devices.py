@@ -5,8 +5,7 @@ from kdoctor_lint.flow.values import Many, Text
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 _GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
-_SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")
-"""Numbers of several GPUs."""
+_SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")  # Numbers of several GPUs
 
 
 def _judge(trace: Trace) -> Hits:

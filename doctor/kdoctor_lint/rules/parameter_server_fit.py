@@ -1,15 +1,12 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import DEFAULT
 from kdoctor_lint.rules._examples import PLAIN
-from kdoctor_lint.rules._keras_features import on_keras_3
+from kdoctor_lint.rules._keras_features import fitted_under, on_keras_3
 
 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
-    for event in trace.fitted:
-        home = event.home
-        if home is not None and home.kinds - DEFAULT == {"ParameterServerStrategy"}:
-            yield event.node, "`fit` of Keras 3 fails under ParameterServerStrategy"
+    for node in fitted_under("ParameterServerStrategy", trace):
+        yield node, "`fit` of Keras 3 fails under ParameterServerStrategy"
 
 
 _STRATEGY = "ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())"
@@ -22,9 +19,9 @@ RULE = Rule(
     why="""The `fit` of Keras 3 has no coordinator. Its first step raises a ValueError ("you need to pass this dataset
 to ClusterCoordinator.create_per_worker_dataset"). tf_keras trains, so scripts that use it are not reported. Custom
 loops with `tf.distribute.coordinator.ClusterCoordinator` are not reported either.""",
-    fix="Use `MultiWorkerMirroredStrategy`, or Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
+    fix="Use Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras), or a custom loop.",
     bad=_BAD,
-    good=_BAD.replace(_STRATEGY, "MultiWorkerMirroredStrategy()"),
+    good=_BAD.replace("import keras", "import tf_keras as keras"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",
         "measured with Keras 3.15.1 and TensorFlow 2.21.0, a cluster in one process",

@@ -2,13 +2,14 @@ from kdoctor.defects import defect
 from kdoctor.text.lists import counted
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import MIRRORED
 from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
 @on_keras_3
 def _judge(trace: Trace) -> Hits:
-    layers = [one for one in trace.random if one.place is Place.INSIDE and is_mirrored(one.strategy)]
+    layers = [one for one in trace.random if one.place is Place.INSIDE and is_mirrored(one.strategy, MIRRORED)]
     if layers:
         first, *others = {id(one.node): one for one in layers}.values()
         more = f" and {counted(len(others), 'other layer')} draw" if others else " draws"
@@ -20,11 +21,11 @@ RULE = Rule(
     id="lint.random-layers",
     code="KD504",
     severity=Severity.WARNING,
-    title="Checks for models with Dropout, noise or augmentation under MirroredStrategy with Keras 3.",
+    title="Checks for models with Dropout, noise or augmentation under a mirrored strategy with Keras 3.",
     why="""The random generator of a Keras 3 layer is a mirrored variable. Every replica draws the same Dropout mask and
 the same augmentation, so a batch on R replicas has 1/R of the masks that it has on one device. Gradients are correct
-but vary more. Reported once for each file. tf_keras draws different numbers, so scripts that use it are not
-reported.""",
+but vary more. Reported once for each file. tf_keras draws different numbers on one machine, so scripts that use it
+are not reported.""",
     fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
     bad=_BAD,
     good=f"""{KERAS}

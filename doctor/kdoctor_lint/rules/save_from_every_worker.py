@@ -13,7 +13,7 @@ def _judge(trace: Trace) -> Hits:
 
 
 _BAD = (
-    PLAIN.replace("Mirrored", "MultiWorkerMirrored")
+    PLAIN.replace("Mirrored", "MultiWorkerMirrored").replace("import keras", "import tf_keras as keras")
     + """model.fit(dataset)
 model.save("/shared/model.keras")
 """

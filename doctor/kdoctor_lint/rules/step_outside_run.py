@@ -4,8 +4,8 @@ from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
-    for node, strategy in trace.stepped:
-        if strategy is not None and strategy.kinds <= MIRRORED:
+    for node, strategy, around in trace.stepped:
+        if strategy is not None and strategy.kinds <= MIRRORED and not around & trace.handed:
             yield node, "gradients are applied in the scope, but not by a step that `strategy.run` executes"
 
 

@@ -25,12 +25,14 @@ from kdoctor_lint.names import canonical
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.removed import REMOVED
 from kdoctor_lint.script import parse_script
+from kdoctor_lint.settings import Settings
 
 CASES = Path(__file__).parent / "cases"
 HEAD = "import keras\nimport tensorflow as tf\n"
 EDITS = re.findall(r"^### (\w+): (.+)\n((?:(?!###).*\n?)*)", (CASES / "edits.txt").read_text("utf-8"), re.MULTILINE)
 OWN = re.findall(r"^### (.+)\n((?:(?!###).*\n?)*)", (CASES / "own.txt").read_text("utf-8"), re.MULTILINE)
 MOVES = [line.split(" -> ") for line in (CASES / "moves.txt").read_text("utf-8").splitlines()]
+FEWEST_PROGRAMS, FEWEST_CHANGED = 40, 5
 FIXES = {name: rule for name, rule in RULES.items() if name in {"lint.removed-api", "lint.multi-gpu-model"}}
 
 
@@ -204,7 +206,7 @@ def test_removed_name_is_one_finding_and_every_line_is_fixed(tmp_path: Path) -> 
 def test_other_target_has_no_fix(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text("from tensorflow import keras\nkeras.optimizers.SGD(lr=1)\n")
-    assert fix_file(str(path), FIXES, {"tensorflow": (2, 9), "keras": (2, 9)}) is None
+    assert fix_file(str(path), FIXES, Settings(targets={"tensorflow": (2, 9), "keras": (2, 9)})) is None
 
 
 PIECES = [text.partition("---\n")[0] for _, _, text in EDITS] + [f"value = {old}\n" for old, _ in MOVES]
@@ -217,3 +219,41 @@ def test_fixing_twice_is_fixing_once(tmp_path: Path, pieces: list[str], unsafe: 
     once = fixed(path, (HEAD + "".join(pieces)).encode(), unsafe=unsafe)
     ast.parse(once)
     assert fixed(path, once, unsafe=unsafe) == once
+
+
+PROGRAMS = re.findall(r"^### (.+)\n((?:(?!###).*\n?)*)", (CASES / "programs.txt").read_text("utf-8"), re.MULTILINE)
+TF_HEAD = "import numpy as np\nimport tensorflow as tf\n\ntf.keras.utils.set_random_seed(1)\n"
+RUN = """
+import contextlib, io, json, sys
+shown = []
+for code in json.load(sys.stdin):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(code, {"__name__": "__main__"})
+        except Exception as error:
+            print(type(error).__name__, error)
+    shown.append(out.getvalue())
+print(json.dumps(shown))
+"""
+
+
+def test_no_fix_changes_what_a_program_prints(tmp_path: Path) -> None:
+    """Programs for TensorFlow with tf_keras, where removed names still work. Those of ``own.txt`` run without it."""
+    assert len(PROGRAMS) + len(OWN) >= FEWEST_PROGRAMS
+    before = [TF_HEAD + code for _, code in PROGRAMS]
+    after = [fixed(tmp_path / "train.py", code.encode()).decode() for code in before]
+    assert sum(one != other for one, other in zip(before, after, strict=True)) >= FEWEST_CHANGED
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        input=json.dumps(before + after),
+        env={**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = json.loads(done.stdout.splitlines()[-1])
+    titles = [title for title, _ in PROGRAMS]
+    first, second = shown[: len(titles)], shown[len(titles) :]
+    assert [title for title, text in zip(titles, first, strict=True) if not text or "Error" in text] == []
+    assert dict(zip(titles, second, strict=True)) == dict(zip(titles, first, strict=True))

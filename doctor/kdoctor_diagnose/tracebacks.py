@@ -26,7 +26,7 @@ _PLACES = (
     re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
 )
 _LIBRARY = re.compile(
-    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|^<"
+    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<"
     r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file"
 )
 """In the paths of files that are not the program's own."""
@@ -36,7 +36,7 @@ _USER_CODE, _INDENT = "in user code:", "    "
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
-    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")

@@ -133,7 +133,8 @@ def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Grou
 
 def _is_usual(group: Group, found: Scan) -> bool:
     """Whether each run on a machine without GPUs has it, and nothing says that GPUs were wanted."""
-    return group.failure.without_gpus and not group.followers and group.failure.id not in found.clues
+    wanted = group.failure.id in found.clues or any(item.failure.kind != "registration" for item in group.followers)
+    return group.failure.without_gpus and not wanted
 
 
 def _went_on(group: Group, found: Scan) -> bool:

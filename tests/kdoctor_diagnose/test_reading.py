@@ -668,6 +668,7 @@ def test_traceback_of_a_rank_behind_a_progress_bar_is_read() -> None:
 
 def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
+    assert [text(f"{first}{line}").causes for first in ("", NO_GPUS)] == [[], []]
     alone, looked = text(line), text(f"{line}Num GPUs Available:  0\n")
     assert (alone.conclusion, [cause.certainty for cause in alone.also]) == ("no-end", ["possible"])
     assert [cause.certainty for cause in looked.causes] == ["likely"]

@@ -724,6 +724,32 @@ def test_crash_of_one_of_several_processes_is_the_cause() -> None:
     assert text(f"Epoch 1/2\n{end}").conclusion == "no-failure"
 
 
+@cases(
+    ("step 10 loss=NaN", True),
+    ("{'loss': nan, 'step': 10}", True),
+    ('{"step": 10, "loss":NaN}', True),
+    ("epoch 2, loss nan", True),
+    ("[INFO] iter 20 | loss | nan | lr 1e-3", True),
+    ("loss: tensor(nan)", True),
+    ("Train loss : NaN", True),
+    ("loss: -nan(ind)", True),
+    ("val_loss is nan", True),
+    ("loss_nan: 0", False),
+    ("no nan in the loss", False),
+    ("skips with loss nan: 0", False),
+    ("loss=nanosecond", False),
+)
+def test_loss_that_is_not_finite_is_named_in_any_notation(line: str, *, is_found: bool) -> None:
+    assert ["nan_loss" in cause.id for cause in text(f"{line}\n").causes] == [True] * is_found
+
+
+def test_name_that_a_module_of_keras_lacks_is_no_mixed_installation() -> None:
+    error = (
+        "ImportError: cannot import name 'Spectral' from 'tensorflow.keras.layers' (/opt/a/keras/layers/__init__.py)"
+    )
+    assert first(text(f"{error}\n"))[0] == "keras_name_removed"
+
+
 NO_GPUS = "Could not find cuda drivers on your machine, GPU will not be used.\n"
 
 

@@ -260,6 +260,7 @@ def _weigh(group: Group, found: Scan) -> None:
             group.reasons.append(f"{package} {version} is affected ({versions})")
         else:
             group.against.append(f"the log has no version of {package}; {versions} is affected")
+            group.doubts += group.certainty == _CERTAINTIES[-1]
     if group.alternatives:
         group.doubts += 1
     progress = found.progress.get(first.log, 0)

@@ -234,6 +234,7 @@ def test_kill_explains_what_the_other_worker_says_of_it(tmp_path: Path) -> None:
 def test_versions_decide() -> None:
     message = "ValueError: Attempt to convert a value (PerReplica:{) with an unsupported type\n"
     assert text(f"keras==3.15.1\n{message}").causes[0].certainty == "certain"
+    assert text(message).causes[0].certainty == "likely"
     ruled_out = text(f"keras==2.15.0\n{message}")
     assert (ruled_out.conclusion, [item.id for item in ruled_out.ruled_out]) == (
         "not-recognised",

@@ -48,8 +48,8 @@ _GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\
 """A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
 _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
-_TOGETHER = re.compile(rb"(Epoch \d+/\d+)\n\1\n")
-"""The same epoch begins twice."""
+_TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
+"""The same epoch begins twice. A job that was started again writes more in between."""
 _LOGGED = b"INFO"
 """In a line of a logger, which is written at once."""
 _TQDM = b"it/s"

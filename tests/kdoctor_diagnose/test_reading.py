@@ -719,10 +719,16 @@ def test_training_of_one_of_several_processes_says_nothing_about_the_others(end:
     assert text(begin.replace("Epoch 1/2\n", "", 1) + FAILS + f"Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
 
 
-def test_crash_of_one_of_several_processes_is_the_cause() -> None:
+@cases("", LAST_BAR, f"E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed\n{LAST_BAR}")
+def test_crash_of_one_of_several_processes_is_the_cause(between: str) -> None:
     end = f"{ERROR}\nEpoch 2/2\n{LAST_BAR}"
-    assert text(f"Epoch 1/2\nEpoch 1/2\n{end}").conclusion == "cause"
-    assert text(f"Epoch 1/2\n{end}").conclusion == "no-failure"
+    assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{end}").conclusion == "cause"
+    assert text(f"Epoch 1/2\n{between}{end}").conclusion == "no-failure"
+
+
+def test_job_that_was_started_again_is_one_process() -> None:
+    assert text(f"Epoch 1/2\n{FAILS}Epoch 1/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
+    assert text(f"Epoch 1/1\n{LAST_BAR}Epoch 1/1\n{LAST_BAR}").notes == []
 
 
 @cases(

@@ -99,6 +99,11 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (4, ("ErrorMessage",), r"^ErrorMessage "),
     (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),
     (3, ("E tensorflow/", "E external/", "\nE0", "\nE1"), r"^E\d{4} |(?:^|: )E (?:tensorflow|external)/"),
+    (
+        8,
+        ("error: unrecog", "error: the foll", "error: argument", "error: one of the"),
+        r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)",
+    ),
     (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
 )
 """How much a line looks like the failure, the triggers, and the pattern."""

@@ -238,7 +238,7 @@ class _Reader:
                 line = split(clean(title))
                 self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
         else:
-            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.")) else None
+            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.", b").")) else None
         if ending:
             self._raised.add(number(place))  # the title says nothing more
             self._exception(ending, number(ending.place))

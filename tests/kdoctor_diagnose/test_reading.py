@@ -750,6 +750,37 @@ def test_loss_that_is_not_finite_is_named_in_any_notation(line: str, *, is_found
     assert ["nan_loss" in cause.id for cause in text(f"{line}\n").causes] == [True] * is_found
 
 
+@cases(
+    ("h5py/__init__.py:36: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility.", None),
+    ("ValueError: numpy.dtype size changed, may indicate binary incompatibility.", "numpy2_abi"),
+    (
+        "I1025 xla_bridge.py:357] Unable to initialize backend 'cuda': module 'jaxlib.xla_extension' has no attribute",
+        "jax_without_cuda",
+    ),
+    ("AttributeError: module 'jaxlib.xla_extension' has no attribute 'GpuAllocatorConfig'", "jax_versions"),
+)
+def test_line_that_only_looks_like_a_failure_is_not_taken_for_it(line: str, name: str | None) -> None:
+    assert [cause.id for cause in text(f"{line}\n").causes] == ([name] if name else [])
+
+
+@cases(
+    "unrecognized arguments: -f a.json", "the following arguments are required: --data", "argument --lr: bad value 'a'"
+)
+def test_options_that_a_program_refuses_are_its_own_error(message: str) -> None:
+    shown = "\nAn exception has occurred, use %tb to see the full traceback.\n\nSystemExit: 2\n"
+    own = text(f"usage: train.py [-h]\ntrain.py: error: {message}\n{shown}").own
+    assert (own and own.text) == f"train.py: error: {message}"
+
+
+def test_announcement_that_says_what_is_wrong_stays_with_the_message() -> None:
+    sizes = "ValueError: Data cardinality is ambiguous:\n  x sizes: 390, 369\n  y sizes: 390\n"
+    own = text(FAILS.replace("KeyError: 7\n", sizes)).own
+    assert (own and own.text) == "ValueError: Data cardinality is ambiguous: x sizes: 390, 369"
+    wrapper = '    ValueError: Exception encountered when calling layer "a" (type B).\n    \n    Input 0 does not fit\n'
+    indented = text(wrapper).own
+    assert (indented and indented.text) == "ValueError: Input 0 does not fit"
+
+
 def test_name_that_a_module_of_keras_lacks_is_no_mixed_installation() -> None:
     error = (
         "ImportError: cannot import name 'Spectral' from 'tensorflow.keras.layers' (/opt/a/keras/layers/__init__.py)"

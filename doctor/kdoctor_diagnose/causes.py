@@ -34,6 +34,8 @@ _END = 20
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
+_INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
+"""The levels of lines that need not be about a failure."""
 _GENERIC = re.compile(
     r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -268,6 +270,8 @@ def _weigh(group: Group, found: Scan) -> None:
         group.against.append(f"training went on until line {progress}")
         group.doubts += 1
     if failure.follows:
+        group.doubts += 1
+    if group.certainty == _CERTAINTIES[-1] and all(_INFORMS.search(event.text) for event in group.events):
         group.doubts += 1
     last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
     if failure.without_gpus:

@@ -20,6 +20,7 @@ from kdoctor_diagnose.inputs import logs_of
 from kdoctor_diagnose.model import Diagnosis
 
 _NONE = "none"
+_NOTHING = ("no failure", "end not shown")
 _LEAST = {"certain": 0.98, "likely": 0.85, "possible": 0.5}
 """The share of right answers that each certainty promises."""
 
@@ -39,14 +40,14 @@ class Answer:
 
     truth: Truth
     certainty: str
-    """Of the cause; ``own error``, ``not known`` or ``no failure`` without one."""
+    """Of the cause; ``own error``, ``not known``, ``end not shown`` or ``no failure`` without one."""
     text: str
 
     @property
     def is_right(self) -> bool:
         """Whether it says what the truth asks for."""
-        if self.truth.kind == _NONE or self.certainty == "no failure":
-            return self.truth.kind == _NONE and self.certainty == "no failure"
+        if self.truth.kind == _NONE or self.certainty in _NOTHING:
+            return self.truth.kind == _NONE and self.certainty in _NOTHING
         said = self.text.lower()
         return any(all(word in said for word in way.lower().split()) for way in self.truth.words.split("|"))
 
@@ -57,7 +58,7 @@ def main(folder: Path) -> int:
         truths = [Truth(file=row["file"], kind=row["class"], words=row["words"]) for row in csv.DictReader(file)]
     answers = list(_answers(folder, truths))
     greens = [item for item in answers if item.certainty == "no failure" and item.truth.kind != _NONE]
-    alarms = [item for item in answers if item.certainty != "no failure" and item.truth.kind == _NONE]
+    alarms = [item for item in answers if item.certainty not in _NOTHING and item.truth.kind == _NONE]
     wrong = [item for item in answers if not item.is_right and item not in greens and item not in alarms]
     for title, items in (("called no failure", greens), ("nothing failed", alarms), ("other answer", wrong)):
         for item in items:
@@ -81,7 +82,9 @@ def _answers(folder: Path, truths: list[Truth]) -> Iterator[Answer]:
 def _certainty(found: Diagnosis) -> str:
     if found.first is not None:
         return found.first.certainty
-    return "own error" if found.own else "no failure" if found.conclusion == "no-failure" else "not known"
+    if found.own:
+        return "own error"
+    return {"no-failure": "no failure", "no-end": "end not shown"}.get(found.conclusion, "not known")
 
 
 def _text(found: Diagnosis) -> str:

@@ -12,10 +12,9 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
-from kdoctor_diagnose.endings import hangs, is_complete, last_words
+from kdoctor_diagnose.endings import hangs, is_complete, last_words, words_after
+from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
-from kdoctor_diagnose.scan import ErrorLine, Event, Scan
-from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
@@ -35,6 +34,8 @@ _END = 20
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
+_INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
+"""The levels of lines that need not be about a failure."""
 _GENERIC = re.compile(
     r"The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -133,11 +134,9 @@ def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Grou
 
 
 def _is_usual(group: Group, found: Scan) -> bool:
-    """Whether a failure shows on every machine without GPUs, and the program wrote something after it to the end."""
-    tail = found.tails.get(group.first.log)
-    number, line = tail[-1] if tail else (0, None)
-    wrote = line is not None and number > max(event.last for event in group.events) and not LOG_PREFIX.match(line.text)
-    return group.failure.without_gpus and wrote
+    """Whether each run on a machine without GPUs has it, and nothing says that GPUs were wanted."""
+    wanted = group.failure.id in found.clues or any(item.failure.kind != "registration" for item in group.followers)
+    return group.failure.without_gpus and not wanted
 
 
 def _went_on(group: Group, found: Scan) -> bool:
@@ -163,9 +162,14 @@ def _passed(group: Group, found: Scan) -> bool:
     """
     if group.failure.kind == "registration":
         return group.first.line < found.progress.get(group.first.log, 0)
-    if group.failure.kind != "crash" or group.followers:
+    if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
     return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
+
+
+def _is_of_many(item: Event | ErrorLine, found: Scan) -> bool:
+    """Whether it is not known which of several processes wrote a line."""
+    return item.log in found.together and item.rank is None
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -258,6 +262,7 @@ def _weigh(group: Group, found: Scan) -> None:
             group.reasons.append(f"{package} {version} is affected ({versions})")
         else:
             group.against.append(f"the log has no version of {package}; {versions} is affected")
+            group.doubts += group.certainty == _CERTAINTIES[-1]
     if group.alternatives:
         group.doubts += 1
     progress = found.progress.get(first.log, 0)
@@ -266,9 +271,15 @@ def _weigh(group: Group, found: Scan) -> None:
         group.doubts += 1
     if failure.follows:
         group.doubts += 1
+    if group.certainty == _CERTAINTIES[-1] and all(_INFORMS.search(event.text) for event in group.events):
+        group.doubts += 1
+    last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
     if failure.without_gpus:
         group.against.append("on a machine without GPUs, each run has this line")
         group.doubts += 2
+    elif last:
+        group.against.append(f"the program went on, and the log ends with {last!r:.160}")
+        group.doubts += 1
 
 
 def _order(found: Scan) -> _Order:
@@ -335,11 +346,12 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     ]
     order = _order(found)
     ignored = {id(error) for place in found.ignored for error in _traceback_after(place, found.errors)}
+    last = [*last_words(found)]
     lines = [
         error
-        for error in sorted([*found.errors, *last_words(found)], key=order)
+        for error in sorted([*found.errors, *last], key=order)
         if id(error) not in ignored
-        and error.line >= found.passed.get(error.log, 0)
+        and (error.line >= found.passed.get(error.log, 0) or (error.score == EXCEPTION and _is_of_many(error, found)))
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
@@ -356,7 +368,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
     if best <= _FAILED - 2:  # a message of the level error is the failure only if nothing follows
-        shown = [error for error in shown if found.lines[error.log] - error.line < _LAST]
+        shown = [error for error in shown if error in last or found.lines[error.log] - error.line < _LAST]
     unique: dict[str, ErrorLine] = {}
     for error in shown:
         unique.setdefault(error.text, error)

@@ -76,8 +76,8 @@ def diagnose(
     kernel log (dmesg) if there is one. Logs are only read.
 
     Exit codes: 0 a cause was found, or the logs show no failure; 1 the failure is
-    not known, only what followed from it is in the logs, or a part was not read;
-    2 usage error.
+    not known, only what followed from it or not how the job ended is in the logs,
+    or a part was not read; 2 usage error.
     """
     if not logs:
         raise UsageError("no logs given", hint="Example: kdoctor diagnose train.log")
@@ -98,7 +98,7 @@ def diagnose(
         write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
     canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)
     show(render(diagnosis, outputs.stdout, canvas))
-    if diagnosis.conclusion in ("not-recognised", "not-read", "consequence"):
+    if diagnosis.conclusion in ("not-recognised", "not-read", "no-end", "consequence"):
         raise typer.Exit(EXIT_FAIL)
 
 

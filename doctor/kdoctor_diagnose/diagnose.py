@@ -13,7 +13,8 @@ from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.wrap import shorten
 from kdoctor.version import __version__
 from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
-from kdoctor_diagnose.endings import silent
+from kdoctor_diagnose.endings import has_ended, silent
+from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.model import (
@@ -30,13 +31,17 @@ from kdoctor_diagnose.model import (
 )
 from kdoctor_diagnose.own_error import look_at, owner_of
 from kdoctor_diagnose.recogniser import Recogniser
-from kdoctor_diagnose.scan import ErrorLine, Event, Scan, scan
+from kdoctor_diagnose.scan import scan
 from kdoctor_diagnose.tracebacks import message_alone
 
 MOST_BYTES = 16 << 30
 TIMEOUT_S = 600.0
 _QUOTED = 400
 """Characters of a line that are quoted."""
+_TOGETHER = (
+    "{}: several processes wrote it without their ranks: one may have failed while another one went on. "
+    "Give each one a log, or label the lines (srun --label, mpirun --tag-output)"
+)
 
 
 @cache
@@ -69,14 +74,16 @@ def diagnose(
     verdict = conclude(found, load_failures())
     write = _Writer(found, checks, scenarios)
     left_out = [*notes, *found.notes]
+    conclusion = _conclusion(verdict, found, left_out)
+    last = [write.at(log, *tail[-1]) for log, tail in found.tails.items() if tail] if conclusion == "no-end" else []
     return Diagnosis(
         schema="kdoctor/diagnosis/v1",
         kdoctor=__version__,
-        conclusion=_conclusion(verdict, found, left_out),
+        conclusion=conclusion,
         causes=[write.cause(group) for group in verdict.causes],
         also=[write.cause(group) for group in verdict.also],
         ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
-        lines=[write.place(line) for line in verdict.unknown],
+        lines=[write.place(line) for line in verdict.unknown] or last,
         own=write.own(verdict),
         silent=[Silence(last=write.at(log, number, line), seconds=late) for log, number, line, late in silent(found)],
         stacks=found.stacks.groups(),
@@ -85,7 +92,7 @@ def diagnose(
             LogSummary(name=name, lines=lines, bytes=size)
             for name, lines, size in zip(found.names, found.lines, found.sizes, strict=True)
         ],
-        notes=left_out,
+        notes=left_out + [_TOGETHER.format(found.names[log]) for log in sorted(found.together)],
     )
 
 
@@ -109,7 +116,9 @@ def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Concl
         is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
         return "cause" if is_known else "consequence"
     is_stuck = any(line > found.progress.get(log, 0) for log, line in found.stacked.items())
-    return "not-recognised" if verdict.unknown or is_stuck else "not-read" if left_out else "no-failure"
+    if verdict.unknown or is_stuck:
+        return "not-recognised"
+    return "not-read" if left_out else "no-failure" if has_ended(found) else "no-end"
 
 
 class _Writer:

@@ -5,8 +5,8 @@ import signal
 from collections.abc import Iterable, Iterator
 
 from kdoctor.failures.known import KnownFailures
+from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.scan import ErrorLine, Event, Scan
 from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _WEIGHT = 1000
@@ -32,7 +32,19 @@ _STACK = re.compile(
     r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
     "|(?:Call a|A)rguments received by"
 )
+_RESULT = re.compile(
+    r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
+    r".*\b(?:done|success\w*|finished|completed?|saved|written|exported|early stopping|restoring model weights"
+    r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e))\W{1,4}\d)"
+)
+"""A last line with what a job has done."""
+_BAR = re.compile(r"\s*(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
+_NO_WORDS = re.compile(
+    rf"{LOG_PREFIX.pattern}|To enable the following instructions|WARNING: All log messages before absl"
+    r"|(?i:.*\b(?:gpus?|cuda|devices?)\b)|\W*(?:False|\d[\d.]*)?\W*$"
+)
+"""What TensorFlow writes while it starts, and what a program that looks for GPUs writes."""
 _INTERRUPTED = re.compile("^KeyboardInterrupt$")
 
 
@@ -59,7 +71,8 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
     judged = {(item.log, item.line) for item in found.errors} | {(item.log, item.last) for item in found.events}
     for log, tail in found.tails.items():
         pieces = [(_PIECE, *item) for item in tail[-_END:] if _STACK.match(item[1].text)]
-        speaks = [(_WORDS, *item) for item in tail[-1:] if _speaks_of_failure(item[1].text)]
+        last = [item for item in tail[-_END:] if not item[1].text[0].isspace()]  # others continue the one before
+        speaks = [(_WORDS, *item) for item in last[-1:] if _speaks_of_failure(item[1].text)]
         is_open = all(error.log != log for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
             if (log, number) not in judged:
@@ -69,6 +82,12 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
 def _speaks_of_failure(text: str) -> bool:
     is_signal = text.removesuffix(" (core dumped)") in _SIGNALS
     return is_signal or bool(_FAILURE.search(text) and not _WELL.search(text) and not LOG_PREFIX.match(text))
+
+
+def words_after(found: Scan, event: Event) -> str | None:
+    """The last line of the log of a failure, if the program wrote it later, and about other things than GPUs."""
+    number, line = (found.tails.get(event.log) or [(0, Line(""))])[-1]
+    return line.text if number > event.last and not _NO_WORDS.match(line.text) else None
 
 
 def is_complete(found: Scan, event: Event) -> bool:
@@ -82,6 +101,25 @@ def is_complete(found: Scan, event: Event) -> bool:
     number, last = next(((number, epoch) for number, epoch in reversed(tail) if epoch), (0, None))
     is_later = number > event.last or event.rank is None
     return last is not None and last["epoch"] == last["epochs"] and is_later
+
+
+def has_ended(found: Scan) -> bool:
+    """Whether the logs show that the job did its work: a result, or a training to its last step."""
+    ends = [_ended(log, tail, found) for log, tail in found.tails.items()]
+    return True in ends and False not in ends
+
+
+def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
+    """Whether a training ended as it should; None where the log does not show one."""
+    texts = [line.text for _, line in tail]
+    epochs = [epoch for epoch in map(_EPOCH.match, texts) if epoch]
+    bar = _BAR.match(texts[-1]) if texts else None
+    if log in found.together and texts.count(epochs[-1][0] if epochs else "") < _SEVERAL:
+        return False
+    if texts and not bar and _RESULT.match(texts[-1]):
+        return True
+    is_last = not epochs or epochs[-1]["epoch"] == epochs[-1]["epochs"]
+    return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
 
 
 def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:

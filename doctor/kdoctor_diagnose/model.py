@@ -7,9 +7,10 @@ from pydantic import Field
 from kdoctor.documents import Document, Part
 from kdoctor.failures.known import Certainty, Kind
 
-Conclusion = Literal["cause", "consequence", "not-recognised", "not-read", "no-failure"]
+Conclusion = Literal["cause", "consequence", "not-recognised", "not-read", "no-end", "no-failure"]
 """A known failure is the cause; only consequences of a failure elsewhere were found; the log has a failure that is not
-known; what was read of the log has none, but not all was read; the log has none."""
+known; what was read of the log has none, but not all was read; the log has none, and does not show that the job did its
+work; the log has none."""
 
 
 Owner = Literal["program", "data", "machine", "environment", "undecided"]
@@ -163,7 +164,7 @@ class Diagnosis(Document):
     """What the log shows too, and what did not stop the job."""
     ruled_out: list[RuledOut]
     lines: list[Place]
-    """Where nothing is recognised: the lines that look like the failure."""
+    """Where nothing is recognised: the lines that look like the failure, or the last one of each log without an end."""
     own: OwnError | None = None
     """Where nothing is recognised: the error with which the program ended."""
     silent: list[Silence] = Field(default_factory=list)

@@ -90,15 +90,20 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
     (
         6,
-        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", ": F tensorflow/", ": F external/"),
-        r"^F\d{4} |: F (?:tensorflow|external)/",
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "F tensorflow/", "F external/"),
+        r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/",
     ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),
     (6, ("OP_REQUIRES failed",), r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"),
     (6, ("NCCL WARN",), r"NCCL WARN "),
     (4, ("ErrorMessage",), r"^ErrorMessage "),
     (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),
-    (3, (": E tensorflow/", ": E external/", "\nE0", "\nE1"), r"^E\d{4} |: E (?:tensorflow|external)/"),
+    (3, ("E tensorflow/", "E external/", "\nE0", "\nE1"), r"^E\d{4} |(?:^|: )E (?:tensorflow|external)/"),
+    (
+        8,
+        ("error: unrecog", "error: the foll", "error: argument", "error: one of the"),
+        r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)",
+    ),
     (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
 )
 """How much a line looks like the failure, the triggers, and the pattern."""

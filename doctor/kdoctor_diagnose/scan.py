@@ -4,17 +4,17 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate, chain
 
 from kdoctor.errors import UsageError
-from kdoctor.failures.known import KnownFailure
 from kdoctor.text.sanitize import clean
 from kdoctor.text.secrets import mask
+from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
-from kdoctor_diagnose.stacks import MARKS, Stacks
+from kdoctor_diagnose.stacks import MARKS
 from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on
 
 _LONGEST = 4000
@@ -48,6 +48,8 @@ _GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\
 """A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
 _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
+_TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
+"""The same epoch begins twice. A job that was started again writes more in between."""
 _LOGGED = b"INFO"
 """In a line of a logger, which is written at once."""
 _TQDM = b"it/s"
@@ -57,82 +59,6 @@ _WELL = re.compile(r"(?i)^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|ex
 """A last line that says how it ended."""
 _LOSSES = 20
 """Lines with the word, from the end, among which it is looked for."""
-
-
-@dataclass
-class Event:
-    """A known failure in a log."""
-
-    failure: KnownFailure
-    weight: int
-    log: int
-    """Number of the log."""
-    line: int
-    text: str
-    values: dict[str, str]
-    """The named parts of the message."""
-    rank: str | None
-    time: float | None
-    count: int = 1
-    last: int = 0
-    """The last line with it."""
-    quote: str = ""
-    """The text with the message near its beginning."""
-    at_end: bool = False
-    """Whether it shows only by being the last line before the job did nothing more."""
-
-    @property
-    def name(self) -> str:
-        """The failure's id, with the code of a table."""
-        code = self.values.get("code") if self.failure.table else None
-        return f"{self.failure.id}_{code}" if code else self.failure.id
-
-
-@dataclass(frozen=True)
-class ErrorLine:
-    """A line that looks like a failure."""
-
-    score: int
-    log: int
-    line: int
-    text: str
-    rank: str | None
-    time: float | None
-    own: str | None = None
-    """Of an exception, the last place in the program's own files."""
-    is_raised: bool = False
-    """Whether it is the exception of a traceback."""
-
-
-@dataclass
-class Scan:
-    """What was found in all logs."""
-
-    events: list[Event] = field(default_factory=list)
-    clues: set[str] = field(default_factory=set)
-    """Ids of the failures of which a clue was found."""
-    denied: dict[str, str] = field(default_factory=dict)
-    """Ids of the failures that a line rules out, and the line."""
-    denied_last: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The log and number of the last such line."""
-    versions: dict[str, str] = field(default_factory=dict)
-    errors: list[ErrorLine] = field(default_factory=list)
-    ignored: list[tuple[int, int]] = field(default_factory=list)
-    """The logs and lines after which the traceback of an ignored exception comes."""
-    names: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    progress: dict[int, int] = field(default_factory=dict)
-    """The last line of each log on which a training made progress."""
-    passed: dict[int, int] = field(default_factory=dict)
-    """The line of each log up to which nothing ended the job, because it is sure that it went on."""
-    tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
-    """The last lines of each log, and their numbers."""
-    stacks: Stacks = field(default_factory=Stacks)
-    stacked: dict[int, int] = field(default_factory=dict)
-    """The last line of each log with a stack."""
-    notes: list[str] = field(default_factory=list)
-    """What of the logs was not read, and why."""
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
@@ -243,6 +169,8 @@ class _Reader:
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
         self._read_progress(text)
+        if _TOGETHER.search(text):
+            self._found.together.add(self._number)
         self._lines += text.count(b"\n")
         self._before = (self._before + text[-_TAIL:])[-_TAIL:]
 
@@ -310,8 +238,9 @@ class _Reader:
                 line = split(clean(title))
                 self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
         else:
-            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.")) else None
+            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.", b").")) else None
         if ending:
+            self._raised.add(number(place))  # the title says nothing more
             self._exception(ending, number(ending.place))
 
     def _exception(self, raised: Raised, number: int) -> None:

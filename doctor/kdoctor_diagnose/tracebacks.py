@@ -26,7 +26,7 @@ _PLACES = (
     re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
 )
 _LIBRARY = re.compile(
-    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|^<"
+    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<"
     r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file"
 )
 """In the paths of files that are not the program's own."""
@@ -36,13 +36,15 @@ _USER_CODE, _INDENT = "in user code:", "    "
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
-    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./-]{1,120}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 _SEPARATOR = re.compile(r"[/\\]")
 _WRAPPER = re.compile(r"(?:Exception encountered when calling .*|.*root error\(s\) found\.?|.*:|)$")
 """What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
+_SAYS_NOTHING = re.compile(r"Exception encountered|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
+"""Announcements that say nothing else."""
 _NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
@@ -103,7 +105,7 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
     """The exception on a line without a traceback before it, if its message only announces another one."""
     line = _read(lines[place])
     name, _, said = line.text.partition(": ")
-    is_error = (_EXCEPTION.match(line.text) and _CLASS.search(name)) or _CAUGHT.match(line.text)
+    is_error = (_EXCEPTION.match(line.text.lstrip()) and _CLASS.search(name)) or _CAUGHT.match(line.text)
     is_wrapper = is_error and said and _WRAPPER.match(said)
     return _raised(place, line, lines, None) if is_wrapper else None
 
@@ -136,16 +138,18 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> 
     """The exception on a line. If it passes another one on, the message of that one, and where that was."""
     name, _, said = line.text.partition(": ")
     said = _AROUND.sub("", said)
+    head = "" if _SAYS_NOTHING.match(said) or not said.endswith(":") else f"{said} "
+    margin = line.text[: len(line.text) - len(line.text.lstrip())]
     for text in _message(line, lines, place + 1) if _WRAPPER.match(said) else ():
         own = _own_place(text) or own
-        if not _NO_MESSAGE.match(text):
-            said = _AROUND.sub("", text).strip()
+        if not _NO_MESSAGE.match(text.removeprefix(margin)):
+            said = head + _AROUND.sub("", text).strip()
             if not _WRAPPER.match(said):
                 break
     inner, _, rest = said.partition(": ")
     if rest and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, rest
-    short = _LONG_NAME.sub("", name.rstrip(":"))
+    short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, f"{short}: {said}" if said else short, own)
 
 

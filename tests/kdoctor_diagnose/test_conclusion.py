@@ -5,7 +5,7 @@ from typing import Any
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
-from kdoctor_diagnose.scan import Event, Scan
+from kdoctor_diagnose.found import Event, Scan
 
 
 def failure(name: str, **changes: Any) -> KnownFailure:

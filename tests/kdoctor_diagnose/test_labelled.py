@@ -68,8 +68,11 @@ def diagnosed(text: str) -> Diagnosis:
 
 
 def named(failure: KnownFailure, diagnosis: Diagnosis) -> bool:
-    """Whether the failure is the cause. A code of a table is a part of its id."""
-    first = diagnosis.first
+    """Whether the failure is the cause. A code of a table is a part of its id.
+
+    What each run on a machine without GPUs logs is only said besides.
+    """
+    first = diagnosis.first or next((item for item in diagnosis.also if failure.without_gpus), None)
     return first is not None and (
         first.id == failure.id or (failure.table is not None and first.id.startswith(failure.id))
     )
@@ -133,7 +136,8 @@ def test_sixty_healthy_logs() -> None:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy_log_has_no_cause(name: str) -> None:
     diagnosis = diagnosed(HEALTHY[name])
-    assert (diagnosis.conclusion, [cause.id for cause in (*diagnosis.causes, *diagnosis.also)]) == ("no-failure", [])
+    assert diagnosis.conclusion in {"no-failure", "no-end"}
+    assert [*diagnosis.causes, *diagnosis.also] == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_healthy_log_has_no_cause(name: str) -> None:
 )
 def test_harmless_message_is_not_a_cause(failure: KnownFailure) -> None:
     for example in failure.examples:
-        assert diagnosed(example.log).conclusion == "no-failure"
+        assert diagnosed(example.log).conclusion in {"no-failure", "no-end"}
 
 
 def test_each_example_names_its_source() -> None:
@@ -165,6 +169,6 @@ def test_traceback_with_any_message_is_a_failure() -> None:
     well = [
         line
         for line in lines
-        if line and diagnose_text(f"{title}ValueError: {line}\n", {}, {}).conclusion == "no-failure"
+        if line and diagnose_text(f"{title}ValueError: {line}\n", {}, {}).conclusion in {"no-failure", "no-end"}
     ]
     assert well == []

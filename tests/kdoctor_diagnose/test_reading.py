@@ -108,7 +108,7 @@ def test_unknown_error_behind_a_progress_bar_is_shown() -> None:
 def test_progress_bar_alone_is_no_message(bar: str) -> None:
     diagnosis = text(f"Epoch 1/2\n{bar} - killed: 3\n{bar}\n{bar.replace('nan', '1.0')}\n")
     assert not [one.id for one in diagnosis.causes if one.kind != "silent"]
-    assert not diagnosis.lines
+    assert diagnosis.conclusion in {"cause", "no-end"}
 
 
 PREFIXES = (
@@ -234,6 +234,7 @@ def test_kill_explains_what_the_other_worker_says_of_it(tmp_path: Path) -> None:
 def test_versions_decide() -> None:
     message = "ValueError: Attempt to convert a value (PerReplica:{) with an unsupported type\n"
     assert text(f"keras==3.15.1\n{message}").causes[0].certainty == "certain"
+    assert text(message).causes[0].certainty == "likely"
     ruled_out = text(f"keras==2.15.0\n{message}")
     assert (ruled_out.conclusion, [item.id for item in ruled_out.ruled_out]) == (
         "not-recognised",
@@ -326,7 +327,7 @@ def test_hang_needs_evidence_of_an_end_or_of_several_gpus() -> None:
     alone = text("Epoch 1/5\n")
     ended = text("Epoch 1/5\n^CTraceback (most recent call last):\n  File 'x', line 3\nKeyboardInterrupt\n")
     several = text("INFO:tensorflow:Using MirroredStrategy with devices ('/GPU:0', '/GPU:1')\nEpoch 1/5\n")
-    assert (alone.conclusion, alone.causes) == ("no-failure", [])
+    assert (alone.conclusion, alone.causes) == ("no-end", [])
     assert (ended.causes[0].certainty, several.causes[0].certainty) == ("possible", "likely")
 
 
@@ -334,7 +335,7 @@ CLASSES = st.from_regex(r"(?:[a-z_]{1,8}\.){0,2}[A-Z][A-Za-z]{1,12}", fullmatch=
 TAILS = st.sampled_from(["", "a line\n", "  indented\n", "Detected at node x defined at (most recent call last):\n"])
 
 
-TRAINED = "Epoch 1/5\n9/9 ━━━ 0s 2ms/step - loss: 0.1\n"
+TRAINED = "Epoch 5/5\n9/9 ━━━ 0s 2ms/step - loss: 0.1\n"
 
 
 @settings(max_examples=200)
@@ -558,7 +559,7 @@ def test_error_at_the_end_is_shown(line: str) -> None:
 def test_rendezvous_that_is_stuck_again_is_the_cause() -> None:
     stuck = "E rendezvous.cc:38] This thread has been waiting for `acquire clique` for 10 seconds and may be stuck."
     unstuck = "E rendezvous.cc:108] Thread is unstuck! Warning above was a false-positive."
-    assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-failure"
+    assert text(f"{stuck}\n{unstuck}\n").conclusion == "no-end"
     assert first(text(f"{stuck}\n{unstuck}\n{stuck}\n"))[0] == "rendezvous_stuck"
 
 
@@ -581,7 +582,7 @@ def test_gzip_file_of_common_ratio_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_job_is_not_called_well_where_a_log_was_not_read(tmp_path: Path) -> None:
-    (tmp_path / "train.log").write_bytes(b"Epoch 1/1\n")
+    (tmp_path / "train.log").write_text(TRAINED)
     (tmp_path / "other.log.gz").write_bytes(gzip.compress(b"x" * 1000)[:-20])
     assert read(tmp_path / "train.log").conclusion == "no-failure"
     found = read(tmp_path)
@@ -668,8 +669,147 @@ def test_traceback_of_a_rank_behind_a_progress_bar_is_read() -> None:
 
 def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
-    assert text(line).causes[0].certainty == "possible"
+    assert [text(f"{first}{line}").causes for first in ("", NO_GPUS)] == [[], []]
+    alone, looked = text(line), text(f"{line}Num GPUs Available:  0\n")
+    assert (alone.conclusion, [cause.certainty for cause in alone.also]) == ("no-end", ["possible"])
+    assert [cause.certainty for cause in looked.causes] == ["likely"]
     assert text(f"{line}{{'loss': [0.3]}}\n").conclusion == "no-failure"
+
+
+LAST_BAR = "9/9 [====] - 1s 3ms/step - loss: 0.1\n"
+
+
+@cases(
+    (f"Epoch 2/2\n{LAST_BAR}", "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}0.31 on the test images\n", "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}bye\n{{'loss': [0.3]}}\n", "no-failure"),
+    ("start\nINFO: model saved to /data/model.keras\n", "no-failure"),
+    (f"Epoch 1/9\n{LAST_BAR}Epoch 1: early stopping\n", "no-failure"),
+    (LAST_BAR, "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}", "no-end"),
+    (f"Epoch 1/2\n{LAST_BAR}please set data.root\n", "no-end"),  # sys.exit with words
+    (f"Epoch 2/2\n{LAST_BAR.replace('9/9', '3/9')}", "no-end"),
+    ("Epoch 2/2\n3/9 [=>..] - ETA: 1s - loss: 0.1\n", "no-end"),
+    ("start\nnot saved\n", "no-end"),
+    ("please set data.root\n", "no-end"),
+    ("I0000 00:00:1795715690.299662 7 cpu_feature_guard.cc:227] This TensorFlow binary is optimized\n", "no-end"),
+)
+def test_job_is_called_well_only_by_a_result_or_a_last_step(log: str, conclusion: str) -> None:
+    found = text(log)
+    assert (found.conclusion, found.causes) == (conclusion, [])
+    last = " ".join(log.splitlines()[-1].split())
+    assert [line.text for line in found.lines] == ([last] if conclusion == "no-end" else [])
+
+
+def test_job_is_called_well_only_if_no_log_of_it_stops_before() -> None:
+    ended, stopped = f"Epoch 2/2\n{LAST_BAR}".encode(), f"Epoch 1/2\n{LAST_BAR}".encode()
+    both = [Log("1.log", lambda: iter([ended])), Log("2.log", lambda: iter([stopped]))]
+    assert (diagnose(both[:1], {}, {}).conclusion, diagnose(both, {}, {}).conclusion) == ("no-failure", "no-end")
+
+
+@cases(
+    (f"{FAILS}Epoch 2/2\n{LAST_BAR}", "not-recognised"),  # of the other process
+    (f"Epoch 2/2\n{LAST_BAR}", "no-end"),
+    (f"Epoch 2/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}", "no-failure"),
+)
+def test_training_of_one_of_several_processes_says_nothing_about_the_others(end: str, conclusion: str) -> None:
+    begin = f"Epoch 1/2\nEpoch 1/2\n{LAST_BAR}{LAST_BAR}"
+    found = text(begin + end)
+    assert (found.conclusion, len(found.notes)) == (conclusion, 1)
+    assert text(begin.replace("Epoch 1/2\n", "", 1) + FAILS + f"Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
+
+
+@cases("", LAST_BAR, f"E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed\n{LAST_BAR}")
+def test_crash_of_one_of_several_processes_is_the_cause(between: str) -> None:
+    end = f"{ERROR}\nEpoch 2/2\n{LAST_BAR}"
+    assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{end}").conclusion == "cause"
+    assert text(f"Epoch 1/2\n{between}{end}").conclusion == "no-failure"
+
+
+def test_job_that_was_started_again_is_one_process() -> None:
+    assert text(f"Epoch 1/2\n{FAILS}Epoch 1/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
+    assert text(f"Epoch 1/1\n{LAST_BAR}Epoch 1/1\n{LAST_BAR}").notes == []
+
+
+@cases(
+    ("step 10 loss=NaN", True),
+    ("{'loss': nan, 'step': 10}", True),
+    ('{"step": 10, "loss":NaN}', True),
+    ("epoch 2, loss nan", True),
+    ("[INFO] iter 20 | loss | nan | lr 1e-3", True),
+    ("loss: tensor(nan)", True),
+    ("Train loss : NaN", True),
+    ("loss: -nan(ind)", True),
+    ("val_loss is nan", True),
+    ("loss_nan: 0", False),
+    ("no nan in the loss", False),
+    ("skips with loss nan: 0", False),
+    ("loss=nanosecond", False),
+)
+def test_loss_that_is_not_finite_is_named_in_any_notation(line: str, *, is_found: bool) -> None:
+    assert ["nan_loss" in cause.id for cause in text(f"{line}\n").causes] == [True] * is_found
+
+
+@cases(
+    ("h5py/__init__.py:36: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility.", None),
+    ("ValueError: numpy.dtype size changed, may indicate binary incompatibility.", "numpy2_abi"),
+    (
+        "I1025 xla_bridge.py:357] Unable to initialize backend 'cuda': module 'jaxlib.xla_extension' has no attribute",
+        "jax_without_cuda",
+    ),
+    ("AttributeError: module 'jaxlib.xla_extension' has no attribute 'GpuAllocatorConfig'", "jax_versions"),
+)
+def test_line_that_only_looks_like_a_failure_is_not_taken_for_it(line: str, name: str | None) -> None:
+    assert [cause.id for cause in text(f"{line}\n").causes] == ([name] if name else [])
+
+
+@cases(
+    "unrecognized arguments: -f a.json", "the following arguments are required: --data", "argument --lr: bad value 'a'"
+)
+def test_options_that_a_program_refuses_are_its_own_error(message: str) -> None:
+    shown = "\nAn exception has occurred, use %tb to see the full traceback.\n\nSystemExit: 2\n"
+    own = text(f"usage: train.py [-h]\ntrain.py: error: {message}\n{shown}").own
+    assert (own and own.text) == f"train.py: error: {message}"
+
+
+def test_announcement_that_says_what_is_wrong_stays_with_the_message() -> None:
+    sizes = "ValueError: Data cardinality is ambiguous:\n  x sizes: 390, 369\n  y sizes: 390\n"
+    own = text(FAILS.replace("KeyError: 7\n", sizes)).own
+    assert (own and own.text) == "ValueError: Data cardinality is ambiguous: x sizes: 390, 369"
+    wrapper = '    ValueError: Exception encountered when calling layer "a" (type B).\n    \n    Input 0 does not fit\n'
+    indented = text(wrapper).own
+    assert (indented and indented.text) == "ValueError: Input 0 does not fit"
+
+
+def test_name_that_a_module_of_keras_lacks_is_no_mixed_installation() -> None:
+    error = (
+        "ImportError: cannot import name 'Spectral' from 'tensorflow.keras.layers' (/opt/a/keras/layers/__init__.py)"
+    )
+    assert first(text(f"{error}\n"))[0] == "keras_name_removed"
+
+
+NO_GPUS = "Could not find cuda drivers on your machine, GPU will not be used.\n"
+
+
+@cases((NO_GPUS, "likely"), (f"{NO_GPUS}[]\n", "likely"), (f"{NO_GPUS}config.yaml: please set data.root\n", "possible"))
+def test_last_words_of_a_program_are_evidence_against_missing_gpus(log: str, certainty: str) -> None:
+    cause = text(log).causes[0]
+    assert (cause.id, cause.certainty, len(cause.against)) == (
+        "cudart_not_found",
+        certainty,
+        int(certainty != "likely"),
+    )
+
+
+def test_lines_that_continue_the_last_one_do_not_hide_it() -> None:
+    line = "Error: command buffer exited with error status."
+    found = text(f"start\n{line}\n\t(null)\n    label = <none>\n    device = <AGXG13XDevice: 0x12da25600>\n")
+    assert (found.conclusion, [item.text for item in found.lines]) == ("not-recognised", [line])
+
+
+def test_line_of_an_old_release_without_a_time_is_a_failure() -> None:
+    line = "E tensorflow/stream_executor/cuda/cuda_dnn.cc:378] Loaded runtime says no"
+    assert text(f"start\n{line}\n").conclusion == "not-recognised"
 
 
 def test_wrapper_whose_message_was_cut_off_is_a_failure() -> None:

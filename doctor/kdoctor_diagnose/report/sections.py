@@ -13,7 +13,12 @@ _HEADINGS = {
     "consequence": "The logs show what followed a failure, and not the failure itself.",
     "not-recognised": "The job failed, and kdoctor does not know this failure.",
     "not-read": "The logs show no failure, but not all of them was read.",
+    "no-end": "The logs do not show how the job ended.",
     "no-failure": "The logs show no failure.",
+}
+_NEXT = {
+    "consequence": "Diagnose the logs of all processes together, with the kernel log (dmesg).",
+    "no-end": "No line shows a failure, a result or a last epoch: look at the exit status of the job.",
 }
 
 _CONFIRMED = {"fail": "Confirmed on this machine", "pass": "Not found on this machine"}
@@ -168,8 +173,8 @@ def notes(diagnosis: Diagnosis) -> Iterator[Field]:
         yield Field(label="Note", text=note)
     if diagnosis.conclusion == "not-recognised" and not diagnosis.own and not diagnosis.stacks:
         yield Field(label="Look for the cause on this machine", text="", commands=("kdoctor check",))
-    if diagnosis.conclusion == "consequence":
-        yield Field(label="Next", text="Diagnose the logs of all processes together, with the kernel log (dmesg).")
+    if diagnosis.conclusion in _NEXT:
+        yield Field(label="Next", text=_NEXT[diagnosis.conclusion])
 
 
 def _new_since(against: Against) -> Iterator[Field]:

@@ -9,7 +9,7 @@ from kdoctor_diagnose.report.sections import fields, heading, notes, own_fields,
 
 _MARKS = {
     "cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "not-read": Mark.UNKNOWN,
-    "no-failure": Mark.PASS,
+    "no-end": Mark.UNKNOWN, "no-failure": Mark.PASS,
 }  # fmt: skip
 _QUOTED = 2
 """Lines of a quotation."""

@@ -107,6 +107,12 @@ def test_problem_of_nodes_is_folded_and_drains_them() -> None:
     assert any(step.commands == slurm.leave_out for step in shown.plan)
 
 
+@pytest.mark.parametrize(("min_healthy", "enough"), [("3", True), ("4", False), (None, True)])
+def test_way_to_start_without_nodes_is_offered_where_enough_are_left(min_healthy: str | None, *, enough: bool) -> None:
+    shown = merged(fleet_of(5, {index: [replaced(lost_gpu())] for index in (3, 4)}), min_healthy=min_healthy)
+    assert any(step.summary.startswith("Train on the 3 nodes that passed") for step in shown.plan) is enough
+
+
 def test_split_without_a_majority_drains_no_node() -> None:
     planted = {index: [fact("driver", "version", "535.161.08")] for index in (1, 2)}
     report = merged(fleet_of(4, planted))

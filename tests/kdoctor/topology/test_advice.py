@@ -84,3 +84,5 @@ def test_mig_gpus_get_no_strategy() -> None:
 
 def test_single_gpu_needs_no_communication() -> None:
     assert advice_for(healthy.gpu(0)).cross_device_ops is None
+    layout = read_layout(Gpus(state="ready", count=2, devices=TWO), None)
+    assert advise(layout, choose(layout, 1)).why == "a single GPU needs no distribution strategy"

@@ -101,6 +101,12 @@ def test_lost_gpus_are_named() -> None:
     assert "(lost): GPU 0\n" in write_topology(layout, (), [])
 
 
+def test_label_counts_the_links_that_are_active() -> None:
+    (branch,) = grow(machine({}, healthy.gpu(0, nvlinks=healthy.nvlinks(4, down=(1,)))))
+    (leaf,) = branch.children or (branch,)
+    assert leaf.label.endswith(", NV3")
+
+
 def test_link_of_a_lost_gpu_is_no_trouble_of_its_own() -> None:
     lost = healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"}, performance_state=0, pcie_width=1)
     leaves = list(grow(machine({}, lost, healthy.gpu(1, performance_state=0, pcie_width=1))))

@@ -61,7 +61,7 @@ def judge_run(catalog: Catalog, facts: Facts, run: SmokeRun) -> dict[str, Cell]:
 def _judge_case(catalog: Catalog, facts: Facts, run: SmokeRun, case: SmokeCase) -> Cell | None:
     if case.outcome == "skipped":
         return Cell("unsupported", case.skip_reason or "skipped")
-    alone = replace(run, cases=(case,), failure=_ELSEWHERE)
+    alone = replace(run, cases=(case,), failure=_ELSEWHERE if len(run.cases) > 1 else None)
     known = [group for kind in (Target, Packages) if isinstance(group := facts.get(kind), kind)]
     results = [
         compute_check(check, alone, *known) for check in catalog.checks.values() if check.scenario == run.scenario

@@ -4,12 +4,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from kdoctor.errors import UsageError
+from kdoctor.inputs import read_bounded
 from kdoctor.output import write_atomically
 from kdoctor.version import __version__
 from kdoctor_lint.edits import Called, Fix
@@ -43,9 +45,9 @@ class Cache:
     def get(self, file: str, rules: Iterable[str]) -> Result | None:
         """The result of a file, if nothing has changed that it depends on."""
         try:
-            content = Path(file).read_bytes()
-        except (OSError, ValueError):
-            return None
+            content = read_bounded(Path(file))
+        except (OSError, ValueError, UsageError):
+            return None  # such files are not remembered
         key = _digest(repr((self._state, sorted(rules), os.path.abspath(file))).encode() + content)  # noqa: PTH100
         self._keys[file] = key
         try:
@@ -70,11 +72,9 @@ class Cache:
     def save(self) -> None:
         """Write what is new. A folder that cannot be written to is not an error."""
         if self._changed:
-            try:
+            with suppress(OSError, UsageError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, json.dumps(dict(list(self._entries.items())[-_MOST:])))
-            except (OSError, UsageError):
-                pass
 
 
 def _folder(environ: Mapping[str, str]) -> Path:
@@ -90,8 +90,8 @@ def _module(near: str, level: int, name: str) -> str:
     """The content of the module that an import finds now."""
     file = file_of(near, level, name)
     try:
-        return "" if file is None else _digest(os.fsencode(file) + Path(file).read_bytes())
-    except OSError as error:
+        return "" if file is None else _digest(os.fsencode(file) + read_bounded(Path(file)))
+    except (OSError, UsageError) as error:
         return repr(error)
 
 

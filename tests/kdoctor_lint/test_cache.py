@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kdoctor.inputs import read_bounded
 from kdoctor.text.canvas import PLAIN
 from kdoctor_lint import engine
 from kdoctor_lint.cache import Cache
@@ -140,7 +141,7 @@ def test_results_are_found_again_by_another_process(tree: Path) -> None:
 
 def test_module_that_cannot_be_read_is_looked_at_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tree)
-    read = Path.read_bytes
+    read = read_bounded
 
     def refuse(path: Path) -> bytes:
         if path.name == "models.py":
@@ -148,6 +149,6 @@ def test_module_that_cannot_be_read_is_looked_at_again(tree: Path, monkeypatch: 
         return read(path)
 
     names = linted(monkeypatch)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("kdoctor_lint.cache.read_bounded", refuse)
     run(tree)
     assert "train.py" in names

@@ -36,8 +36,6 @@ def _of_case(case: SmokeCase) -> Iterator[str]:
     """Why a case cannot have trained as it says."""
     if case.signal or case.exit_code:
         yield f"trained, and ended with {case.signal or f'exit status {case.exit_code}'}"
-    if case.error_type:
-        yield f"trained, and raised {case.error_type}"
     if case.examples == 0 or case.global_batch == 0 or case.steps == 0:
         yield "trained on no examples"
     if case.workers:

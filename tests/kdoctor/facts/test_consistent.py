@@ -32,7 +32,6 @@ def reason(*environment: FactGroup, **changes: Any) -> str | None:
         {"bus_ids": ("0000:1b:00.0",) * 8},
         {"signal": "SIGSEGV"},
         {"exit_code": 3},
-        {"error_type": "ValueError"},
         {"examples": 0},
         {"steps": 0},
         {"global_batch": 0},

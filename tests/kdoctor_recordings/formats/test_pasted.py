@@ -106,16 +106,6 @@ MIG = """\
 |                  |      4MiB / 32767MiB |           |                       |
 +------------------+----------------------+-----------+-----------------------+
 """
-LINKS = """\
-+----------------------+
-|  NvLink Link Status  |
-+----------------------+
-GPUs:
-    gpuId 0:
-        U D _ X
-    gpuId 1:
-        _ _ _ _
-"""
 
 
 PENDING = "    Remapped Rows\n        Uncorrectable Error : 4\n        Pending : Yes\n"
@@ -184,12 +174,6 @@ def test_hidden_uuid_is_not_known(tmp_path: Path) -> None:
 def test_lower_half_of_the_table_shows_that_mig_is_on(tmp_path: Path) -> None:
     (device,) = imported_gpus(tmp_path, MIG).devices
     assert (device.index, device.numbered, device.mig_mode) == (1, True, True)
-
-
-def test_states_of_links_are_read(tmp_path: Path) -> None:
-    first, second = imported_gpus(tmp_path, LINKS).devices
-    assert [(link.index, link.active) for link in first.nvlinks or ()] == [(0, True), (1, False)]
-    assert (second.nvlinks, second.errors["nvlinks"]) == (None, "NVML_ERROR_NOT_SUPPORTED")
 
 
 def test_failure_of_nvml_is_found_in_the_output_of_another_program(tmp_path: Path) -> None:

@@ -143,3 +143,21 @@ def test_last_gpu_is_compared_with_the_one_with_the_most_links(tmp_path: Path) -
     third = SECOND.replace("GPU 1:", "GPU 2:").replace(UUID.format(1), UUID.format(2))
     assert imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n").devices[2].errors["nvlinks"] == CUT
     assert len(imported_gpus(tmp_path, f"{text}{third}\t Link 0: 25 GB/s\n\n").devices[2].nvlinks or ()) == 1
+
+
+LINKS = """\
++----------------------+
+|  NvLink Link Status  |
++----------------------+
+GPUs:
+    gpuId 0:
+        U D _ X
+    gpuId 1:
+        _ _ _ _
+"""
+
+
+def test_states_of_links_are_read(tmp_path: Path) -> None:
+    first, second = imported_gpus(tmp_path, LINKS).devices
+    assert [(link.index, link.active) for link in first.nvlinks or ()] == [(0, True), (1, False)]
+    assert (second.nvlinks, second.errors["nvlinks"]) == (None, "NVML_ERROR_NOT_SUPPORTED")

@@ -22,7 +22,7 @@ class Asked:
     """What most nodes were; of two that are as common, the one by which more was evaluated. Empty without nodes."""
     options: str
     """The options among that."""
-    judged: frozenset[str]
+    applied: frozenset[str]
     """The checks that were not skipped on every node."""
     errors: frozenset[str]
     """The checks whose failure is an error on any node: no node decides by itself what matters less."""
@@ -37,7 +37,7 @@ class Asked:
         return cls(
             checklist=checklist,
             options=next((node.options for node in nodes if node.checklist == checklist), ""),
-            judged=frozenset(line.id for _, line in lines if line.status is not Status.SKIP),
+            applied=frozenset(line.id for _, line in lines if line.status is not Status.SKIP),
             errors=frozenset(line.id for _, line in lines if line.severity is Severity.ERROR),
         )
 
@@ -57,7 +57,7 @@ def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
     if failed or node.verdict is Conclusion.FAIL:
         contradicted = failed and node.verdict is not Conclusion.FAIL
         return NodeState.FAILED, f"{some(failed)} failed" if contradicted else node.reason
-    for ids, why in _gaps(node, required, asked.judged):
+    for ids, why in _gaps(node, required, asked.applied):
         if ids:
             return NodeState.UNKNOWN, f"{some(ids)} {why}"
     if node.checklist != asked.checklist:
@@ -69,7 +69,7 @@ def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
     return NodeState.PASSED, node.reason
 
 
-def _gaps(node: FleetNode, required: Iterable[NodeResult], judged: frozenset[str]) -> Iterator[tuple[list[str], str]]:
+def _gaps(node: FleetNode, required: Iterable[NodeResult], applied: frozenset[str]) -> Iterator[tuple[list[str], str]]:
     """Checks without evidence, and why that matters."""
     lines = {line.id: line for line in required}
     yield (
@@ -82,4 +82,4 @@ def _gaps(node: FleetNode, required: Iterable[NodeResult], judged: frozenset[str
     )
     yield ([line.id for line in lines.values() if line.left_out and not line.scenario], "left out by an option")
     known = {line.id for line in node.results}
-    yield sorted(judged - known), "not in its report, but in those of other nodes"
+    yield sorted(applied - known), "not in its report, but in those of other nodes"

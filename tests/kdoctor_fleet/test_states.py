@@ -98,7 +98,7 @@ RESULTS = st.lists(
 def test_every_node_decides_what_was_asked(fleet: list[list[NodeResult]]) -> None:
     nodes = [node(*results) for results in fleet]
     asked, alone = Asked.of(nodes), [Asked.of([one]) for one in nodes]
-    assert asked.judged == frozenset().union(*(one.judged for one in alone))
+    assert asked.applied == frozenset().union(*(one.applied for one in alone))
     assert asked.errors == frozenset().union(*(one.errors for one in alone))
 
 
@@ -114,4 +114,4 @@ def test_node_passes_only_with_evidence_for_each_error_and_everything_that_was_a
             errors = [line for line in one.results if line.id in asked.errors]
             assert any(line.status is Status.PASS for line in errors)
             assert all(line.status in (Status.PASS, Status.SKIP) and not line.left_out for line in errors)
-            assert asked.judged <= {line.id for line in one.results}
+            assert asked.applied <= {line.id for line in one.results}

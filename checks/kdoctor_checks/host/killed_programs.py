@@ -10,10 +10,10 @@ from kdoctor_checks._kernel_log import summary
 
 @check("host.killed-programs", severity=Severity.INFO)
 def killed_programs(log: KernelLog) -> Iterator[Outcome]:
-    """The kernel killed no program for want of memory.
+    """The kernel has not killed a program because memory ran out.
 
-    Why: if the memory of the machine or of a control group runs out, the kernel kills the largest program, which is the
-    training. It ends without a message, and the next one that needs as much ends like it.
+    Why: if the memory of the machine or of a control group runs out, the kernel kills the largest program, usually the
+    training. The training ends without a message, and the next one that needs as much memory ends the same way.
     Remedy: use less memory (smaller shuffle buffers, no cache of a whole dataset), or request more.
     Sources:
         https://docs.kernel.org/admin-guide/mm/concepts.html
@@ -29,7 +29,7 @@ def killed_programs(log: KernelLog) -> Iterator[Outcome]:
         yield Finding(
             subject="kernel log",
             observed=summary(killed),
-            brief=f"killed for want of memory: {some(names, 2)}",
+            brief=f"the kernel killed {some(names, 2)}: out of memory",
             noted=True,
             expected="no killed program",
             remedy=Remedy.configure(

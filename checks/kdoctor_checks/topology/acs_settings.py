@@ -24,17 +24,18 @@ def acs_settings(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]
         return
     harmless = {address for address, uses in peer_traffic(gpus).items() if uses is False}
     bridges: dict[str, PciBridge] = {}
-    used: set[str] = set()
+    above_senders: set[str] = set()
     for device in pci.gpus:
         if device.path is None:
             yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the path to its root port was not read")
-        for bridge in device.path or ():
-            bridges[bridge.bus_id] = bridge
-            used |= set() if device.bus_id in harmless else {bridge.bus_id}
-    on = [bridge for bridge in bridges.values() if bridge.acs_redirects and bridge.bus_id not in used]
+        found = {bridge.bus_id: bridge for bridge in device.path or ()}
+        bridges |= found
+        if device.bus_id not in harmless:
+            above_senders |= found.keys()
+    on = [bridge for bridge in bridges.values() if bridge.acs_redirects and bridge.bus_id not in above_senders]
     remedy = turn_off(on, "Turn ACS off if network cards access GPUs directly.")
     for bridge in bridges.values():
-        yield from _judge(bridge, remedy, harmless=bridge.bus_id not in used)
+        yield from _judge(bridge, remedy, harmless=bridge.bus_id not in above_senders)
     if not bridges:
         yield NotApplicable(reason="no visible port above the GPUs")
 

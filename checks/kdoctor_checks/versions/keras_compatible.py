@@ -176,8 +176,8 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
         explains=_TRAININGS,
         expected="tensorflow, the only backend that tf.distribute strategies support",
         remedy=Remedy.configure(
-            "Set the backend in the job's environment. The variable overrides keras.json. Jobs on "
-            f"{keras.backend} have another checklist.",
+            "Set the backend in the job's environment. The variable overrides keras.json. kdoctor list checklists "
+            "shows those for other backends.",
             set_variable("KERAS_BACKEND", "tensorflow"),
         ),
         rollback=Rollback.to("restore the recorded KERAS_BACKEND", set_variable("KERAS_BACKEND", recorded)),

@@ -112,7 +112,7 @@ class KernelLogEvent:
     library: str | None = None
     """The library of CUDA or TensorFlow in which a program crashed: ``libnccl.so.2.18.3``."""
     program: str | None = None
-    """The program that the kernel killed for want of memory."""
+    """The program that the kernel killed because memory ran out."""
     recovery: str | None = None
     """For Xid 154: the requested action, in the driver's words."""
     boot_s: float | None = None

@@ -69,8 +69,8 @@ def _reason(result: Result) -> str:
     """Why the check is unknown, with the subjects of one reason together."""
     subjects: dict[str, list[str]] = {}
     for item in result.unjudged:
-        # A report names the check with the reason.
         names = subjects.setdefault(item.reason, [])
-        names += [] if item.subject in (result.id, result.scenario) else [item.subject]
+        if item.subject not in (result.id, result.scenario):  # the report names the check anyway
+            names.append(item.subject)
     grouped = (f"{name_subjects(names)}: {reason}" if names else reason for reason, names in subjects.items())
     return "; ".join(grouped) or describe_reason(result)

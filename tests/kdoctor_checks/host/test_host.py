@@ -135,9 +135,9 @@ test_killed_programs = table(
     "host.killed-programs",
     Severity.INFO,
     passes(logged("usb 1-1: new device"), said={"kernel log": "no killed program in 1 line"}),
-    fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["killed for want of memory: python3"]),
+    fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["the kernel killed python3: out of memory"]),
     fails(logged(OF_A_GROUP, OF_ALL, OF_A_GROUP), "python3 was killed x2, tensorboard was killed;", of=["kernel log"]),
-    fails(logged(OF_OLD_KERNELS), briefs=["killed for want of memory: python"]),
+    fails(logged(OF_OLD_KERNELS), briefs=["the kernel killed python: out of memory"]),
     passes(logged("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0")),  # the next lines say whom
     unknown(log(lines=0), "is empty"),
 )

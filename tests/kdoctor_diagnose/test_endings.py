@@ -1,0 +1,132 @@
+"""How the logs show that a job ended: well, with a failure, or not at all."""
+
+from helpers.cases import cases
+from kdoctor_diagnose.diagnose import diagnose, diagnose_text
+from kdoctor_diagnose.inputs import Log
+from kdoctor_diagnose.model import Diagnosis
+
+ERROR = "RuntimeError: Mixing different tf.distribute.Strategy objects: one is not the other"
+FAILS = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\nKeyError: 7\n'
+LAST_BAR = "9/9 [====] - 1s 3ms/step - loss: 0.1\n"
+NO_GPUS = "Could not find cuda drivers on your machine, GPU will not be used.\n"
+
+
+def text(log: str) -> Diagnosis:
+    return diagnose_text(log, {}, {})
+
+
+@cases(
+    (f"{FAILS}step 10 loss 0.5\nstep 20 loss 0.4\n", "not-recognised"),  # printed before, and written at the end
+    (FAILS + "step 10 loss 0.5\n" * 900, "no-failure"),
+    (f"{FAILS}2026-11-28 01:00:00 INFO step 10: loss 0.5\n", "no-failure"),
+    (f"{FAILS}INFO: Training completed successfully.\n", "no-failure"),
+    (f"{FAILS}INFO: Training failed successfully.\n", "not-recognised"),
+    (f"{FAILS}Job finished\n", "not-recognised"),
+)
+def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, conclusion: str) -> None:
+    assert text(log).conclusion == conclusion
+
+
+@cases(
+    "Trace/breakpoint trap",
+    "Hangup (core dumped)",
+    "make: *** [train] Error 1",
+    "Command exited with non-zero status 3",
+    "  Exit Code:    1",
+    "State: TIMEOUT (exit code 0)",
+    "Your session crashed after using all available RAM.",
+    "python: can't open file 'train.py'",
+    "terminate called after throwing an instance of 'std::runtime_error'",
+    '  File "train.py", line 3, in f\n    f()',
+)
+def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
+    assert text(f"start\n10/10 [====] - 1s 3ms/step - loss: 0.1\n{line}\n").conclusion in {"not-recognised", "cause"}
+
+
+@cases(
+    "0 errors, 0 failed batches",
+    "val error 0.31",
+    "Error: 0.31",
+    "finished without failures",
+    "State: Completed, Exit Code: 0",
+    "2026-11-28 01:00:00.000000: I a/agent.cc:455] Polling for error is cancelled",
+)
+def test_last_line_with_a_metric_or_without_failures_is_none(line: str) -> None:
+    assert text(f"start\n10/10 [====] - 1s 3ms/step - loss: 0.1\n{line}\n").conclusion == "no-failure"
+
+
+def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
+    line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
+    assert [text(f"{first}{line}").causes for first in ("", NO_GPUS)] == [[], []]
+    alone, looked = text(line), text(f"{line}Num GPUs Available:  0\n")
+    assert (alone.conclusion, [cause.certainty for cause in alone.also]) == ("no-end", ["possible"])
+    assert [cause.certainty for cause in looked.causes] == ["likely"]
+    assert text(f"{line}{{'loss': [0.3]}}\n").conclusion == "no-failure"
+
+
+@cases(
+    (f"Epoch 2/2\n{LAST_BAR}", "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}0.31 on the test images\n", "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}bye\n{{'loss': [0.3]}}\n", "no-failure"),
+    ("start\nINFO: model saved to /data/model.keras\n", "no-failure"),
+    (f"Epoch 1/9\n{LAST_BAR}Epoch 1: early stopping\n", "no-failure"),
+    (LAST_BAR, "no-failure"),
+    (f"Epoch 1/2\n{LAST_BAR}", "no-end"),
+    (f"Epoch 1/2\n{LAST_BAR}please set data.root\n", "no-end"),  # sys.exit with words
+    (f"Epoch 2/2\n{LAST_BAR.replace('9/9', '3/9')}", "no-end"),
+    ("Epoch 2/2\n3/9 [=>..] - ETA: 1s - loss: 0.1\n", "no-end"),
+    ("start\nnot saved\n", "no-end"),
+    ("please set data.root\n", "no-end"),
+    ("I0000 00:00:1795715690.299662 7 cpu_feature_guard.cc:227] This TensorFlow binary is optimized\n", "no-end"),
+)
+def test_job_is_called_well_only_by_a_result_or_a_last_step(log: str, conclusion: str) -> None:
+    found = text(log)
+    assert (found.conclusion, found.causes) == (conclusion, [])
+    last = " ".join(log.splitlines()[-1].split())
+    assert [line.text for line in found.lines] == ([last] if conclusion == "no-end" else [])
+
+
+def test_job_is_called_well_only_if_no_log_of_it_stops_before() -> None:
+    ended, stopped = f"Epoch 2/2\n{LAST_BAR}".encode(), f"Epoch 1/2\n{LAST_BAR}".encode()
+    both = [Log("1.log", lambda: iter([ended])), Log("2.log", lambda: iter([stopped]))]
+    assert (diagnose(both[:1], {}, {}).conclusion, diagnose(both, {}, {}).conclusion) == ("no-failure", "no-end")
+
+
+@cases(
+    (f"{FAILS}Epoch 2/2\n{LAST_BAR}", "not-recognised"),  # of the other process
+    (f"Epoch 2/2\n{LAST_BAR}", "no-end"),
+    (f"Epoch 2/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}", "no-failure"),
+)
+def test_training_of_one_of_several_processes_says_nothing_about_the_others(end: str, conclusion: str) -> None:
+    begin = f"Epoch 1/2\nEpoch 1/2\n{LAST_BAR}{LAST_BAR}"
+    found = text(begin + end)
+    assert (found.conclusion, len(found.notes)) == (conclusion, 1)
+    assert text(begin.replace("Epoch 1/2\n", "", 1) + FAILS + f"Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
+
+
+@cases("", LAST_BAR, f"E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed\n{LAST_BAR}")
+def test_crash_of_one_of_several_processes_is_the_cause(between: str) -> None:
+    end = f"{ERROR}\nEpoch 2/2\n{LAST_BAR}"
+    assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{end}").conclusion == "cause"
+    assert text(f"Epoch 1/2\n{between}{end}").conclusion == "no-failure"
+
+
+def test_job_that_was_started_again_is_one_process() -> None:
+    assert text(f"Epoch 1/2\n{FAILS}Epoch 1/2\n{LAST_BAR}Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
+    assert text(f"Epoch 1/1\n{LAST_BAR}Epoch 1/1\n{LAST_BAR}").notes == []
+
+
+@cases((NO_GPUS, "likely"), (f"{NO_GPUS}[]\n", "likely"), (f"{NO_GPUS}config.yaml: please set data.root\n", "possible"))
+def test_last_words_of_a_program_are_evidence_against_missing_gpus(log: str, certainty: str) -> None:
+    cause = text(log).causes[0]
+    assert (cause.id, cause.certainty, len(cause.against)) == (
+        "cudart_not_found",
+        certainty,
+        int(certainty != "likely"),
+    )
+
+
+def test_lines_that_continue_the_last_one_do_not_hide_it() -> None:
+    line = "Error: command buffer exited with error status."
+    found = text(f"start\n{line}\n\t(null)\n    label = <none>\n    device = <AGXG13XDevice: 0x12da25600>\n")
+    assert (found.conclusion, [item.text for item in found.lines]) == ("not-recognised", [line])

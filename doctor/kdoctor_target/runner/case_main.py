@@ -32,6 +32,8 @@ def import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
             traceback.print_exc()
             case.write({"end": describe_error(error)})
             return
+        case.write({"imported": True})
+    arm_stacks(files.stacks, job["deadline_s"])
     run_case(job, settings, files)
 
 

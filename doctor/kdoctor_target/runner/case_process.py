@@ -52,19 +52,20 @@ class RunningCase:
         job: the case, as the runner was asked to run it.
         process: its process.
         files: where it writes.
-        deadline_s: seconds after which it is killed.
         earlier: what was in /dev/shm before it was started.
+        import_s: seconds that its process may need until it has imported. The case's own time, after which it is
+            killed, begins then.
     """
 
     def __init__(
-        self, job: Facts, process: CaseProcess, files: CaseFiles, deadline_s: float, earlier: Set[str]
+        self, job: Facts, process: CaseProcess, files: CaseFiles, earlier: Set[str], import_s: float = 0.0
     ) -> None:
         self.job = job
         self._earlier = earlier
         self._process = process
         self._files = files
         self._started = time.monotonic()
-        self._deadline_s = deadline_s
+        self._ends = self._started + import_s + job["deadline_s"]
         self._killed = False
         self._tree: Optional[ProcessTree] = None
         self._events_read = 0
@@ -77,7 +78,7 @@ class RunningCase:
         self._read_events(on_phase)
         if status is not None:
             return self._conclude(status)
-        if not self._killed and time.monotonic() - self._started > self._deadline_s:
+        if not self._killed and time.monotonic() > self._ends:
             self._killed = True
             self._tree = ProcessTree(self._process.pid, self._earlier)
             self._process.kill()
@@ -100,6 +101,8 @@ class RunningCase:
             self._facts.update(progress_of(event))
             if "phase" in event:
                 on_phase(self.job, event["phase"])
+            if event.get("imported"):
+                self._ends = time.monotonic() + self.job["deadline_s"]
             self._end = event.get("end", self._end)
 
     def _conclude(self, status: int) -> Facts:

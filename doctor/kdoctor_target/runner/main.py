@@ -43,7 +43,7 @@ def main(settings: Settings) -> None:
     end_with_parent(expected_parent=None)
     prepare_environment(settings)
     if job is not None:
-        arm_stacks(CaseFiles(folder, job).stacks, job["deadline_s"])
+        arm_stacks(CaseFiles(folder, job).stacks, settings["import_deadline_s"] + job["deadline_s"])
         import_and_run(job, settings, folder)
     else:
         adopt_orphans()
@@ -91,10 +91,9 @@ class _Runner:
     def _start(self, job: Facts) -> RunningCase:
         files, earlier = CaseFiles(self._folder, job), shared_memory()
         if _may_fork(self._settings["isolation"]):
-            return RunningCase(job, self._fork(job, files), files, job["deadline_s"], earlier)
-        # A fresh interpreter imports again, which counts as the case's time.
-        deadline_s = self._settings["import_deadline_s"] + job["deadline_s"]
-        return RunningCase(job, self._spawn(job, deadline_s), files, deadline_s, earlier)
+            return RunningCase(job, self._fork(job, files), files, earlier)
+        # A fresh interpreter imports again.
+        return RunningCase(job, self._spawn(job), files, earlier, import_s=self._settings["import_deadline_s"])
 
     def _fork(self, job: Facts, files: CaseFiles) -> CaseProcess:
         parent = os.getpid()
@@ -110,8 +109,8 @@ class _Runner:
         finally:
             os._exit(1)
 
-    def _spawn(self, job: Facts, deadline_s: float) -> CaseProcess:
-        settings = dict(self._settings, cases=[], job=dict(job, deadline_s=deadline_s))
+    def _spawn(self, job: Facts) -> CaseProcess:
+        settings = dict(self._settings, cases=[], job=job)
         argv = [*self._settings["respawn"], json.dumps(settings)]
         popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # noqa: S603 - kdoctor's command line
         return CaseProcess(popen.pid, popen)

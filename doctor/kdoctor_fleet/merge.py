@@ -169,10 +169,9 @@ def _notes(
             continue
         found = sorted(problems.get(name, ()), key=lambda item: -item.severity.rank)
         errors = [item for item in found if item.severity is Severity.ERROR]
-        compared = [item for item in errors if item.check.startswith("cluster.")]
         state, reason = own_state(node, asked)
-        if compared and state is not NodeState.FAILED:
-            state, reason = NodeState.FAILED, f"{compared[0].headline} ({compared[0].check})"
+        if errors and state is not NodeState.FAILED:
+            state, reason = NodeState.FAILED, f"{errors[0].headline} ({errors[0].check})"
         elif name in unknown and state is NodeState.PASSED:
             state, reason = NodeState.UNKNOWN, unknown[name]
         yield NodeNote(

@@ -37,7 +37,7 @@ def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
 
 
 def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, Lock]:
-    """The name of the last passing run of a series that was not narrowed, and what it found.
+    """The name of the last passing run of a series that was not narrowed (others keep no lock), and what it found.
 
     Raises:
         UsageError: there is none, and why.
@@ -45,7 +45,7 @@ def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, L
     """
     row = connection.execute(
         "SELECT id, started_at, lock FROM runs JOIN green ON run = id JOIN locks USING (digest) "
-        "WHERE host = ? AND checklist = ? AND target = ? AND scope = '' ORDER BY id DESC LIMIT 1",
+        "WHERE host = ? AND checklist = ? AND target = ? ORDER BY id DESC LIMIT 1",
         (series.host, series.checklist, series.target),
     ).fetchone()
     if row is None:

@@ -438,6 +438,12 @@ def test_check_of_gpus_has_no_subject_without_gpus(
     assert bool(result.evidence) == (status is Status.PASS)
 
 
+def test_gpus_that_were_only_counted_are_a_subject() -> None:
+    plan = [PlannedCheck(check=yielding(GOOD, check_id="gpu.it"), severity=Severity.ERROR)]
+    (result,) = judge(plan, {Host: host(), Gpus: replace(gpus(0), count=8)}, Rules(today=TODAY))
+    assert result.status is Status.PASS
+
+
 @cases(
     (False, None, None, True),
     (False, 0, None, True),

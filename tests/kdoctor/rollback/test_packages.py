@@ -94,10 +94,12 @@ def test_another_python_gets_a_new_environment() -> None:
 
 def test_new_environment_is_created_by_the_same_tool_with_all_packages() -> None:
     changed = replace(with_packages(package("keras", "3.6.0"), installer="uv"), has_pip=False)
-    (step,) = planned(target(version="3.12.1"), changed).steps
+    before = lock(packages(*packages().installed, package("odd", None)))
+    (step,) = planned(target(version="3.12.1"), changed, to=before).steps
     assert step.commands[0] == "uv venv --python 3.11.7 /opt/job-python3.11"
     assert step.commands[1].startswith("uv pip install --python /opt/job-python3.11/bin/python --no-deps h5py==3.14.0")
     assert "packages.keras: 3.6.0 -> 3.15.1" in step.restores
+    assert "odd==" not in step.commands[1]  # its version was not recorded
 
 
 def test_conda_restores_another_python_in_place() -> None:

@@ -180,6 +180,7 @@ test_kernel_log = table(
     fails(
         log(event("not-probed"), event("init-failed")), commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia")
     ),
+    fails(log(event("not-probed"), event("version-mismatch")), unrecorded(Gpus), commands=("sudo reboot",)),
     fails(log(event("version-mismatch")), unrecorded(Gpus), look=("cat /proc/driver/nvidia/version", "nvidia-smi")),
     given=(gpus(4), pci(4)),
 )

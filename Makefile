@@ -28,7 +28,7 @@ STARTED := $(shell date +%s)
 # Hundreds of tests start Python again, which would compile kdoctor each time.
 unexport PYTHONDONTWRITEBYTECODE
 test: ## Run everything that CI tests
-	@$(MAKE) --no-print-directory --jobs 2 lint types contracts site
+	@$(MAKE) --no-print-directory --jobs 2 lint types contracts
 	@$(MAKE) --no-print-directory pytest
 	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 

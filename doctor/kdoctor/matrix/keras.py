@@ -131,14 +131,13 @@ def known_feature(rows: Sequence[KerasFeature], feature: str, package: str, vers
     Raises:
         packaging.version.InvalidVersion: the version is not valid.
     """
+    return _known([row for row in rows if (row.feature, row.package) == (feature, package)], feature, package, version)
+
+
+def _known(rows: Iterable[KerasFeature], feature: str, package: str, version: str) -> KnownFeature:
     wanted = Version(version)
     # Rows of a later file come last and count.
-    measured = {
-        Version(release): (release, row)
-        for row in rows
-        if (row.feature, row.package) == (feature, package)
-        for release in row.releases
-    }
+    measured = {Version(release): (release, row) for row in rows for release in row.releases}
     if wanted in measured:
         _, row = measured[wanted]
         return KnownFeature(
@@ -186,7 +185,11 @@ def defects(rows: Sequence[KerasFeature], package: str, version: str) -> Iterato
         Version(version)
     except ValueError:  # not a version, or one of thousands of digits
         return
-    for feature in features_of(rows, package):
-        known = known_feature(rows, feature, package, version)
+    by_feature: dict[str, list[KerasFeature]] = {}
+    for row in rows:
+        if row.package == package:
+            by_feature.setdefault(row.feature, []).append(row)
+    for feature, of_feature in by_feature.items():
+        known = _known(of_feature, feature, package, version)
         if known.result is not None and known.result not in HARMLESS:
             yield known

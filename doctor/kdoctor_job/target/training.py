@@ -99,7 +99,7 @@ class JobTrainer:
         options = [*options_of(self._model), Option(BUILT_LATE, BUILT_LATE)]
         comparison = Comparison(self._trials, options, without, self.facts, self._say)
         try:
-            comparison.compare_own()
+            comparison.compare_own(trained)
             comparison.evaluate()
             comparison.compare_sgd()
         except Exception as error:

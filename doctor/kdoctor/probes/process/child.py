@@ -69,6 +69,8 @@ class Children:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._ended = False
+        self._signal: signal.Signals | None = None
+        """What a child gets that is started while all are asked to end; None kills it."""
 
     def run(  # noqa: PLR0913 - the parameters of a child
         self,
@@ -161,8 +163,8 @@ class Children:
         )
         with self._lock:
             self._running.add(process)
-        if self._was_ended():  # end_all may have read the set just before this child was added
-            _kill(process)
+        if self._was_ended():  # the set may have been read just before this child was added
+            _kill(process, self._signal)
         return process
 
     def _was_ended(self) -> bool:
@@ -187,6 +189,7 @@ class Children:
 
     def ask_all_to_end(self) -> None:
         """Send SIGTERM to every running child and start no further ones. Call ``end_all`` later."""
+        self._signal = signal.SIGTERM
         self._ended = True
         for process in tuple(self._running):
             _kill(process, signal.SIGTERM)
@@ -196,6 +199,7 @@ class Children:
 
         It takes no lock, because the handler may have interrupted the code that holds it.
         """
+        self._signal = None
         self._ended = True
         for process in tuple(self._running):
             _kill(process)

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -157,6 +158,23 @@ def test_end_all_ends_children_and_prevents_new_ones() -> None:
     with pytest.raises(ChildrenEnded):
         children.run([sys.executable, "-c", ""], env=os.environ, deadline_s=5)
     children.end_all()
+
+
+def test_child_that_starts_while_all_are_asked_to_end_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    children, start = Children(), subprocess.Popen
+
+    def starting(*arguments: Any, **named: Any) -> Any:
+        process = start(*arguments, **named)
+        while not (tmp_path / "started").exists():
+            time.sleep(0.01)
+        children.ask_all_to_end()  # before it is known
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", starting)
+    script = f"trap 'touch {tmp_path}/asked; exit' TERM; touch {tmp_path}/started; sleep 60 & wait"
+    with pytest.raises(ChildrenEnded):
+        children.run(["/bin/sh", "-c", script], env=os.environ, deadline_s=60)
+    assert (tmp_path / "asked").exists()
 
 
 def test_missing_program_is_an_os_error(tmp_path: Path) -> None:

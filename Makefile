@@ -28,7 +28,7 @@ STARTED := $(shell date +%s)
 # Hundreds of tests start Python again, which would compile kdoctor each time.
 unexport PYTHONDONTWRITEBYTECODE
 test: ## Run everything that CI tests
-	@$(MAKE) --no-print-directory --jobs 2 lint types contracts
+	@$(MAKE) --no-print-directory --jobs 2 types lint contracts collect
 	@$(MAKE) --no-print-directory pytest
 	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 
@@ -42,6 +42,10 @@ types: $(DOCS_STAMP) ## Check types with mypy (strict)
 
 contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
+
+# The processes of pytest would each compile all tests.
+collect: $(DEV_STAMP)
+	@$(BIN)/pytest --collect-only -qq > /dev/null
 
 # One more than there are processors: tests that wait for a time limit leave one idle.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -61,6 +62,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Modules that train come first: a long one at the end would leave the other processes without work."""
     training = {item.path for item in items if item.get_closest_marker("tensorflow")}
     items.sort(key=lambda item: item.path not in training)
+    # It takes seconds and a gigabyte in each process of the tests. A training is a child.
+    assert "tensorflow" not in sys.modules, "a test imports TensorFlow when it is collected"
 
 
 @pytest.fixture

@@ -87,4 +87,6 @@ def test_everything_else_passes(rest: Rest) -> None:
 
 
 def test_site_has_no_dead_link(rest: Rest) -> None:
+    if rest.extension == DRAWN[1] and not os.environ.get("KDOCTOR_REMOVAL"):
+        pytest.skip("one site is built a day")
     rest.run("-m", "mkdocs", "build", "--strict", "--quiet")

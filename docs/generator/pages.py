@@ -57,6 +57,11 @@ def generated_pages() -> dict[str, str]:
 
 def pages_by_location() -> dict[str, str]:
     """The text of every page of the site, by location. A generated page replaces the file that it is made of."""
+    return written_pages() | generated_pages()
+
+
+def written_pages() -> dict[str, str]:
+    """The text of every page that is a file, by location."""
     files = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").rglob("*.md"))}
     files |= {location: path for location, path in files_of_extensions().items() if path.suffix == ".md"}
-    return {location: path.read_text(encoding="utf-8") for location, path in files.items()} | generated_pages()
+    return {location: path.read_text(encoding="utf-8") for location, path in files.items()}

@@ -9,12 +9,14 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from kdoctor_job.target.rows import Rows
 from kdoctor_job.target.states import State
+
+if TYPE_CHECKING:
+    from kdoctor_job.target.rows import Rows
 
 BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
 """The two kinds of end, and the names of their processes."""

@@ -75,8 +75,9 @@ optimizers.SGD.add_variable_from_reference = whole
 """
 
 
-CHOSEN = [scenario for scenario in ON_JAX if scenario.id != "smoke.data-parallel-features"]
-"""``make test-smoke`` trains the features, too."""
+ELSEWHERE = ("smoke.data-parallel-features", "smoke.same-bits-jax")
+"""``make test-smoke`` trains the features, too; the same bits have their own tests."""
+CHOSEN = [scenario for scenario in ON_JAX if scenario.id not in ELSEWHERE]
 
 
 def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:

@@ -24,7 +24,7 @@ PLANTS: tuple[Plant, ...] = (
     ("input", "filters", 1, "each-time"),
     ("output", "product float32", 1, "once"),
 )
-QUICK = PLANTS[:3]
+QUICK = PLANTS[1:3]
 READ_FROM = {
     "matrix": {"product float32", "product float16", "product bfloat16", "product float8", "reductions"},
     "query": {"attention"},

@@ -12,6 +12,12 @@ FAILED = (
     "Jan 05 15:32:16 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE"
 )
 IDLE = "Jan 05 15:32:15 n1 nvidia-fabricmanager-start.sh[7]: query of NVSwitch devices failed: [NV_WARN_NOTHING_TO_DO]"
+DIFFERS = (
+    "Jan 05 15:32:15 n1 nv-fabricmanager[7]: fabric manager NVIDIA GPU driver interface version 550.1 don't match with "
+    "driver version 550.2. Please update with matching NVIDIA driver package."
+)
+ASKED = "* `Failed to query NVIDIA devices. Please ensure that the NVIDIA device files (/dev/nvidia*) exist.`"
+REGISTERED = "Jan 05 05:33:40 n1 nvidia-persistenced[9]: device 0000:3d:00.0 - registered"
 WATCHED = "ERROR [1:2] [[Health]] Detected a {} in health system {}: 'Detected {} in GPU {}. Look at it.'"
 TABLE = """\
 Health Monitor Report
@@ -37,6 +43,24 @@ Health Monitor Report
 def test_last_state_of_the_fabric_manager_counts(tmp_path: Path, lines: tuple[str, ...], status: str) -> None:
     (found,) = group(imported(tmp_path, "".join(f"{line}\n" for line in lines)).facts, Diagnostics).results
     assert (found.tool, found.status) == ("fabric manager", status)
+
+
+@cases(((DIFFERS, FAILED),), ((DIFFERS,),))
+def test_differing_versions_are_why_the_fabric_manager_failed(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    (found,) = group(imported(tmp_path, "".join(f"{line}\n" for line in lines)).facts, Diagnostics).results
+    assert (found.status, found.message, "version" in found.test) == ("fail", DIFFERS, True)
+
+
+@cases(
+    (ASKED, "warn"),
+    ("Jan 05 05:33:40 n1 systemd[1]: nvidia-persistenced.service: Failed with result 'exit-code'.", "warn"),
+    ("Jan 05 05:33:40 n1 systemd[1]: Failed to start nvidia-persistenced.service - a daemon.", "warn"),
+    ("Jan 05 05:33:40 n1 systemd[1]: Started NVIDIA Persistence Daemon.", "pass"),
+    (REGISTERED, "pass"),
+)
+def test_persistence_daemon_tells_whether_the_driver_has_its_devices(tmp_path: Path, line: str, status: str) -> None:
+    (found,) = group(imported(tmp_path, f"{line}\n").facts, Diagnostics).results
+    assert (found.tool, found.subject, found.status) == ("nvidia-persistenced", "node", status)
 
 
 @cases(

@@ -47,6 +47,8 @@ _NOTE = re.compile(
     re.MULTILINE,
 )
 """A note behind a value (``Yes  <== here``), and the marks of bold type."""
+_RETOLD = re.compile(r"\b[Xx][Ii][Dd][ :=]{1,2}(\d{1,3})\b(.{0,120}?)\(?PCI:([\da-f:]{10,16})\b")
+"""An Xid in the words of monitoring tools: ``XID 79 (...) detected on PCI:0000:ae:00``."""
 _FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _DECORATION = re.compile(
     r"(?:\[[^\[\]]{1,80}\]:? |\S{0,40}\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? "
@@ -136,6 +138,7 @@ def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     text = text.replace("\r\n", "\n").translate(_SPACES)
+    text = _RETOLD.sub(r"NVRM: Xid (PCI:\3): \1, \2", text)
     return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
 
 

@@ -88,6 +88,7 @@ def test_tensorflow_option_shows_requirements() -> None:
 def test_requirements_name_the_driver_of_the_platform(platform: str, tensorflow: str, driver: str) -> None:
     done = run("--tensorflow", tensorflow, "--platform", platform, "--python", "3.10", "--gpu", "T4")
     assert f"{driver} or newer" in done.stdout
+    assert ("glibc" in done.stdout, "NCCL" in done.stdout) == (platform != "windows",) * 2
 
 
 @cases(("none", False), ("H100", True))

@@ -1,8 +1,8 @@
 from helpers.cases import cases
 from helpers.saying import briefs, said
-from kdoctor.facts import FactGroup, Gpu, Gpus
+from kdoctor.facts import FactGroup
 from kdoctor.model import Severity, Status
-from kdoctor.testing import compute_check, healthy
+from kdoctor.testing import compute_check
 from kdoctor_recordings.checks.gpu.diagnostic_warnings import diagnostic_warnings
 from kdoctor_recordings.checks.gpu.diagnostics import diagnostics
 from kdoctor_recordings.facts import Diagnostic, Diagnostics, DiagnosticStatus
@@ -77,15 +77,6 @@ def test_fix_has_the_message_or_is_that_of_the_service() -> None:
     service = Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail")
     (stopped,) = compute_check(diagnostics, Diagnostics(results=(service,))).findings
     assert stopped.finding.remedy.commands == ("sudo systemctl restart nvidia-fabricmanager",)
-
-
-@cases(("NVIDIA GeForce RTX 4090", Status.SKIP), ("NVIDIA H100 80GB HBM3", Status.FAIL))
-def test_machine_with_geforce_gpus_needs_no_fabric_manager(name: str, status: Status) -> None:
-    found = Diagnostics(
-        results=(Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail"),)
-    )
-    gpus = healthy(Gpus, devices=(Gpu(index=0, name=name),))
-    assert compute_check(diagnostics, found, gpus).status is status
 
 
 def test_fix_of_the_persistence_daemon_loads_the_driver() -> None:

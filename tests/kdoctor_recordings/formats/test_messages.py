@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from helpers.cases import cases
+from helpers.kdoctor_recordings.dumps import TABLE as GPUS
 from helpers.kdoctor_recordings.dumps import group, imported
 from kdoctor_recordings.facts import Diagnostics
 
@@ -79,3 +80,12 @@ def test_health_of_dcgm(tmp_path: Path, text: str, test: str, subject: str, stat
 def test_message_over_two_rows_is_one(tmp_path: Path) -> None:
     (found,) = group(imported(tmp_path, TABLE).facts, Diagnostics).results
     assert found.message == "Detected more than 8 PCIe replays per minute for GPU 3: 13"
+
+
+@cases(("NVIDIA GeForce T", "skip"), ("NVIDIA H100 80GB", "fail"))
+def test_machine_with_geforce_gpus_needs_no_fabric_manager(tmp_path: Path, name: str, status: str) -> None:
+    row = "|   0  NVIDIA Test 40GB"
+    table = next(line for line in GPUS.splitlines() if line.startswith("|   0  "))
+    named = table.replace(table[: len(row)], f"|   0  {name}".ljust(len(row)), 1)
+    (found,) = group(imported(tmp_path, f"{FAILED}\n\n{GPUS.replace(table, named)}").facts, Diagnostics).results
+    assert found.status == status

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, Unavailable
+from kdoctor.facts import Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import shorten
@@ -13,12 +13,11 @@ _MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/
 
 
 @check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True)
-def diagnostics(results: Diagnostics | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
+def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     """No test of an NVIDIA diagnostic tool failed.
 
     Why: dcgmi diag and the fabric manager test what cannot be read from a GPU. kdoctor does not run
     them, but reads their output, such as that of a scheduler's prolog. A job on a GPU that failed a test will fail.
-    A machine with GeForce GPUs has no NVSwitches and needs no fabric manager.
     Remedy: follow the message of the test, and drain the machine until the test passes.
     Sources:
         https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
@@ -28,9 +27,9 @@ def diagnostics(results: Diagnostics | Unavailable, gpus: Gpus | Unavailable) ->
     if not isinstance(results, Diagnostics):
         yield NONE_GIVEN
         return
-    found = [result for result in results.results if result.tool != _FABRIC or not _without_switches(gpus)]
-    for tool, subject in dict.fromkeys((result.tool, result.subject) for result in found):
-        own = [result for result in found if (result.tool, result.subject) == (tool, subject)]
+    subjects = dict.fromkeys((result.tool, result.subject) for result in results.results)
+    for tool, subject in subjects:
+        own = [result for result in results.results if (result.tool, result.subject) == (tool, subject)]
         failed = [result for result in own if result.status == "fail" and not of_setting(result)]
         unclear = [result for result in own if result.status == "unknown"]
         if failed:
@@ -48,16 +47,8 @@ def diagnostics(results: Diagnostics | Unavailable, gpus: Gpus | Unavailable) ->
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
         elif passed := [result for result in own if result.status == "pass"]:
             yield Evidence(subject=subject, observed=f"{tool}: {counted(len(passed), 'test')} passed")
-    if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in found):
+    if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in results.results):
         yield NotApplicable(reason="the diagnostic tools report no test that passed or failed")
-
-
-_FABRIC = "fabric manager"
-
-
-def _without_switches(gpus: Gpus | Unavailable) -> bool:
-    names = [gpu.name or gpu.errors.get("name", "") for gpu in gpus.devices] if isinstance(gpus, Gpus) else []
-    return any("GeForce" in name for name in names)
 
 
 SAID = 160
@@ -72,7 +63,7 @@ def of_setting(result: Diagnostic) -> Remedy | None:
 
 
 def _remedy(tool: str, message: str) -> Remedy:
-    if tool == _FABRIC:
+    if tool == "fabric manager":
         return Remedy.configure(
             "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "
             "on a machine with NVSwitches (error 802).",

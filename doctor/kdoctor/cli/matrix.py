@@ -122,6 +122,7 @@ def matrix(
         view = View(matrix=known, machine=None, needs=needs, today=today, detailed=all_)
     else:
         found = describe(known, asked, os.environ)
+        needs = None if tensorflow is None else requirements(known.at(found.machine.platform), tensorflow)
         view = View(
             matrix=known,
             machine=found.machine,

@@ -35,7 +35,8 @@ def advise(view: View) -> Iterator[Advice]:
     yield from _release(view)
     if view.on_jax is not None:
         release = named(replace(view, matrix=view.matrix.of("jax")), view.on_jax.release)
-        text = f"Keras 3 also runs on {release}, which uses the GPU:"
+        where = " on the CPU" if view.machine is not None and view.machine.for_cpu else ", which uses the GPU"
+        text = f"Keras 3 also runs on {release}{where}:"
         yield Advice(text=text, commands=(f"{view.on_jax.command} keras",))
     yield from _ways(view)
     for line in view.advice:

@@ -8,14 +8,18 @@ from kdoctor.matrix.values import parse_requirement
 from kdoctor.matrix.view import asks, nccl_text, python_range
 
 
-def main_rows(needs: Needs) -> Iterator[tuple[str, str]]:
-    """What decides whether it runs on a machine: label and text."""
+def main_rows(needs: Needs, platform: str | None = None) -> Iterator[tuple[str, str]]:
+    """What decides whether it runs on a machine: label and text. Only builds for Linux need glibc and have NCCL."""
     release = needs.release
+    is_linux = platform is None or platform.startswith(("linux", "wsl"))
     with_ptx = f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
     yield "Driver", f"{needs.oldest_driver or 'not known'} or newer; {with_ptx}"
-    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer, a processor with AVX"
+    glibc = f", glibc {release.glibc} or newer" if is_linux else ""
+    avx = "" if platform and platform.endswith(("aarch64", "arm64")) else ", a processor with AVX"
+    yield "Python", f"{python_range(release)}{glibc}{avx}"
     cudnn = f"cuDNN {release.cudnn}" if release.cudnn else "cuDNN not stated"
-    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release).partition(' (')[0]}"
+    nccl = f", NCCL {nccl_text(release).partition(' (')[0]}" if is_linux else ""
+    yield "Built with", f"CUDA {release.cuda}, {cudnn}{nccl}"
     capabilities = ", ".join(kind.capability for kind in needs.by_machine_code)
     yield "GPUs", f"with machine code: {capabilities or 'none'}"
     yield "", f"with PTX, compiled by the driver: {_examples(needs.by_ptx)}"

@@ -153,7 +153,8 @@ def _commands(commands: Sequence[str], canvas: Canvas) -> Iterator[str]:
 def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
     yield f"Requirements of TensorFlow {needs.release.version}{', a pre-release' if needs.release.prerelease else ''}"
     python = view.machine.python if view.machine else None
-    for label, body in all_rows(needs, python) if view.detailed else main_rows(needs):
+    platform = view.machine.platform if view.machine else None
+    for label, body in all_rows(needs, python) if view.detailed else main_rows(needs, platform):
         yield from _labelled(label, body, canvas)
     if commands := install_commands(view, needs):
         yield "Install, for the CPU" if view.on_cpu else "Install"

@@ -190,7 +190,8 @@ def shown_releases(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def named(view: View, release: Release) -> str:
     """``TensorFlow 2.21.0``, ``JAX 0.12.0 (CUDA 13)``."""
-    plugin = f" (CUDA {release.cuda})" if view.matrix.framework == "JAX" else ""
+    for_cpu = view.machine is not None and view.machine.for_cpu
+    plugin = f" (CUDA {release.cuda})" if view.matrix.framework == "JAX" and not for_cpu else ""
     return f"{view.matrix.framework} {release.version}{plugin}"
 
 

@@ -43,7 +43,7 @@ _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"[\s>|`*]+",  # a quotation, a list, a table or code in a mail or in Markdown
+        r"[\s>|`*#]+",  # a quotation, a list, a heading, a table or code in a mail or in Markdown
         r"\[pod/[^\]]+\] ",  # kubectl logs --prefix
         r"[\w.-]+ *\| (?=\S)",  # docker compose logs
         r"(?:/[\w./-]+|[\w.-]+\.log(?:\.\d+)?|syslog|messages|dmesg)(?::\d+)?[:-](?=\S)",  # grep -H

@@ -58,7 +58,7 @@ _FAILURES = (
     _message(
         "init-failed",
         r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module)"
-        r"|NVRM: (?:No NVIDIA (?:GPU found|PCI devices found|devices probed)|None of the NVIDIA devices were init)"
+        r"|NVRM: (?:No NVIDIA (?:[\w ]+ found|devices probed)|None of the NVIDIA devices were init)"
         r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error",
         _MODULE,
     ),

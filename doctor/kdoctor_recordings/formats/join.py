@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.text.lists import counted, some
-from kdoctor_recordings.facts import Diagnostics, ImportedLines
+from kdoctor_recordings.facts import Diagnostic, Diagnostics, ImportedLines
 from kdoctor_recordings.formats.part import CUT, GpuPart, Kind, PairPart, Part
 from kdoctor_recordings.formats.unread import collected
 
@@ -68,7 +68,8 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     if logs := [log for _, log in _of(parts, KernelLog)]:
         found[KernelLog] = _logs(logs)
     if verdicts := _of(parts, Diagnostics):
-        found[Diagnostics] = Diagnostics(results=tuple(result for _, group in verdicts for result in group.results))
+        results = [result for _, group in verdicts for result in group.results]
+        found[Diagnostics] = Diagnostics(results=tuple(_without_switches(results, found.get(Gpus))))
     unread = collected(line for part in parts for line in part.unread)
     if unread:
         found[ImportedLines] = unread
@@ -313,6 +314,14 @@ def _logs(logs: Sequence[KernelLog]) -> KernelLog:
         lines=sum(log.lines for log in logs),
         events=tuple(events.values()),
     )
+
+
+def _without_switches(results: Sequence[Diagnostic], gpus: FactGroup | None) -> Iterator[Diagnostic]:
+    """The results. A fabric manager that fails has nothing to manage next to GeForce GPUs, which have no NVSwitches."""
+    names = [gpu.name or gpu.errors.get("name", "") for gpu in gpus.devices] if isinstance(gpus, Gpus) else []
+    is_needless = any("GeForce" in name for name in names)
+    for result in results:
+        yield replace(result, status="skip") if is_needless and result.tool == "fabric manager" else result
 
 
 def _compare(

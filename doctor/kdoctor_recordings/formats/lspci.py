@@ -37,6 +37,7 @@ _UNNAMED = re.compile(r"\bDevice (?P<device>[0-9a-f]{4})\b")
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})")
 _LINK = re.compile(r"LnkCap:.*?Speed (?P<speed>[0-9.]+|unknown)(?:GT/s)?.*?, Width x(?P<width>\d+)[,\s]")
 _LINK_NOW = re.compile(r"LnkSta:.*?Speed (?P<speed>[0-9.]+|unknown)(?:GT/s)?[^,]*, Width x(?P<width>\d+)(?:[,\s(]|$)")
+_UNNAMED_DEVICE = re.compile(r"\s*(?:Lnk(?:Cap|Sta):.*\bWidth x\d|Control: I/O[+-]|Status: Cap[+-])")
 _UNCORRECTED = re.compile(r"UESta:\s*((?:\w+[+-](?:\s+|$))+)")
 _FATAL = re.compile(r"DevSta:.*\bFatalErr\+")
 _ALL_ONES = re.compile(r"\(rev ff\)|!!! Unknown header type 7f|^00: ff ff ff ff", re.MULTILINE)
@@ -88,6 +89,8 @@ class _Block:
 
 def parse(section: Section) -> Part:
     """The NVIDIA devices. A last line without line end is ignored."""
+    if not any(map(begins, section.lines)):
+        return section.part(notes=(f"{section.file}: {_unnamed(section.lines)}",))
     blocks = _blocks(_usual(section.lines if section.whole else section.lines[:-1]))
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
     known = {block.bus_id for block in blocks}
@@ -104,6 +107,20 @@ def parse(section: Section) -> Part:
 def begins(line: str) -> bool:
     """Whether the line is the first one of a device."""
     return bool(HEAD.match(line) or _QUOTED.match(line) or re.fullmatch(r"Slot:\s+[0-9a-f:.]{7,16}", line))
+
+
+def begins_part(line: str) -> bool:
+    """Whether the line is about a device whose first line is not in the output."""
+    return bool(_UNNAMED_DEVICE.match(line))
+
+
+def _unnamed(lines: Sequence[str]) -> str:
+    text = "\n".join(lines)
+    most, now = _LINK.search(f"{text}\n"), _LINK_NOW.search(text)
+    found = [f"x{one['width']} at {one['speed']} GT/s" for one in (now, most) if one]
+    link = f": {' of '.join(found)}" if found else ""
+    idle = " (an idle GPU lowers the speed)" if len(found) > 1 else ""
+    return f"it does not say which device this is{link}{idle}; add the line with its address (lspci -vvv)"
 
 
 def _usual(lines: Sequence[str]) -> list[str]:

@@ -23,11 +23,11 @@ _STATES: tuple[tuple[re.Pattern[str], NvmlState], ...] = (
 )
 START = re.compile(
     r"NVIDIA-SMI (?:has failed|couldn't find)|.*Failed to initialize NVML\b|No devices were found"
-    r"|Unable to determine the device handle for|(?i:" + _MISSING.pattern + ")"
+    r"|.*Unable to determine the device handle for|(?i:" + _MISSING.pattern + ")"
 )
 LOST = re.compile(
-    r"Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
-    r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
+    r".*?Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
+    r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^./;]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
 

@@ -31,6 +31,8 @@ _FAULTS = re.compile(
 Source: https://github.com/NVIDIA/DCGM/blob/master/modules/health/DcgmHealthWatch.cpp
 """
 _FAILED = "Link recovery failed events"
+_LEFT_OUT = re.compile(r"\s*\[?(?:\.{3,}|…)\]?\s*")
+"""What people write for lines that they left out."""
 _MIG_DEVICE = re.compile(r"\s*MIG \S+\s+Device +\d+: .*")
 _SPEED = re.compile(r"(\d+(?:\.\d+)?) GB/s")
 _INACTIVE = "all links are inactive"
@@ -108,7 +110,7 @@ def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:
     if any(map(_MIG_DEVICE.fullmatch, lines)):
         facts["mig_mode"] = True
     if has_links:
-        links, why = _links(lines[1:])
+        links, why = (None, CUT) if any(map(_LEFT_OUT.fullmatch, lines)) else _links(lines[1:])
         if links is not None:
             facts["nvlinks"] = links
         if why is not None:

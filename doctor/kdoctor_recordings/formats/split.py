@@ -47,12 +47,16 @@ _NOTE = re.compile(
     re.MULTILINE,
 )
 """A note behind a value (``Yes  <== here``), and the marks of bold type."""
+_RETOLD = re.compile(r"\b[Xx][Ii][Dd][ :=]{1,2}(\d{1,3})\b(.{0,120}?)\(?PCI:([\da-f:]{10,16})\b")
+"""An Xid in the words of monitoring tools: ``XID 79 (...) detected on PCI:0000:ae:00``."""
 _FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _DECORATION = re.compile(
     r"(?:\[[^\[\]]{1,80}\]:? |\S{0,40}\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? "
     r"|[\w./-]+ *\| |[\w-]+\[\d+\]: |> )+"
 )
 """What CI systems and tools that run containers write before each line."""
+_UNDERLINE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
+"""The line below the header of a table in Markdown."""
 _QUOTE = re.compile(r"^ {0,3}(?:> ?)+(?=\s|$|[\w|+\[])")
 """The marks of a quotation in a mail."""
 _LONGEST_LINE = 100_000
@@ -123,7 +127,7 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 def find_sections(name: str, text: str) -> tuple[Section, ...]:
     """The dumps in a text."""
-    lines = unquote(plain(text).split("\n"))
+    lines = list(_as_csv(unquote(plain(text).split("\n"))))
     whole = lines[-1] == ""
     if whole:
         lines.pop()
@@ -134,6 +138,7 @@ def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     text = text.replace("\r\n", "\n").translate(_SPACES)
+    text = _RETOLD.sub(r"NVRM: Xid (PCI:\3): \1, \2", text)
     return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
 
 
@@ -148,6 +153,18 @@ def unquote(lines: list[str]) -> list[str]:
             found = [_QUOTE.sub("", line) for line in run]
             done += found if is_fence else _bare(found)
     return done
+
+
+def _as_csv(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with tables of Markdown that show fields of ``--query-gpu`` as their CSV."""
+    is_table = False
+    for line, below in zip(lines, (*lines[1:], ""), strict=True):
+        row = ", ".join(cell.strip(" `") for cell in line.strip().strip("|").split("|"))
+        is_table = line.count("|") > 1 and (
+            is_table or bool(_UNDERLINE.fullmatch(below) and smi_csv.is_header(row.replace("GPU,", "index,")))
+        )
+        if not is_table or not _UNDERLINE.fullmatch(line):
+            yield row.replace("GPU,", "index,") if is_table and row.startswith("GPU,") else row if is_table else line
 
 
 def _bare(lines: list[str]) -> list[str]:
@@ -333,9 +350,12 @@ class _Splitter:
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
+        is_lspci = current is None and lspci.begins_part(line)
         is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
         is_row = current != "nvidia-smi" and smi_table.BEGINS.match(line)
-        found: Kind | None = "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
+        found: Kind | None = (
+            "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
+        )
         if not found and line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)

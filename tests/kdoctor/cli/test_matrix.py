@@ -84,6 +84,22 @@ def test_tensorflow_option_shows_requirements() -> None:
     assert "TensorFlow 2.19.1" in html
 
 
+@cases(("windows", "2.10.1", "452.39"), ("wsl2", "2.21", "527.41"), ("linux-x86_64", "2.21", "525.60.13"))
+def test_requirements_name_the_driver_of_the_platform(platform: str, tensorflow: str, driver: str) -> None:
+    done = run("--tensorflow", tensorflow, "--platform", platform, "--python", "3.10", "--gpu", "T4")
+    assert f"{driver} or newer" in done.stdout
+    assert ("glibc" in done.stdout, "NCCL" in done.stdout) == (platform != "windows",) * 2
+
+
+@cases(("none", False), ("H100", True))
+def test_jax_for_a_free_threaded_python_needs_a_gpu_only_where_there_is_one(gpu: str, *, on_gpu: bool) -> None:
+    done = run("--gpu", gpu, "--driver", "580.95.05", "--python", "3.13t", "--platform", "linux-x86_64")
+    assert ("which uses the GPU" in done.stdout, "(CUDA 13)" in done.stdout, "jax[cuda13]" in done.stdout) == (
+        on_gpu,
+    ) * 3
+    assert "Keras 3 also runs on JAX" in done.stdout
+
+
 def test_tensorflow_option_with_machine_judges_the_release() -> None:
     read = answer("--tensorflow", "2.20", "--gpu", "B200", "--driver", "580.95.05", "--python", "3.12")
     assert [row["outcome"] for row in read["releases"]] == ["does-not-run"]

@@ -109,6 +109,8 @@ def test_unrelated_lines_are_ignored(line: str) -> None:
     ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60", "uvm-fatal"),
     ("NVRM: The NVIDIA probe routine was not called for 3 device(s).", "not-probed"),
     ("NVRM: No NVIDIA graphics adapter probed!", "not-probed"),
+    ("NVRM: No NVIDIA graphics adapter found!", "init-failed"),
+    ("# NVRM: GPU 0000:13:00.0: RmInitAdapter failed! (0x26:0x56:1463)", "init-failed"),
     ("NVRM: Xid (a form that is not known)", "unclassified"),
     ("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context", "unclassified"),
     ("nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed", "unclassified"),

@@ -77,3 +77,11 @@ def test_fix_has_the_message_or_is_that_of_the_service() -> None:
     service = Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail")
     (stopped,) = compute_check(diagnostics, Diagnostics(results=(service,))).findings
     assert stopped.finding.remedy.commands == ("sudo systemctl restart nvidia-fabricmanager",)
+
+
+def test_fix_of_the_persistence_daemon_loads_the_driver() -> None:
+    found = Diagnostics(
+        results=(Diagnostic(tool="nvidia-persistenced", test="service", subject="node", status="warn"),)
+    )
+    (warning,) = compute_check(diagnostic_warnings, found).findings
+    assert "sudo nvidia-modprobe -c 0 -u" in str(warning.finding.remedy)

@@ -221,3 +221,15 @@ def test_speed_of_a_link_is_written_as_in_sysfs(tmp_path: Path, speed: str, show
 )
 def test_errors_of_both_registers(tmp_path: Path, lines: tuple[str, ...], errors: tuple[str, ...] | None) -> None:
     assert imported_pci(tmp_path, device("3b:00.0", "NUMA node: 0", *lines)).gpus[0].aer_status == errors
+
+
+@cases(
+    "LnkCap: Port #0, Speed 16GT/s, Width x16\nLnkSta: Speed 2.5GT/s (downgraded), Width x8 (downgraded)",
+    "\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x8 (downgraded)",
+    "\tControl: I/O+ Mem+ BusMaster+\n\tStatus: Cap+ 66MHz- UDF-\n\tLatency: 0",
+)
+def test_block_without_its_device_is_read_and_no_gpu(tmp_path: Path, text: str) -> None:
+    found = imported(tmp_path, f"{text}\n")
+    assert not found.facts
+    (note,) = found.notes
+    assert ("x8 at 2.5 GT/s" in note, "x16 at 16 GT/s" in note) == ("LnkSta" in text, "LnkCap" in text)

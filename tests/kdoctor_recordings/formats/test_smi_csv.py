@@ -240,3 +240,11 @@ def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> 
 )
 def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
     assert is_query(command) is expected
+
+
+@cases("index", "GPU")
+def test_table_of_markdown_is_the_same_table(tmp_path: Path, first: str) -> None:
+    rows = [line.split(", ") for line in (HEADER.replace("index", first), *ROWS.splitlines())]
+    head, *body = [f"| {' | '.join(cells)} |" for cells in rows]
+    text = "\n".join((head, "|---" * len(rows[0]) + "|", *body, "", "as you see"))
+    assert imported_gpus(tmp_path, text) == imported_gpus(tmp_path, f"{HEADER}\n{ROWS}")

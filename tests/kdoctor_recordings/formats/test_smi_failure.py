@@ -23,6 +23,11 @@ def test_lost_gpu_has_its_index_address_and_reason() -> None:
     other = lost("Unable to determine the device handle for GPU 00000000:3B:00.0: Unknown Error")
     assert other is not None
     assert (other.index, other.bus_id, other.errors) == (None, "0000:3b:00.0", {"handle": "Unknown Error"})
+    told = lost(
+        f"- {LOST.format(0, '3B').partition(':')[0]}: 0000:3B:00.0: Unknown Error / No devices were found; help"
+    )
+    assert told is not None
+    assert (told.index, told.errors) == (0, {"handle": "Unknown Error"})
     assert lost(DAMAGED) is None
 
 

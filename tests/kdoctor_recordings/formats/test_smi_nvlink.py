@@ -161,3 +161,10 @@ def test_states_of_links_are_read(tmp_path: Path) -> None:
     first, second = imported_gpus(tmp_path, LINKS).devices
     assert [(link.index, link.active) for link in first.nvlinks or ()] == [(0, True), (1, False)]
     assert (second.nvlinks, second.errors["nvlinks"]) == (None, "NVML_ERROR_NOT_SUPPORTED")
+
+
+@cases("...", "[...]", "\u2026")
+def test_links_that_were_left_out_are_not_known(tmp_path: Path, left_out: str) -> None:
+    text = f"{HEAD}\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n{SECOND}\t Link 0: 25 GB/s\n{left_out}\n\n"
+    first, second = imported_gpus(tmp_path, text).devices
+    assert (len(first.nvlinks or ()), second.nvlinks, second.errors["nvlinks"]) == (2, None, CUT)

@@ -49,5 +49,13 @@ _LOOK = {"fabric manager": "sudo journalctl -u nvidia-fabricmanager", "nvidia-sm
 
 
 def _remedy(tool: str, message: str) -> Remedy:
+    if tool == "nvidia-persistenced":
+        return Remedy.configure(
+            "Load the driver's modules and make its device files, then start the daemon again. A container has the "
+            "host's.",
+            "sudo nvidia-modprobe -c 0 -u",
+            "sudo systemctl restart nvidia-persistenced",
+            look=("nvidia-smi", "sudo dmesg | grep -iE 'NVRM|nvidia'"),
+        )
     said = f"The message: {shorten(message, SAID)} " if message else ""
     return Remedy.inspect(f"{said}Watch whether it returns.", _LOOK.get(tool, "dcgmi health -c"))

@@ -2,14 +2,18 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
-from kdoctor.facts import Packages, Target, TensorFlowBuild
-from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.commands.shell import quoted
+from kdoctor.facts import Packages, Target, TensorFlowBuild, Unavailable
+from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._versions import parse_version
 
 
 @check("versions.tensorflow-installed", severity=Severity.ERROR)
 def tensorflow_installed(
-    tensorflow: TensorFlowBuild, packages: Packages, target: Target, assumptions: Assumptions
+    tensorflow: TensorFlowBuild | Unavailable,
+    packages: Packages | Unavailable,
+    target: Target | Unavailable,
+    assumptions: Assumptions,
 ) -> Iterator[Outcome]:
     """TensorFlow is installed in the target environment.
 
@@ -18,6 +22,13 @@ def tensorflow_installed(
     Remedy: install TensorFlow with its CUDA libraries, or check another environment with --python.
     Source: https://www.tensorflow.org/install/pip
     """
+    if isinstance(target, Unavailable) and target.interpreter:
+        yield _does_not_start(target)
+        return
+    if isinstance(tensorflow, Unavailable) or isinstance(packages, Unavailable) or isinstance(target, Unavailable):
+        missing = (group for group in (tensorflow, packages, target) if isinstance(group, Unavailable))
+        yield Unjudged(subject="TensorFlow", reason=next(missing).unavailable)
+        return
     subject = f"tensorflow in {target.prefix}"
     if not tensorflow.installed:
         has_cuda = assumptions.expects_gpus and target.platform == "linux-x86_64"
@@ -40,6 +51,25 @@ def tensorflow_installed(
         name = tensorflow.distribution or "tensorflow"
         brief = f"{'TensorFlow' if name == 'tensorflow' else name} {tensorflow.version}"
         yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
+
+
+def _does_not_start(target: Unavailable) -> Finding:
+    """The interpreter ends before it runs anything."""
+    file, look = target.ended_by, (quoted(target.interpreter, "-c", "pass"),)
+    remedy = Remedy.configure("Install the environment again, or name another one with --python.", look=look)
+    rollback = Rollback.nothing("not needed (this step is read-only)")
+    if file:
+        summary = f"Correct {file}, or rename it: Python runs it at each start."
+        remedy = Remedy.configure(summary, quoted("mv", file, f"{file}.unused"), look=look)
+        rollback = Rollback.to("restore the name", quoted("mv", f"{file}.unused", file))
+    return Finding(
+        subject="Python",
+        observed=target.unavailable,
+        brief="does not start",
+        expected="the interpreter of the job starts",
+        remedy=remedy,
+        rollback=rollback,
+    )
 
 
 def _instead(packages: Packages) -> str:

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from kdoctor_target.inspect.elf import ElfError, OtherMachineError, own_header, verify
+from kdoctor_target.inspect.elf import ElfError, Header, OtherMachineError, own_header, verify
 from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.runner.faults import Fault, compared, recorded_files, shadowing
 
@@ -31,8 +31,9 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     """
     wanted, faults, files = set(names), [], 0
     first = [folder] if folder else []
+    own = _own_header()
     for distribution in metadata.distributions():
-        stem = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")[0]
+        stem, _, rest = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")
         name = canonical_name(stem)
         if name not in wanted:
             continue
@@ -40,9 +41,13 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
         rows = [row for row in recorded_files(distribution, _LOADED) if not _TESTS.search(row[0])]
         files += len(rows)
         where = str(distribution.locate_file(""))
-        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
+        version = read_version(distribution)
+        package: Fault = {"package": name, "version": version or rest.rpartition(".")[0], "files": len(rows)}
         missing, changed = compared(rows, where)
-        broken = [path for path in changed if _is_broken(os.path.join(where, path))]
+        libraries = (path for path, _ in rows if _LIBRARY.search(path) and path not in missing)
+        broken = [path for path in libraries if own and _is_broken(os.path.join(where, path), own)]
+        if not version:
+            broken.append(f"{stem}-{rest}/METADATA")
         shadow = shadowing(rows, where, [*first, *sys.path])
         if missing or broken:
             counts = {"missing": len(missing), "changed": len(broken)}
@@ -60,15 +65,29 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     return {"faults": faults, "files": files}
 
 
-def _is_broken(path: str) -> bool:
-    """Whether it is a library that the loader cannot use. One of another size may have been stripped on purpose."""
-    if sys.platform != "linux" or not _LIBRARY.search(path):
-        return False
+def _own_header() -> Optional[Header]:
+    """What the loader requires of a library; None without ELF files, as on macOS."""
     try:
-        verify(path, own_header())
+        return own_header()
+    except (OSError, ElfError):
+        return None
+
+
+def _is_broken(path: str, own: Header) -> bool:
+    """Whether the loader cannot use the library: it is cut off, or is another machine's. A stripped one is whole."""
+    try:
+        verify(path, own)
     except (OSError, ElfError, OtherMachineError):
         return True
     return False
+
+
+def read_version(distribution: metadata.Distribution) -> Optional[str]:
+    """The version in the metadata; None if it is empty or missing, which is an error from Python 3.14 on."""
+    try:
+        return distribution.version or None
+    except Exception:
+        return None
 
 
 def _overwriting(changed: List[str], name: str) -> Iterator[Fault]:

@@ -21,7 +21,7 @@ def test_damage_is_found_without_an_import(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
-def test_library_that_is_cut_off_is_found_and_a_stripped_one_is_not(site: Path) -> None:
+def test_library_that_is_cut_off_or_of_another_machine_is_found_and_a_stripped_one_is_not(site: Path) -> None:
     importlib.invalidate_caches()
     real = Path(_ctypes.__file__).read_bytes()
     with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
@@ -30,6 +30,19 @@ def test_library_that_is_cut_off_is_found_and_a_stripped_one_is_not(site: Path) 
     assert find_damage(["orchid"])["faults"] == []
     (site / "orchid/_leaf.so").write_bytes(real[:1000])
     assert find_damage(["orchid"])["faults"] == [fault(files=3, changed=1, file="orchid/_leaf.so")]
+    other = bytearray(real)
+    other[18] ^= 0xFF  # e_machine: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
+    with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
+        record.write(f"\norchid/_root.so,,{len(other)}")
+    (site / "orchid/_leaf.so").write_bytes(real)
+    (site / "orchid/_root.so").write_bytes(other)
+    assert find_damage(["orchid"])["faults"] == [fault(files=4, changed=1, file="orchid/_root.so")]
+
+
+def test_metadata_without_a_version_is_damage(site: Path) -> None:
+    importlib.invalidate_caches()
+    (site / "orchid-1.0.dist-info/METADATA").write_text("")
+    assert find_damage(["orchid"])["faults"] == [fault(changed=1, file="orchid-1.0.dist-info/METADATA")]
 
 
 def test_files_of_another_distribution_are_found(site: Path) -> None:

@@ -79,8 +79,9 @@ def shadowed(
         )
         rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
     else:
-        renamed = f"{folder}/renamed_{name}"
-        remedy = Remedy.change_code(f"Rename {path}: Python imports it instead of {what}.", quoted("mv", path, renamed))
+        renamed = f"{path}.unused"
+        does = "it puts a folder with another one before" if path.endswith(".pth") else "Python imports it instead of"
+        remedy = Remedy.change_code(f"Rename {path}: {does} {what}.", quoted("mv", path, renamed))
         rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
     hides = f"{fault.file} hides {fault.package} {fault.version}"
     return Finding(

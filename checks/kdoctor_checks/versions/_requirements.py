@@ -142,7 +142,10 @@ def _judge(
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
         remedy=remedy,
         rollback=rollback,
-        explained_by=("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else (),
+        explained_by=(
+            *(("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else ()),
+            *("versions.packages-intact" for fault in packages.faults if fault.shadowed and fault.package == name),
+        ),
     )
 
 

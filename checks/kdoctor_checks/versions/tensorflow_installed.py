@@ -39,9 +39,11 @@ def tensorflow_installed(
             expected="TensorFlow 2",
             remedy=Remedy.reinstall(
                 f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, {_instead(packages)}.",
-                _installation(packages, target, has_cuda=has_cuda),
+                *_installation(packages, target, has_cuda=has_cuda),
             ),
-            rollback=restore(target, packages, "tensorflow"),
+            rollback=Rollback.to("remove the new environment", "rm -r .venv")
+            if target.externally_managed and not packages.find("tensorflow")
+            else restore(target, packages, "tensorflow"),
         )
     elif parse_version(tensorflow.version) is None:
         version = f"version {tensorflow.version!r}" if tensorflow.version else "no version in its metadata"
@@ -78,8 +80,14 @@ def _instead(packages: Packages) -> str:
     return f"{other}, or set KERAS_BACKEND=jax" if packages.find("jax") and packages.find("keras") else f"or {other}"
 
 
-def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> str:
+def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> Iterator[str]:
     found = packages.find("tensorflow")
+    extra = "[and-cuda]" if has_cuda else ""
     if found and found.version:  # its files were removed, and pip regards it as installed
-        return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
-    return install(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}")
+        yield install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
+    elif target.externally_managed:
+        yield quoted(target.executable, "-m", "venv", ".venv")
+        yield quoted(".venv/bin/python", "-m", "pip", "install", f"tensorflow{extra}")
+        yield "kdoctor check --python .venv"
+    else:
+        yield install(target, packages, f"tensorflow{extra}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import sys
+import sysconfig
 from importlib import metadata
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 from kdoctor_target.inspect.elf import ElfError, Header, OtherMachineError, own_header, verify
 from kdoctor_target.inspect.names import canonical_name
@@ -56,6 +58,7 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
             faults += [dict(package, **other) for other in _overwriting(changed, name)]
         if shadow:
             faults.append(dict(package, file=shadow, shadowed=True))
+    faults += _hidden_by_path_files(set(names))
     if folder:
         faults += [
             {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
@@ -63,6 +66,30 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
             if os.path.isfile(path)
         ]
     return {"faults": faults, "files": files}
+
+
+def _hidden_by_path_files(names: Set[str]) -> Iterator[Fault]:
+    """Packages of the environment that a ``.pth`` file hides: it puts a folder with another copy before them."""
+    site = sysconfig.get_path("purelib")
+    asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    before = sys.path[: sys.path.index(site)] if site in sys.path else []
+    found = [
+        (canonical_name(os.path.basename(str(getattr(one, "_path", ""))).partition("-")[0]), entry)
+        for entry in before
+        if entry and entry not in asked
+        for one in metadata.distributions(path=[entry])
+    ]
+    for name, entry in found:
+        own = next(iter(metadata.distributions(path=[site], name=name)), None) if name in names else None
+        files = (path for path in sorted(glob.glob(os.path.join(glob.escape(site), "*.pth"))) if _mentions(path, entry))
+        file = next(files, None) if own else None
+        if own and file:
+            yield {"package": name, "version": read_version(own) or "", "files": 0, "file": file, "shadowed": True}
+
+
+def _mentions(path: str, text: str) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return text in file.read()
 
 
 def _own_header() -> Optional[Header]:

@@ -86,6 +86,8 @@ def read_target(executable: str, chosen_by: str) -> Record:
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
         "platform": sysconfig.get_platform(),
+        "externally_managed": sys.prefix == sys.base_prefix
+        and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").is_file(),
     }
 
 

@@ -53,7 +53,7 @@ def shadowed(value: str | None, command: str) -> Row:
     return fails(variables, damaged(shadowed=True, file="/job/lib/google/__init__.py"), commands=(command,))
 
 
-RENAME = "mv /job/lib/google /job/lib/renamed_google"
+RENAME = "mv /job/lib/google /job/lib/google.unused"
 FACTS = (target(), packages())
 REINSTALL = "/opt/job/bin/python -m pip install --force-reinstall --no-deps protobuf==7.36.2"
 

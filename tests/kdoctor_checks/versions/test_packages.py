@@ -52,6 +52,17 @@ test_tensorflow_installed = table(
         fails(ABSENT, NUMPY, target(platform=platform), commands=(f"{INSTALL} tensorflow",))
         for platform in ("linux-aarch64", "macosx-14.0-arm64")  # for which there are no CUDA libraries
     ),
+    fails(
+        ABSENT,
+        NUMPY,
+        target(executable="/usr/bin/python3", externally_managed=True),
+        commands=(
+            "/usr/bin/python3 -m venv .venv",
+            ".venv/bin/python -m pip install 'tensorflow[and-cuda]'",
+            "kdoctor check --python .venv",
+        ),
+        rollback=("rm -r .venv",),
+    ),
     fails(ABSENT, of("tensorflow"), commands=(f"{INSTALL} --force-reinstall --no-deps tensorflow==2.21.0",)),
     *(unknown(tensorflow(version=version)) for version in (None, "", "2.21.0-final-really")),
     unknown(tensorflow(version="two"), "has version 'two'"),

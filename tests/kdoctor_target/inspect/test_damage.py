@@ -1,6 +1,7 @@
 import _ctypes
 import importlib
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path
         ("python", "random.py"),
     ]
     assert all(item["shadowed"] for item in found)
+
+
+def test_path_file_that_puts_another_copy_first_is_found(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "source"
+    write(other / "fern-0.9.dist-info/METADATA", "Name: fern\nVersion: 0.9\n")
+    write(site / "a.pth", "/elsewhere\n")
+    write(site / "fern.pth", f"import sys; sys.path.insert(0, {str(other)!r})\n")
+    monkeypatch.setattr(sysconfig, "get_path", {**sysconfig.get_paths(), "purelib": str(site)}.get)
+    monkeypatch.syspath_prepend(other)
+    expected = {"package": "fern", "version": "1.0", "files": 0, "file": str(site / "fern.pth"), "shadowed": True}
+    assert [item for item in find_damage(["orchid", "fern"])["faults"] if item["file"].endswith("pth")] == [expected]
+    assert not find_damage(["orchid"])["faults"]
+    monkeypatch.setenv("PYTHONPATH", str(other))  # the user's choice
+    assert not [item for item in find_damage(["fern"])["faults"] if item["file"].endswith("pth")]
 
 
 def test_own_environment_is_intact() -> None:

@@ -123,8 +123,8 @@ def _judge(
     version = parse_version(package.version) if package else None
     if package and version is None:
         invalid = f"version {package.version!r} is not valid (PEP 440)"
-        empty = Unjudged(subject=name, reason="its metadata has no version", explained_by=("versions.packages-intact",))
-        return Unjudged(subject=name, reason=invalid) if package.version else empty
+        reason = invalid if package.version else "its metadata has no version"
+        return Unjudged(subject=name, reason=reason, explained_by=("versions.packages-intact",))
     unmet = unmet_needs(name, needs, packages)
     if not unmet:
         return None

@@ -73,18 +73,13 @@ def _hidden_by_path_files(names: Set[str]) -> Iterator[Fault]:
     site = sysconfig.get_path("purelib")
     asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     before = sys.path[: sys.path.index(site)] if site in sys.path else []
-    found = [
-        (canonical_name(os.path.basename(str(getattr(one, "_path", ""))).partition("-")[0]), entry)
-        for entry in before
-        if entry and entry not in asked
-        for one in metadata.distributions(path=[entry])
-    ]
-    for name, entry in found:
-        own = next(iter(metadata.distributions(path=[site], name=name)), None) if name in names else None
-        files = (path for path in sorted(glob.glob(os.path.join(glob.escape(site), "*.pth"))) if _mentions(path, entry))
-        file = next(files, None) if own else None
-        if own and file:
-            yield {"package": name, "version": read_version(own) or "", "files": 0, "file": file, "shadowed": True}
+    for entry in (entry for entry in before if entry and entry not in asked):
+        files = [path for path in sorted(glob.glob(os.path.join(glob.escape(site), "*.pth"))) if _mentions(path, entry)]
+        for other in metadata.distributions(path=[entry]) if files else ():
+            name = canonical_name(os.path.basename(str(getattr(other, "_path", ""))).partition("-")[0])
+            for own in metadata.distributions(path=[site], name=name) if name in names else ():
+                version = read_version(own) or ""
+                yield {"package": name, "version": version, "files": 0, "file": files[0], "shadowed": True}
 
 
 def _mentions(path: str, text: str) -> bool:

@@ -8,6 +8,7 @@ import re
 import sys
 import sysconfig
 from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 from kdoctor_target.inspect.elf import ElfError, Header, OtherMachineError, own_header, verify
@@ -33,11 +34,11 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     """
     wanted, faults, files = set(names), [], 0
     first = [folder] if folder else []
-    own = _own_header()
+    own, gone = _own_header(), left_over()
     for distribution in metadata.distributions():
         stem, _, rest = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")
         name = canonical_name(stem)
-        if name not in wanted:
+        if name not in wanted or real_path(distribution) in gone:
             continue
         wanted.remove(name)
         rows = [row for row in recorded_files(distribution, _LOADED) if not _TESTS.search(row[0])]
@@ -59,6 +60,10 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
         if shadow:
             faults.append(dict(package, file=shadow, shadowed=True))
     faults += _hidden_by_path_files(set(names))
+    for path, version in gone.items():
+        name = canonical_name(os.path.basename(path).partition("-")[0])
+        if name in names:
+            faults.append({"package": name, "version": version, "files": 0, "file": path, "shadowed": True})
     if folder:
         faults += [
             {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
@@ -66,6 +71,33 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
             if os.path.isfile(path)
         ]
     return {"faults": faults, "files": files}
+
+
+def real_path(distribution: metadata.Distribution) -> str:
+    """The folder of its metadata, without links."""
+    return os.path.realpath(str(getattr(distribution, "_path", "")))
+
+
+def left_over() -> Dict[str, str]:
+    """Metadata of versions that are gone, next to that of the installed one: its folder, to its version."""
+    several: Dict[str, Dict[str, metadata.Distribution]] = {}
+    for distribution in metadata.distributions():
+        path = real_path(distribution)
+        stem = canonical_name(os.path.basename(path).partition("-")[0])
+        several.setdefault(os.path.join(os.path.dirname(path), stem), {})[path] = distribution
+    gone: Dict[str, str] = {}
+    for found in (found for found in several.values() if len(found) > 1):
+        kept = {path: _kept(distribution) for path, distribution in found.items()}
+        best = max(kept, key=lambda path: kept[path])
+        gone.update({path: read_version(one) or "" for path, one in found.items() if kept[path] < kept[best]})
+    return gone
+
+
+def _kept(distribution: metadata.Distribution) -> float:
+    """The share of its recorded files that are in place."""
+    rows = list(recorded_files(distribution))
+    missing, changed = compared(rows, str(distribution.locate_file("")))
+    return 1 - len({*missing, *changed}) / len(rows) if rows else 0.0
 
 
 def _hidden_by_path_files(names: Set[str]) -> Iterator[Fault]:
@@ -96,7 +128,10 @@ def _own_header() -> Optional[Header]:
 
 
 def _is_broken(path: str, own: Header) -> bool:
-    """Whether the loader cannot use the library: it is cut off, or is another machine's. A stripped one is whole."""
+    """Whether Python cannot use the library: it is cut off or of another machine or release. A stripped one is fine."""
+    module, tag, _ = path.partition(".cpython-")
+    if tag and not any(os.path.exists(module + suffix) for suffix in EXTENSION_SUFFIXES):
+        return True
     try:
         verify(path, own)
     except (OSError, ElfError, OtherMachineError):

@@ -56,6 +56,12 @@ test_packages_intact = table(
         commands=("mv /opt/job/site/a.pth /opt/job/site/a.pth.unused",),
         rollback=("mv /opt/job/site/a.pth.unused /opt/job/site/a.pth",),
     ),
+    fails(
+        found(fault("keras", "3.9.2", "/opt/job/site/keras-3.9.2.dist-info", shadowed=True)),
+        "is left of a version that is gone",
+        of=["import keras"],
+        commands=("mv /opt/job/site/keras-3.9.2.dist-info /opt/job/site/keras-3.9.2.dist-info.unused",),
+    ),
     fails(found(HIDDEN, BROKEN), of=2),
     fails(
         found(OVERWRITTEN),

@@ -65,6 +65,32 @@ PLANTS = (
         cause="smoke.baseline",
     ),
     Plant(
+        name="sitecustomize-that-ends-python",
+        breaks="echo 'raise SystemExit(1)' > $SITE/sitecustomize.py",
+        options=VERSIONS,
+        cause="versions.tensorflow-installed",
+    ),
+    Plant(
+        name="metadata-of-0-bytes",
+        breaks="rm $SITE/h5py-*/METADATA; touch $(ls -d $SITE/h5py-*.dist-info)/METADATA",
+        options=VERSIONS,
+        cause="versions.packages-intact",
+    ),
+    Plant(
+        name="metadata-of-a-version-that-is-gone",
+        breaks="mkdir $SITE/keras-3.9.2.dist-info; "
+        "printf 'Metadata-Version: 2.1\nName: keras\nVersion: 3.9.2\n' > $SITE/keras-3.9.2.dist-info/METADATA",
+        options=VERSIONS,
+        cause="versions.packages-intact",
+    ),
+    Plant(
+        name="path-file-that-puts-another-keras-first",
+        breaks="mkdir lib; cp -r $SITE/keras $SITE/keras-*.dist-info lib/; "
+        "echo \"import sys; sys.path.insert(0, '$PWD/lib')\" > $SITE/first.pth",
+        options=VERSIONS,
+        cause="versions.packages-intact",
+    ),
+    Plant(
         name="few-open-files",
         breaks="printf '%s\n' 'schema: kdoctor/checklist/v1' 'name: job' 'version: 1' 'owner: me' 'extends: cpu-smoke' "
         "'checks: [{id: host.open-files, severity: error}]' > job.yaml",

@@ -34,7 +34,7 @@ PLANTS = (
         breaks=f"{PIP} install --no-deps tensorflow-cpu",
         cause="versions.one-tensorflow",
     ),
-    Plant(name="protobuf-file-deleted", breaks="rm $SITE/google/protobuf/message.py", cause="smoke.baseline"),
+    Plant(name="protobuf-file-deleted", breaks="rm $SITE/google/protobuf/message.py", cause="versions.packages-intact"),
     Plant(
         name="protobuf-too-old", breaks=f"{PIP} install --no-deps protobuf==3.20.3", cause="versions.package-conflicts"
     ),
@@ -43,7 +43,7 @@ PLANTS = (
     Plant(name="tensorflow-missing", empty=True, cause="versions.tensorflow-installed"),
     Plant(name="tensorflow-folder-deleted", breaks="rm -r $SITE/tensorflow", cause="versions.tensorflow-installed"),
     Plant(name="keras-missing", breaks=f"{PIP} uninstall --yes keras", cause="versions.keras-compatible"),
-    Plant(name="keras-folder-deleted", breaks="rm -r $SITE/keras", cause="smoke.baseline"),
+    Plant(name="keras-folder-deleted", breaks="rm -r $SITE/keras", cause="versions.packages-intact"),
     Plant(name="legacy-keras-missing", profile="export TF_USE_LEGACY_KERAS=1", cause="versions.keras-compatible"),
     Plant(
         name="legacy-keras-of-another-release",
@@ -62,7 +62,7 @@ PLANTS = (
         name="keras-py-on-pythonpath",
         breaks="mkdir lib; echo 'units = 4' > lib/keras.py",
         profile="export PYTHONPATH=$PWD/lib",
-        cause="smoke.baseline",
+        cause="versions.packages-intact",
     ),
     Plant(
         name="sitecustomize-that-ends-python",

@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from helpers.extensions import missing_extensions
+from kdoctor.commands import again
 
 pytest.register_assert_rewrite("helpers.comparison_checks")
 
@@ -26,6 +27,8 @@ settings.load_profile("any-load")
 
 # What a test checks must not appear in the history of the person who runs it.
 os.environ["KDOCTOR_NO_HISTORY"] = "1"
+# Screens are the same whether or not root runs the tests on a machine without sudo.
+again.root_without_sudo = False
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' folders in it are only for their user
 _NEEDED_BYTES = 8 << 30

@@ -9,6 +9,7 @@ from kdoctor.model import Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
 
 _PYTHONPATH = "PYTHONPATH"
+_DOES = {".pth": "it puts a folder with another one before", ".dist-info": "it is left of a version that is gone, of"}
 
 
 def damaged(
@@ -79,14 +80,16 @@ def shadowed(
         )
         rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
     else:
-        renamed = f"{folder}/renamed_{name}"
-        remedy = Remedy.change_code(f"Rename {path}: Python imports it instead of {what}.", quoted("mv", path, renamed))
+        renamed = f"{path}.unused"
+        does = _DOES.get(f".{path.rpartition('.')[2]}", "Python imports it instead of")
+        remedy = Remedy.change_code(f"Rename {path}: {does} {what}.", quoted("mv", path, renamed))
         rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
     hides = f"{fault.file} hides {fault.package} {fault.version}"
     return Finding(
         subject=subject,
         observed=f"{hides}: {error}" if error else hides,
-        brief=f"a file outside the environment hides {what}",
+        brief=f"{'metadata of another version' if path.endswith('.dist-info') else 'a file outside the environment'} "
+        f"hides {what}",
         expected=expected,
         remedy=remedy,
         rollback=rollback,

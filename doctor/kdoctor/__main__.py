@@ -19,6 +19,7 @@ def main() -> None:
     sys.unraisablehook = _interrupt_later
     try:
         _leave_working_directory()
+        _search_own_packages_first()
         from kdoctor.cli import main as run  # noqa: PLC0415 - see above
 
         run()
@@ -56,6 +57,16 @@ def _leave_working_directory() -> None:
     own = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - see above
     if folder not in (*named, own):
         sys.path[:] = [entry for entry in sys.path if entry != folder]
+
+
+def _search_own_packages_first() -> None:
+    """Search the folders of ``PYTHONPATH``, which are the job's, last, unless kdoctor itself is in one of them.
+
+    Otherwise a file there, such as ``packaging.py``, would replace a package that kdoctor needs.
+    """
+    named = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}  # noqa: PTH100 - see above
+    if os.path.dirname(os.path.dirname(__file__)) not in named:  # noqa: PTH120 - see above
+        sys.path.sort(key=named.__contains__)
 
 
 if __name__ == "__main__":

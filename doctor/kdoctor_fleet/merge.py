@@ -102,10 +102,12 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
 
 
 def _describe(nodes: Sequence[NodeNote]) -> str:
-    """``64 nodes (61 passed, 2 failed, 1 silent): node[001-064]``."""
-    states = Counter(node.state for node in nodes)
+    """``64 nodes (61 passed, 2 failed, 1 silent): node[001-064]``; those that were not expected do not count."""
+    names = [node.name for node in nodes if node.expected]
+    states = Counter(node.state for node in nodes if node.expected)
     numbers = ", ".join(f"{states[state]} {state.value}" for state in NodeState if states[state])
-    return f"{counted(len(nodes), 'node')} ({numbers}): {fold(node.name for node in nodes)}"
+    others = fold(node.name for node in nodes if not node.expected)
+    return f"{counted(len(names), 'node')} ({numbers}): {fold(names)}{f'; not expected: {others}' if others else ''}"
 
 
 def _of_equal_nodes(results: Sequence[Result]) -> Iterator[Result]:

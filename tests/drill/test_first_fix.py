@@ -34,7 +34,7 @@ PLANTS = (
         breaks=f"{PIP} install --no-deps tensorflow-cpu",
         cause="versions.one-tensorflow",
     ),
-    Plant(name="protobuf-file-deleted", breaks="rm $SITE/google/protobuf/message.py", cause="smoke.baseline"),
+    Plant(name="protobuf-file-deleted", breaks="rm $SITE/google/protobuf/message.py", cause="versions.packages-intact"),
     Plant(
         name="protobuf-too-old", breaks=f"{PIP} install --no-deps protobuf==3.20.3", cause="versions.package-conflicts"
     ),
@@ -43,7 +43,7 @@ PLANTS = (
     Plant(name="tensorflow-missing", empty=True, cause="versions.tensorflow-installed"),
     Plant(name="tensorflow-folder-deleted", breaks="rm -r $SITE/tensorflow", cause="versions.tensorflow-installed"),
     Plant(name="keras-missing", breaks=f"{PIP} uninstall --yes keras", cause="versions.keras-compatible"),
-    Plant(name="keras-folder-deleted", breaks="rm -r $SITE/keras", cause="smoke.baseline"),
+    Plant(name="keras-folder-deleted", breaks="rm -r $SITE/keras", cause="versions.packages-intact"),
     Plant(name="legacy-keras-missing", profile="export TF_USE_LEGACY_KERAS=1", cause="versions.keras-compatible"),
     Plant(
         name="legacy-keras-of-another-release",
@@ -62,7 +62,33 @@ PLANTS = (
         name="keras-py-on-pythonpath",
         breaks="mkdir lib; echo 'units = 4' > lib/keras.py",
         profile="export PYTHONPATH=$PWD/lib",
-        cause="smoke.baseline",
+        cause="versions.packages-intact",
+    ),
+    Plant(
+        name="sitecustomize-that-ends-python",
+        breaks="echo 'raise SystemExit(1)' > $SITE/sitecustomize.py",
+        options=VERSIONS,
+        cause="versions.tensorflow-installed",
+    ),
+    Plant(
+        name="metadata-of-0-bytes",
+        breaks="rm $SITE/h5py-*/METADATA; touch $(ls -d $SITE/h5py-*.dist-info)/METADATA",
+        options=VERSIONS,
+        cause="versions.packages-intact",
+    ),
+    Plant(
+        name="metadata-of-a-version-that-is-gone",
+        breaks="mkdir $SITE/keras-3.9.2.dist-info; "
+        "printf 'Metadata-Version: 2.1\nName: keras\nVersion: 3.9.2\n' > $SITE/keras-3.9.2.dist-info/METADATA",
+        options=VERSIONS,
+        cause="versions.packages-intact",
+    ),
+    Plant(
+        name="path-file-that-puts-another-keras-first",
+        breaks="mkdir lib; cp -r $SITE/keras $SITE/keras-*.dist-info lib/; "
+        "echo \"import sys; sys.path.insert(0, '$PWD/lib')\" > $SITE/first.pth",
+        options=VERSIONS,
+        cause="versions.packages-intact",
     ),
     Plant(
         name="few-open-files",

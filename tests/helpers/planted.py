@@ -18,7 +18,7 @@ _SHELL = f"""
 kdoctor() {{ {shlex.join(KDOCTOR)} "$@"; }}
 sudo() {{ "$@"; }}  # it would ask for a password
 """
-_CHECK_AGAIN = "Check again: "
+_CHECK_AGAIN = re.compile(r"Check again(?: \(.*?\))?: (.*)")
 _FIX_FAILED = 90
 """Exit status of a session whose pasted commands failed."""
 
@@ -88,8 +88,8 @@ class Seen:
     @property
     def check(self) -> str:
         """The command behind ``Check again``."""
-        (line,) = [line for line in self.screen.splitlines() if line.startswith(_CHECK_AGAIN)]
-        return line.removeprefix(_CHECK_AGAIN).strip()
+        (command,) = [found[1] for line in self.screen.splitlines() if (found := _CHECK_AGAIN.fullmatch(line))]
+        return command
 
 
 class Session:

@@ -169,6 +169,7 @@ def test_unexpected_node_is_not_used() -> None:
     shown = merged(fleet_of(3), names=tuple(names_of(2)))
     assert shown.passing == ("node0001", "node0002")
     assert shown.verdict.exit_code == 0
+    assert shown.target == "2 nodes (2 passed): node[0001-0002]; not expected: node0003"
 
 
 @cases((None, 1), ("4", 1), ("3", 0), ("75%", 0), ("76%", 1), ("1", 0))

@@ -248,7 +248,7 @@ def _no_gpu() -> _Failure:
         "GPU, check its power and seating, the BIOS, and the passthrough of the virtual machine.",
         action=Action.INSPECT_HARDWARE,
         commands=("kdoctor check --checklist cpu-smoke",),
-        look=("lspci -nn -d 10de:",),
+        look=("grep -l 0x10de /sys/bus/pci/devices/*/vendor",),
     )
     observed = "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded"
     return "no NVIDIA GPU on the PCI bus, no driver loaded", observed, remedy, READ_ONLY

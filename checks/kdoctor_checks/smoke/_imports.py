@@ -1,10 +1,11 @@
 """Judges a framework that cannot be imported."""
 
+import re
 from dataclasses import replace
 
-from kdoctor.commands.shell import quoted
+from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, Packages, SmokeRun, Target, Unavailable
-from kdoctor.model import Finding, Remedy
+from kdoctor.model import Finding, Remedy, Rollback
 from kdoctor_checks._causes import of_import
 from kdoctor_checks._files import damaged, shadowed
 from kdoctor_checks._versions import first_short
@@ -12,6 +13,9 @@ from kdoctor_checks.smoke._judging import KILLED, NO_ROLLBACK, finding
 
 _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
+_LIBRARIES = "LD_LIBRARY_PATH"
+_OTHER_LIBRARY = re.compile("undefined symbol|version `[^']*' not found")
+"""What the loader says of a library that was found and is not the one that was linked."""
 _BACKEND_REMEDY = Remedy.configure(
     "Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
     "--strategy data-parallel.",
@@ -46,17 +50,26 @@ def judge_import(
     kind, _, message = failure.partition(": ")
     python = target.executable if isinstance(target, Target) else "python"
     program = "import tensorflow; tensorflow.keras.Model"
-    return Finding(
-        subject=_SUBJECT,
-        observed=failure,
-        expected=_EXPECTED,
-        remedy=Remedy.reinstall(
+    remedy, rollback = (
+        Remedy.reinstall(
             "Fix the error of the import. A crash or a hang before any training usually means a broken "
             "installation, or a file system that does not respond.",
             look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
         ),
-        rollback=NO_ROLLBACK,
-        brief=first_short(message or kind, f"raises {kind}", "fails"),
+        NO_ROLLBACK,
+    )
+    folders = environment.get(_LIBRARIES) if isinstance(environment, Environment) else None
+    if folders and _OTHER_LIBRARY.search(failure):
+        summary = f"Unset {_LIBRARIES}, or remove the folder with the old library: it comes before the system's."
+        remedy = Remedy.configure(summary, set_variable(_LIBRARIES, None), look=remedy.look)
+        rollback = Rollback.to("restore the recorded value", set_variable(_LIBRARIES, folders))
+    return Finding(
+        subject=_SUBJECT,
+        observed=failure,
+        expected=_EXPECTED,
+        remedy=remedy,
+        rollback=rollback,
+        brief=first_short(message or kind, re.sub(r"^/\S*/", "", message) or kind, f"raises {kind}", "fails"),
         explained_by=of_import(run),
     )
 

@@ -123,7 +123,8 @@ def _judge(
     version = parse_version(package.version) if package else None
     if package and version is None:
         invalid = f"version {package.version!r} is not valid (PEP 440)"
-        return Unjudged(subject=name, reason=invalid if package.version else "its metadata has no version")
+        reason = invalid if package.version else "its metadata has no version"
+        return Unjudged(subject=name, reason=reason, explained_by=("versions.packages-intact",))
     unmet = unmet_needs(name, needs, packages)
     if not unmet:
         return None
@@ -141,7 +142,10 @@ def _judge(
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
         remedy=remedy,
         rollback=rollback,
-        explained_by=("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else (),
+        explained_by=(
+            *(("versions.one-tensorflow",) if TENSORFLOWS.issuperset(owners) else ()),
+            *("versions.packages-intact" for fault in packages.faults if fault.shadowed and fault.package == name),
+        ),
     )
 
 

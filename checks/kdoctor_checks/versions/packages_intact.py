@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Packages, Target, TensorFlowBuild, Unavailable
+from kdoctor.facts import Environment, PackageFault, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._files import damaged, overwritten, shadowed
@@ -33,7 +33,7 @@ def packages_intact(
     hidden = [fault for fault in packages.faults if fault.shadowed]
     broken = [fault for fault in packages.faults if not fault.shadowed and not fault.overwritten_by]
     for fault in hidden:
-        yield shadowed(f"import {_module(fault.file)}", _EXPECTED, fault, environment)
+        yield shadowed(f"import {_module(fault)}", _EXPECTED, fault, environment)
     for fault in packages.faults:
         if fault.overwritten_by:
             yield overwritten(fault, target, packages)
@@ -44,6 +44,8 @@ def packages_intact(
         yield Evidence(subject=subject, observed=f"{observed}requirements are in place")
 
 
-def _module(file: str) -> str:
-    """The name by which Python imports a file."""
-    return file.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
+def _module(fault: PackageFault) -> str:
+    """The name by which Python imports what is hidden."""
+    if fault.file.endswith((".pth", ".dist-info")):
+        return fault.package
+    return fault.file.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")

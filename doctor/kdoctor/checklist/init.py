@@ -3,6 +3,7 @@
 import glob
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from packaging.version import Version
 
@@ -11,6 +12,7 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
 from kdoctor.commands.script import comment
+from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import is_version
 from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS
@@ -32,26 +34,28 @@ _TITLES = {
 _WIDTH = 110
 
 
-def draft(facts: Facts, catalog: Catalog, *, name: str, owner: str, full: bool = False) -> str:
+def draft(facts: Facts, catalog: Catalog, *, file: Path, owner: str, full: bool = False) -> str:
     """The text of a checklist that expects the machine in its current state.
 
     Args:
         facts: of this machine.
         catalog: has the shipped checklists.
-        name: of the checklist.
+        file: where it will be written; its stem is the checklist's name.
         owner: of the checklist.
         full: list every check and training, instead of extending a shipped checklist.
     """
     start = load_checklist(_shipped_for(facts.get(Gpus), catalog), catalog)
     stated = list(_assumptions(facts))
-    head = _head(name, owner)
+    name = re.sub(r"[^a-z0-9]+", "-", file.name.partition(".")[0].lower()).strip("-") or "job"
+    shown = comment(quoted(str(file)))
+    head = _head(name, owner, shown)
     if full:
         lines = [*head, *_everything(start, catalog, stated, owner)]
     else:
         # What is inherited need not be stated again.
         lines = [
             *head,
-            *_extension(start, [line for line in stated if not line.startswith("  gpus: {count: 0}")], owner),
+            *_extension(start, [line for line in stated if not line.startswith("  gpus: {count: 0}")], owner, shown),
         ]
     return "".join(f"{line}\n" for line in lines)
 
@@ -64,9 +68,9 @@ def _shipped_for(gpus: object, catalog: Catalog) -> str:
     return _WITH_GPUS if count else _WITHOUT
 
 
-def _head(name: str, owner: str) -> Iterator[str]:
+def _head(name: str, owner: str, file: str) -> Iterator[str]:
     yield f"# What {name} expects of its machine, written by `kdoctor checklist init` from the current state."
-    yield "# Review it, and loosen or tighten expectations. Then run: kdoctor checklist validate THIS_FILE"
+    yield f"# Review it, and loosen or tighten expectations. Then run: kdoctor checklist validate {file}"
     yield "# For completion in an editor: kdoctor schema checklist > checklist.schema.json, and this line:"
     yield "# yaml-language-server: $schema=checklist.schema.json"
     yield ""
@@ -76,11 +80,11 @@ def _head(name: str, owner: str) -> Iterator[str]:
     yield f"owner: {scalar(owner)}"
 
 
-def _extension(start: Checklist, stated: list[str], owner: str) -> Iterator[str]:
+def _extension(start: Checklist, stated: list[str], owner: str, file: str) -> Iterator[str]:
     """A checklist that states only what differs from the shipped one."""
     yield ""
     yield f"# All checks and trainings of {start.name} apply, also those that later versions of kdoctor add to it."
-    yield "# To see them: kdoctor checklist show THIS_FILE --resolved"
+    yield f"# To see them: kdoctor checklist show {file} --resolved"
     if not start.assumptions.expects_gpus:
         yield f"# No GPU was found here, so GPU checks are skipped. For a GPU machine: extends: {_WITH_GPUS}"
     yield f"extends: {start.name}"

@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -104,10 +103,9 @@ def init(
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
     check_writable(file)
-    name = re.sub(r"[^a-z0-9]+", "-", file.name.partition(".")[0].lower()).strip("-") or "job"
     catalog = load_catalog(plugin or ())
     facts = collect(catalog, snapshot, python, timeout).facts
-    write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user(), full=full))
+    write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))
     given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]
     same = [word for flag, value in given if value for word in (flag, str(value))]
     again = quoted("kdoctor", "check", "--checklist", str(file), *same)

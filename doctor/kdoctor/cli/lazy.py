@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal
 
@@ -68,8 +68,9 @@ class LazyCommand:
 
 
 def _without_types(command: Any) -> Any:
-    """The command, and those below it, whose help shows no type of a flag."""
+    """The command, and those below it, whose help shows no Python types and wraps each paragraph."""
     asked = command.get_params
+    command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
     def get_params(ctx: Any) -> Any:
         return _plain(asked(ctx))
@@ -93,6 +94,16 @@ def ask_for_all(arguments: Sequence[str]) -> list[str]:
     return ["--help" if argument == "--help-all" else argument for argument in arguments]
 
 
+_TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "SECONDS"}
+
+
+def _type_shown(param: Any, ctx: Any) -> str | None:
+    """The type of a value without Python's names: ``N`` for ``<int range>``. An argument's name says it."""
+    shown = str(param.display_type(ctx)).strip("<>").removeprefix("list[").removesuffix("]").removesuffix(" range")
+    is_named = param.param_type_name == "argument" and "|" not in shown
+    return None if is_named else _TYPES.get(shown.lower(), shown)
+
+
 def _plain(params: Iterable[Any]) -> list[Any]:
     """The parameters as the help shows them: flags have no type, and a long list leaves out what few need."""
     found = list(params)
@@ -101,6 +112,8 @@ def _plain(params: Iterable[Any]) -> list[Any]:
     for param in found:
         if getattr(param, "is_flag", False) or getattr(param, "count", False):
             param.metavar = ""
+        elif param.metavar is None or param.param_type_name == "argument":
+            param.display_type_rich = partial(_type_shown, param)
         if param.name in ("install_completion", "show_completion"):
             param.hidden = True  # docs/getting-started.md has them
         if param in rare:

@@ -18,6 +18,7 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, last_passing
@@ -126,7 +127,8 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         try:
             return last_passing(connection, series)
         except UsageError as error:
-            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
+            hint = f"{error.hint}: {quoted('kdoctor', 'checklist', 'record', checklist.asked_as)}"
+            raise UsageError(f"{missing}{error.message}", hint=hint) from error
 
 
 def _interpreter(facts: Facts | None, python: str | None) -> str:

@@ -1,5 +1,7 @@
 """Commands of kdoctor as they run where this one runs: the program, and the environment that it examines."""
 
+import os
+import re
 import shlex
 import shutil
 import sys
@@ -13,6 +15,9 @@ _NAME = "kdoctor"
 _NAMES = (_NAME, "keras-doctor")
 _EXAMINING = ("check", "smoke", "snapshot")
 """The commands that examine an environment."""
+root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
+"""As in most containers."""
+_SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
 def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -31,12 +36,14 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def in_same_place(command: str, asked: str) -> str:
-    """A command of a fix, for the environment and the checklist of a run.
+    """A command of a fix, for the user, the environment and the checklist of a run.
 
     Args:
-        command: any command. Only those of kdoctor change.
+        command: any command. Only those of kdoctor change, and those with sudo where root has none.
         asked: the command of the run; empty if there was none.
     """
+    if asked and root_without_sudo:
+        command = _SUDO.sub("", command)
     if not asked or not command.startswith(f"{_NAME} "):
         return command
     words = shlex.split(asked)
@@ -47,7 +54,8 @@ def in_same_place(command: str, asked: str) -> str:
         return here
     kept = [("--python",), *([("--checklist", "-c")] if does == "check" else [])]
     given = {names[0]: _value(words, names) for names in kept if names[0] not in command}
-    return " ".join([here, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
+    flags = [flag for flag in ("--no-smoke",) if does == "check" and flag in words and flag not in command]
+    return " ".join([here, *flags, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
 
 
 def _value(words: Sequence[str], names: Sequence[str]) -> str | None:

@@ -39,7 +39,9 @@ _SPECIFIED = re.compile(
     r"(?:\s*[<>=!~]{1,3}\s*[A-Za-z0-9.*+!_-]+(?:\s*,\s*[<>=!~]{1,3}\s*[A-Za-z0-9.*+!_-]+)*(?:=[A-Za-z0-9.*_+]+)?)?"
 )
 """A name with a version. Not an option, a URL, a path or a direct reference, of which each can run other code."""
-_OPTIONS = frozenset({"--force", "--force-reinstall", "--no-deps", "--revision", "--upgrade"})
+_OPTIONS = frozenset(
+    {"--break-system-packages", "--force", "--force-reinstall", "--no-deps", "--revision", "--upgrade"}
+)
 _NO_DEPS = "--no-deps"
 _NO_PACKAGE = "<package>"
 """A placeholder, which scripts do not run, instead of a name that is none."""
@@ -143,7 +145,12 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     if installer == "conda":
         options = ["--force-reinstall"] if "--force-reinstall" in requirements else []
         return conda_command("install", target.prefix, *options, *map(_conda_spec, wanted))
-    return pip_command(installer, target.executable, "install", *requirements)
+    return pip_command(installer, target.executable, "install", *_override(target, packages), *requirements)
+
+
+def _override(target: Target, packages: Packages | None) -> tuple[str, ...]:
+    """The option with which TensorFlow was installed for a distribution's Python, and without which pip refuses."""
+    return ("--break-system-packages",) if target.externally_managed and packages and packages.tensorflow else ()
 
 
 def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
@@ -209,7 +216,7 @@ def uninstall(target: Target, packages: Packages | None, *names: str) -> str:
     installer = _installer(target, packages, *names)
     if installer == "conda":
         return conda_command("remove", target.prefix, *map(_conda_spec, names))
-    return pip_command(installer, target.executable, "uninstall", *names)
+    return pip_command(installer, target.executable, "uninstall", *_override(target, packages), *names)
 
 
 def restore(target: Target, packages: Packages, *names: str) -> Rollback:

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from kdoctor.check import Parameter
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
+from kdoctor.commands.shell import quoted
 from kdoctor.diff.assumptions import compare_assumptions
 from kdoctor.diff.changes import change, differing
 from kdoctor.diff.looseness import compare_numbers, direction_of
@@ -16,8 +17,8 @@ from kdoctor.lock.document import Lock
 Item = TypeVar("Item")
 
 LOCK_CHANGED_ALONE = "The lock changed, but no expectation did. Is the change of the machine or the packages intended?"
-LOCK_UNCHANGED = "Expectations changed, but the lock did not. Record it again (kdoctor checklist record)."
-LOCK_OUTDATED = "The lock was recorded with different expectations. Record it again (kdoctor checklist record)."
+LOCK_UNCHANGED = "Expectations changed, but the lock did not. Record it again: kdoctor checklist record {}"
+LOCK_OUTDATED = "The lock was recorded with different expectations. Record it again: kdoctor checklist record {}"
 VERSION_UNCHANGED = "Expectations changed, but the version of the checklist did not."
 
 _NOT_AN_EXPECTATION = ("lock.", "version")
@@ -234,12 +235,13 @@ def _notes(old: Side, new: Side, changes: Sequence[Change]) -> Iterator[str]:
     expects = [item for item in changes if not item.where.startswith(_NOT_AN_EXPECTATION) and item.where != "lock"]
     expects = [item for item in expects if item.kind != "cosmetic"]
     recorded = [item for item in changes if item.where.startswith("lock.") and item.kind == "moved"]
+    unchanged = False
     if old.lock is not None and new.lock is not None:
         if recorded and not expects:
             yield LOCK_CHANGED_ALONE
         if expects and not recorded and new.lock.recorded == old.lock.recorded:
-            yield LOCK_UNCHANGED
-    if new.lock is not None and new.expectations != new.lock.expectations:
-        yield LOCK_OUTDATED
+            unchanged = True
+    if unchanged or (new.lock is not None and new.expectations != new.lock.expectations):
+        yield (LOCK_UNCHANGED if unchanged else LOCK_OUTDATED).format(quoted(new.checklist.asked_as))
     if expects and old.checklist.version == new.checklist.version:
         yield VERSION_UNCHANGED

@@ -36,6 +36,10 @@ class Unavailable:
 
     unavailable: str
     """The reason, as shown in a report."""
+    interpreter: str = ""
+    """The examined interpreter, if it ended with an error before it ran anything: no job starts in it either."""
+    ended_by: str = ""
+    """The file of its environment whose code ended it; empty if none did."""
 
 
 _NOT_COLLECTED = "no facts about {} were collected"

@@ -34,3 +34,5 @@ class Target(FactGroup):
     """``sys.base_prefix``: the folder of the Python that the environment was created from."""
     platform: str
     """``sysconfig.get_platform()``, for example ``linux-x86_64``."""
+    externally_managed: bool = False
+    """Whether pip refuses to change its packages, which are the distribution's (PEP 668)."""

@@ -12,7 +12,7 @@ from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.text.lists import counted
 
-_HINT = "Name a lock with --to, or record one: kdoctor checklist record"
+_HINT = "Name another checklist with --checklist, a lock with --to, or record one"
 
 
 @dataclass(frozen=True, kw_only=True)

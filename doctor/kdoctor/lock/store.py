@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.commands.shell import quoted
 from kdoctor.lock.document import Lock, loads, lock_error, text_of
 from kdoctor.output import OutputError, write_atomically
 from kdoctor.yamldoc.source import YamlSourceError, read_file
@@ -47,7 +48,10 @@ def load_lock(checklist: Checklist, path: Path | None = None) -> tuple[Path, Loc
     if lock.checklist != checklist.name:
         message = f"lock of checklist {lock.checklist!r}, expected {checklist.name!r}"
         raise lock_error(
-            chosen, message, "Name another lock (--lock, rollback --to), or record one: kdoctor checklist record"
+            chosen,
+            message,
+            "Name another lock (--lock, rollback --to), or record one: "
+            f"kdoctor checklist record {quoted(checklist.asked_as)}",
         )
     return chosen, lock
 

@@ -244,7 +244,8 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
         if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
             hint = "Give a version such as 3.11 or 3.14t, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
-        return text, "python", Fact("Python", text, "--python"), ()
+        called = f"python3.{parts[1]}{'t' if text.endswith('t') else ''}"  # each environment of that release has it
+        return text, called, Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
     # A stand-in is not the environment of the job, whose shell finds its own.
     is_found = target.stand_in or shutil.which("python", path=environ.get("PATH")) == target.python

@@ -1,5 +1,6 @@
 """Describes the target interpreter: its packages, its TensorFlow build, and the Keras that a job uses in it."""
 
+import re
 from dataclasses import replace
 
 from kdoctor.facts import FactGroup, Facts, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
@@ -11,6 +12,7 @@ from kdoctor.probes.process.records import RecordError, build
 DEADLINE_S = 30.0
 """A cold network file system takes seconds to list a large environment."""
 
+_ENDED_BY = re.compile(r'^  File "([^"\n]*/(?:site|user)customize\.py)"', re.MULTILINE)
 _GROUPS: tuple[type[FactGroup], ...] = (Target, Packages, TensorFlowBuild, KerasChoice)
 
 
@@ -24,6 +26,13 @@ def collect(context: Context) -> Facts:
     }
     argv = program_argv(context.python, "inspect.environment", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
+    if end.exit_code and not end.records and not end.timed_out:
+        ended_by = _ENDED_BY.search(end.stderr)
+        reason = f"{context.python} {end.describe()} at its start"
+        return dict.fromkeys(
+            _GROUPS,
+            Unavailable(unavailable=reason, interpreter=context.python, ended_by=ended_by[1] if ended_by else ""),
+        )
     facts = dict(read_records(end))
     target = facts[Target]
     if isinstance(target, Target):

@@ -160,7 +160,7 @@ def _inspect(folder: Path, title: str) -> ProjectEnvironment | None:
             problem = f"{folder} belongs to another user (id {owner}) and is used only if --python names it"
         else:
             python = environment_python(folder)
-            problem = "" if python else _without_python(folder)
+            problem = "" if python else missing_python(folder) or f"{folder} has no Python"
     except PermissionError:
         problem = f"{folder} cannot be read"
     except (OSError, ValueError):
@@ -168,9 +168,10 @@ def _inspect(folder: Path, title: str) -> ProjectEnvironment | None:
     return ProjectEnvironment(folder=folder, title=clean(title), python=python, problem=clean(problem))
 
 
-def _without_python(folder: Path) -> str:
+def missing_python(folder: Path) -> str:
+    """The link to the Python that the environment was made with, if that is gone; empty if there is no link."""
     link = next((folder / name for name in PYTHONS if (folder / name).is_symlink()), None)
-    return f"{link} is a broken link to {link.readlink()}" if link else f"{folder} has no Python"
+    return f"{link} is a broken link to {link.readlink()}" if link else ""
 
 
 def environment_python(folder: Path) -> str | None:

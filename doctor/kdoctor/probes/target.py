@@ -1,6 +1,7 @@
 """Chooses the interpreter to examine and verifies it."""
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from kdoctor.errors import UsageError
 from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
-from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
+from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment, missing_python
 from kdoctor.text.sanitize import clean
 
 MINIMUM_VERSION = (3, 9)
@@ -108,7 +109,10 @@ def _choose(option: str | None, environ: Mapping[str, str], folder: Path | None)
         if place:
             python = environment_python(Path(place))
             if python is None:
-                raise TargetError(f"{by} {place} ({variable}) has no Python: activate another one, or {_HOW_TO_CHOOSE}")
+                what = f"{by} {place} ({variable}) has no Python"
+                if gone := missing_python(Path(place)):
+                    raise TargetError(f"{what}: {gone}", hint=_link_again(Path(place), environ))
+                raise TargetError(f"{what}: activate another one, or {_HOW_TO_CHOOSE}")
             return _Choice(python, by)
     return _unnamed(environ, folder)
 
@@ -132,7 +136,8 @@ def _unnamed(environ: Mapping[str, str], folder: Path | None) -> _Choice:
     if project and project.python:
         return _Choice(project.python, project.title, found=True)
     if project:
-        raise TargetError(f"{project.title} cannot be used: {project.problem}", hint=_NAME_IT)
+        hint = _link_again(project.folder, environ) if missing_python(project.folder) else _NAME_IT
+        raise TargetError(f"{project.title} cannot be used: {project.problem}", hint=hint)
     if not sys.executable:
         raise TargetError(f"kdoctor's own interpreter is unknown: {_HOW_TO_CHOOSE}")
     return _Choice(sys.executable, "kdoctor's own: no other environment was found", stand_in=True)
@@ -167,6 +172,8 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if os.path.isdir(path):  # noqa: PTH112 - it never raises
         python = environment_python(path)
         if python is None:
+            if gone := missing_python(path):
+                raise TargetError(f"--python {option}: {gone}", hint=_link_again(path, environ))
             raise TargetError(f"--python {option}: no Python in this folder (expected {', '.join(PYTHONS[:2])})")
         return python
     if path.name == option:
@@ -179,6 +186,18 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         broken = " (broken link)" if os.path.islink(path) else ""  # noqa: PTH114 - it never raises
         raise TargetError(f"--python {option}: no such file{broken}")
     return _absolute(path)
+
+
+def _link_again(folder: Path, environ: Mapping[str, str]) -> str:
+    """How to link a virtual environment to a Python of its release; its packages stay. Another one must be named."""
+    release = next((path.name for path in folder.glob("lib/python3.*")), None)
+    if release is None or not (folder / "pyvenv.cfg").is_file():
+        return _NAME_IT
+    first = "" if shutil.which(release, path=environ.get("PATH", os.defpath)) else f"install {release}, then "
+    remove = shlex.join(["find", str(folder / "bin"), "-xtype", "l", "-delete"])
+    return (
+        f"Link it to a Python again: {first}{remove} && {shlex.join([release, '-m', 'venv', '--upgrade', str(folder)])}"
+    )
 
 
 def _absolute(path: Path) -> str:

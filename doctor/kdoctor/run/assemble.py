@@ -84,10 +84,13 @@ def _here(result: Result, asked: str) -> Result:
     """The result with fixes that run where the run's own command ran."""
     findings = []
     for judged in result.findings:
-        remedy = judged.finding.remedy
-        commands, look = (tuple(in_same_place(one, asked) for one in group) for group in (remedy.commands, remedy.look))
-        here = replace(judged.finding, remedy=replace(remedy, commands=commands, look=look))
-        findings.append(replace(judged, finding=here))
+        remedy, rollback = judged.finding.remedy, judged.finding.rollback
+        commands, look, undo = (
+            tuple(in_same_place(one, asked) for one in group)
+            for group in (remedy.commands, remedy.look, rollback.commands)
+        )
+        remedy, rollback = replace(remedy, commands=commands, look=look), replace(rollback, commands=undo)
+        findings.append(replace(judged, finding=replace(judged.finding, remedy=remedy, rollback=rollback)))
     return replace(result, findings=tuple(findings))
 
 

@@ -75,7 +75,10 @@ def dumps(snapshot: Snapshot, redaction: Redaction | None = None) -> str:
     """
     redaction = redaction or Redaction.of_this_user()
     facts = {
-        kind.group: _adapter(kind, value).dump_python(value, mode="json") for kind, value in snapshot.facts.items()
+        kind.group: _adapter(kind, value).dump_python(
+            value, mode="json", exclude_defaults=isinstance(value, Unavailable)
+        )
+        for kind, value in snapshot.facts.items()
     }
     document = SnapshotDocument(
         schema_=SCHEMA,
@@ -126,7 +129,7 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
 
 def _adapter(kind: type[FactGroup], value: object) -> TypeAdapter[Any]:
     """What validates and writes a group, or the reason why it is unavailable."""
-    is_unavailable = isinstance(value, Unavailable) or (isinstance(value, dict) and set(value) == {"unavailable"})
+    is_unavailable = isinstance(value, Unavailable) or (isinstance(value, dict) and "unavailable" in value)
     return adapter_of(Unavailable if is_unavailable else kind)
 
 

@@ -77,7 +77,7 @@ def compute_check(
     check: Check,
     *facts: FactGroup,
     assumptions: Assumptions | None = None,
-    missing: Mapping[type[FactGroup], str] | None = None,
+    missing: Mapping[type[FactGroup], str | Unavailable] | None = None,
     matrix: VersionMatrix | None = None,
     **parameters: Any,
 ) -> Result:
@@ -95,7 +95,8 @@ def compute_check(
         Exception: what the check raises. In a run, it would be unknown for that reason.
     """
     table = fact_table(*facts, scenario=check.scenario)
-    table |= {group: Unavailable(unavailable=reason) for group, reason in (missing or {}).items()}
+    for group, why in (missing or {}).items():
+        table[group] = why if isinstance(why, Unavailable) else Unavailable(unavailable=why)
     plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
     rules = Rules(
         assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or shipped_matrix(), raises=True

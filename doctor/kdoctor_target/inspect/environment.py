@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
-from kdoctor_target.inspect.damage import find_damage
+from kdoctor_target.inspect.damage import find_damage, left_over, real_path
 from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.runner.channel import Channel
 from kdoctor_target.runner.watchdog import arm
@@ -86,6 +86,8 @@ def read_target(executable: str, chosen_by: str) -> Record:
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
         "platform": sysconfig.get_platform(),
+        "externally_managed": sys.prefix == sys.base_prefix
+        and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").is_file(),
     }
 
 
@@ -93,7 +95,9 @@ def read_packages() -> List[Record]:
     """Every distribution on the path, in order of name, then of the search path."""
     packages: List[Record] = []
     seen = set()
-    for distribution in metadata.distributions():
+    gone: Dict[str, str] = _quietly(left_over, {})
+    distributions = sorted(metadata.distributions(), key=lambda one: real_path(one) in gone)
+    for distribution in distributions:
         folder = getattr(distribution, "_path", None)
         stem = Path(str(folder)).name if folder is not None else ""
         real = os.path.realpath(str(folder))

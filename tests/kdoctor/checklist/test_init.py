@@ -36,7 +36,7 @@ def catalog() -> Catalog:
 
 
 def drafted(folder: Path, catalog: Catalog, *facts: FactGroup, full: bool = False) -> tuple[Checklist, str]:
-    text = draft(fact_table(*facts), catalog, name="node", owner="ml-platform", full=full)
+    text = draft(fact_table(*facts), catalog, file=Path("node.yaml"), owner="ml-platform", full=full)
     (folder / "node.yaml").write_text(text)
     return load_checklist(str(folder / "node.yaml"), catalog), text
 
@@ -169,6 +169,15 @@ INJECTED = 'x"\nwaivers:\n  - {check: "*", subject: "*", reason: r, owner: o, ex
     ],
 )
 def test_value_of_the_machine_adds_no_section(catalog: Catalog, changed: FactGroup, *, full: bool) -> None:
-    written = yaml.safe_load(draft(node_facts(changed), catalog, name="job", owner=INJECTED, full=full))
+    written = yaml.safe_load(draft(node_facts(changed), catalog, file=Path(INJECTED), owner=INJECTED, full=full))
     assert written["rollback"]["decides"] == INJECTED
     assert "waivers" not in written
+
+
+def test_commands_in_the_comments_name_the_file(tmp_path: Path, catalog: Catalog) -> None:
+    text = draft(fact_table(), catalog, file=tmp_path / "my node.yaml", owner="ada")
+    commands = [line.partition(": ")[2] for line in text.splitlines() if f"'{tmp_path}/my node.yaml'" in line]
+    assert [command.partition(" '")[0] for command in commands] == [
+        "kdoctor checklist validate",
+        "kdoctor checklist show",
+    ]

@@ -67,6 +67,7 @@ def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None
     assert done.returncode == 0
     assert f"kdoctor {arguments[0]}" in done.stdout.splitlines()[1]
     assert any(line.strip().startswith(("Example:", "Set up:")) for line in done.stdout.splitlines())
+    assert not re.search("<[a-z]", done.stdout)  # a type of Python
 
 
 @cases((("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist"))

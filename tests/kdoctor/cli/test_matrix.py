@@ -33,7 +33,7 @@ def test_table_shows_best_release_and_install_command() -> None:
     done = run(*EXAMPLE)
     assert done.returncode == 0
     assert ">  2.21.0" in done.stdout
-    assert "    python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43\n" in done.stdout
+    assert "    python3.11 -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43\n" in done.stdout
     assert "[tf2161_runpath]" in done.stdout
     assert "A100, compute capability 8.0 (--gpu)" in done.stdout
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
+from kdoctor.commands import again
 from kdoctor.commands.again import in_same_place, program
 
 
@@ -53,7 +54,21 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
     ),
     ("kdoctor topology --replicas 2", "'my env/kdoctor' check", "'my env/kdoctor' topology --replicas 2"),
     ("sudo reboot", "kdoctor check --python x", "sudo reboot"),
+    ("kdoctor check", "kdoctor check --python x --no-smoke", "kdoctor check --no-smoke --python x"),
+    ("kdoctor check --no-smoke", "kdoctor check --no-smoke", "kdoctor check --no-smoke"),
+    ("kdoctor snapshot", "kdoctor check --no-smoke", "kdoctor snapshot"),
     ("kdoctor check", "", "kdoctor check"),
 )
 def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: str, printed: str) -> None:
     assert in_same_place(command, asked) == printed
+
+
+@cases(
+    ("sudo reboot", "reboot"),
+    ("printf 'x\\n' | sudo tee /etc/a; sudo update-initramfs -u", "printf 'x\\n' | tee /etc/a; update-initramfs -u"),
+    ("visudo -c", "visudo -c"),
+)
+def test_root_without_sudo_needs_none(monkeypatch: pytest.MonkeyPatch, command: str, printed: str) -> None:
+    monkeypatch.setattr(again, "root_without_sudo", True)
+    assert in_same_place(command, "kdoctor check") == printed
+    assert in_same_place(command, "") == command

@@ -4,8 +4,9 @@ import re
 import time
 
 from helpers.cases import cases
+from helpers.patterns import problems_of
 from kdoctor.failures.known import load_failures
-from kdoctor.failures.pattern import literals, problems_of, readable, squeezed, tokens
+from kdoctor.failures.pattern import literals, readable, squeezed, tokens
 from kdoctor_diagnose.recogniser import ERRORS, VERSIONS
 from kdoctor_diagnose.triggers import trigger_of
 

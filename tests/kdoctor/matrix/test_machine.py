@@ -201,10 +201,10 @@ def test_libraries_of_the_system_are_stated(tmp_path: Path) -> None:
             asked(tmp_path, **{option: "new"})
 
 
-@pytest.mark.parametrize("text", ["3.11", "3.11.7", " 3.9 "])
-def test_version_of_python_needs_no_interpreter(tmp_path: Path, text: str) -> None:
+@cases(("3.11", "python3.11"), ("3.11.7", "python3.11"), (" 3.9 ", "python3.9"), ("3.14t", "python3.14t"))
+def test_version_of_python_needs_no_interpreter(tmp_path: Path, text: str, called: str) -> None:
     found = asked(tmp_path, python=text)
-    assert (found.machine.python, found.machine.interpreter) == (text.strip(), "python")
+    assert (found.machine.python, found.machine.interpreter) == (text.strip().removesuffix("t"), called)
     assert facts(found)["Python"] == (text.strip(), "--python")
     assert found.installed is None
     assert "Installed" not in facts(found)

@@ -304,6 +304,21 @@ def test_interpreter_that_dies_is_unavailable(job: Job) -> None:
         assert "SIGSEGV" in facts.unavailable
 
 
+@pytest.mark.parametrize("code", ["raise SystemExit('no licence')", "import os; os._exit(7)", "import absent"])
+def test_interpreter_that_ends_at_its_start_is_named_with_the_file(job: Job, code: str) -> None:
+    file = job.site / "sitecustomize.py"
+    file.write_text(code)
+    only, *others = job.collect().values()
+    if code == "import absent":  # Python prints the error and goes on
+        assert not any(isinstance(group, Unavailable) for group in (only, *others))
+        return
+    assert all(group == only for group in others)
+    assert isinstance(only, Unavailable)
+    assert only.interpreter == str(job.python)
+    assert only.ended_by == (str(file) if "licence" in code else "")
+    assert ("no licence" if "licence" in code else "status 7") in only.unavailable
+
+
 def test_hang_in_one_group_keeps_earlier_groups(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "DEADLINE_S", 3.0)
     finder = (

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import package, packages, smoke_case, smoke_run, target
+from helpers.facts import environment, package, packages, smoke_case, smoke_run, target
 from helpers.rows import Row, fails, judged, passes, table, unknown
 from kdoctor.facts import Environment, PackageFault, SmokeRun, Weights
 from kdoctor.model import Action, Severity
@@ -53,7 +53,7 @@ def shadowed(value: str | None, command: str) -> Row:
     return fails(variables, damaged(shadowed=True, file="/job/lib/google/__init__.py"), commands=(command,))
 
 
-RENAME = "mv /job/lib/google /job/lib/renamed_google"
+RENAME = "mv /job/lib/google /job/lib/google.unused"
 FACTS = (target(), packages())
 REINSTALL = "/opt/job/bin/python -m pip install --force-reinstall --no-deps protobuf==7.36.2"
 
@@ -71,6 +71,18 @@ test_import = table(
         briefs=["libcudart.so.12: cannot open"],
     ),
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
+    *(
+        fails(
+            not_imported(f"ImportError: /opt/job/lib/site-packages/tensorflow/{error}"),
+            environment(LD_LIBRARY_PATH="/opt/old:/opt/other"),
+            briefs=[error],
+            commands=("unset LD_LIBRARY_PATH",),
+            rollback=("export LD_LIBRARY_PATH=/opt/old:/opt/other",),
+        )
+        for error in ("lib_a.so.2: undefined symbol: _ZdlPv", "lib_a.so: version `GLIBCXX_3.4.30' not found")
+    ),
+    fails(not_imported("ImportError: lib_a.so.2: undefined symbol: _ZdlPv"), environment(), commands=()),
+    fails(not_imported("ImportError: no such thing"), environment(LD_LIBRARY_PATH="/opt/old"), commands=()),
     fails(
         not_imported("the process that runs the trainings died of SIGKILL (x)", import_s=2.0),
         of=["trainings"],

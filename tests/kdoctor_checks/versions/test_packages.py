@@ -5,7 +5,18 @@ from typing import Any
 from helpers.facts import PYTHON, cpu_host, gpus, h100_node, host, keras, package, packages, target, tensorflow
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import Row, fails, judged, passes, skips, table, unknown
-from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, Package, Packages, TensorFlowBuild
+from kdoctor.facts import (
+    FactGroup,
+    Gpus,
+    Host,
+    KerasChoice,
+    Libraries,
+    Package,
+    Packages,
+    Target,
+    TensorFlowBuild,
+    Unavailable,
+)
 from kdoctor.model import Assumptions, Severity
 
 INSTALL, UNINSTALL = f"{PYTHON} -m pip install", f"{PYTHON} -m pip uninstall -y"
@@ -18,6 +29,12 @@ FACTS = (tensorflow(), target())
 
 def of(*names: str) -> Packages:
     return packages(*(package(name, "2.21.0") for name in names))
+
+
+def dead(ended_by: str = "") -> dict[type[FactGroup], Unavailable]:
+    """Of an interpreter that ended at its start."""
+    reason = Unavailable(unavailable="status 1 at its start", interpreter=PYTHON, ended_by=ended_by)
+    return dict.fromkeys((Target, Packages, TensorFlowBuild), reason)
 
 
 test_tensorflow_installed = table(
@@ -35,11 +52,30 @@ test_tensorflow_installed = table(
         fails(ABSENT, NUMPY, target(platform=platform), commands=(f"{INSTALL} tensorflow",))
         for platform in ("linux-aarch64", "macosx-14.0-arm64")  # for which there are no CUDA libraries
     ),
+    fails(
+        ABSENT,
+        NUMPY,
+        target(executable="/usr/bin/python3", externally_managed=True),
+        commands=(
+            "/usr/bin/python3 -m venv .venv",
+            ".venv/bin/python -m pip install 'tensorflow[and-cuda]'",
+            "kdoctor check --python .venv",
+        ),
+        rollback=("rm -r .venv",),
+    ),
     fails(ABSENT, of("tensorflow"), commands=(f"{INSTALL} --force-reinstall --no-deps tensorflow==2.21.0",)),
     *(unknown(tensorflow(version=version)) for version in (None, "", "2.21.0-final-really")),
     unknown(tensorflow(version="two"), "has version 'two'"),
     unknown(tensorflow(version=None, unreadable="gone"), "has no version in its metadata: gone"),
     unknown(tensorflow(version=None, location=None), "the package has no version"),
+    *(unknown(group) for group in (TensorFlowBuild, Packages, Target)),
+    unknown({TensorFlowBuild: Unavailable(unavailable="gone")}, "gone"),
+    fails(dead(), "status 1 at its start", of=["Python"], commands=(), look=(f"{PYTHON} -c pass",)),
+    fails(
+        dead("/opt/job/site/my sitecustomize.py"),
+        commands=("mv '/opt/job/site/my sitecustomize.py' '/opt/job/site/my sitecustomize.py.unused'",),
+        rollback=("mv '/opt/job/site/my sitecustomize.py.unused' '/opt/job/site/my sitecustomize.py'",),
+    ),
     given=(*FACTS, packages()),
 )
 

@@ -47,7 +47,20 @@ test_packages_intact = table(
         found(NEXT_TO_SCRIPT),
         "hides the standard library",
         of=["import random"],
-        commands=("mv /home/ada/job/random.py /home/ada/job/renamed_random.py",),
+        commands=("mv /home/ada/job/random.py /home/ada/job/random.py.unused",),
+    ),
+    fails(
+        found(fault("keras", "3.15.1", "/opt/job/site/a.pth", shadowed=True)),
+        "puts a folder with another one before keras",
+        of=["import keras"],
+        commands=("mv /opt/job/site/a.pth /opt/job/site/a.pth.unused",),
+        rollback=("mv /opt/job/site/a.pth.unused /opt/job/site/a.pth",),
+    ),
+    fails(
+        found(fault("keras", "3.9.2", "/opt/job/site/keras-3.9.2.dist-info", shadowed=True)),
+        "is left of a version that is gone",
+        of=["import keras"],
+        commands=("mv /opt/job/site/keras-3.9.2.dist-info /opt/job/site/keras-3.9.2.dist-info.unused",),
     ),
     fails(found(HIDDEN, BROKEN), of=2),
     fails(

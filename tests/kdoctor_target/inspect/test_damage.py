@@ -1,12 +1,15 @@
 import _ctypes
 import importlib
 import sys
+import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
 
 from helpers.recorded_packages import fault, site, write
 from kdoctor_target.inspect.damage import find_damage
+from kdoctor_target.inspect.environment import read_packages
 
 __all__ = ["site"]
 
@@ -21,7 +24,7 @@ def test_damage_is_found_without_an_import(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
-def test_library_that_is_cut_off_is_found_and_a_stripped_one_is_not(site: Path) -> None:
+def test_library_that_is_cut_off_or_of_another_machine_is_found_and_a_stripped_one_is_not(site: Path) -> None:
     importlib.invalidate_caches()
     real = Path(_ctypes.__file__).read_bytes()
     with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
@@ -30,6 +33,27 @@ def test_library_that_is_cut_off_is_found_and_a_stripped_one_is_not(site: Path) 
     assert find_damage(["orchid"])["faults"] == []
     (site / "orchid/_leaf.so").write_bytes(real[:1000])
     assert find_damage(["orchid"])["faults"] == [fault(files=3, changed=1, file="orchid/_leaf.so")]
+    other = bytearray(real)
+    other[18] ^= 0xFF  # e_machine: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
+    with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
+        record.write(f"\norchid/_root.so,,{len(other)}")
+    (site / "orchid/_leaf.so").write_bytes(real)
+    (site / "orchid/_root.so").write_bytes(other)
+    assert find_damage(["orchid"])["faults"] == [fault(files=4, changed=1, file="orchid/_root.so")]
+    (site / "orchid/_root.so").write_bytes(real)
+    with (site / "orchid-1.0.dist-info/RECORD").open("a") as record:
+        record.write(f"\norchid/_stem.cpython-30-x86_64-linux-gnu.so,,{len(real)}")
+    (site / "orchid/_stem.cpython-30-x86_64-linux-gnu.so").write_bytes(real)
+    (found,) = find_damage(["orchid"])["faults"]
+    assert found["file"] == "orchid/_stem.cpython-30-x86_64-linux-gnu.so"
+    (site / f"orchid/_stem{EXTENSION_SUFFIXES[0]}").write_bytes(real)  # a wheel for several releases
+    assert find_damage(["orchid"])["faults"] == []
+
+
+def test_metadata_without_a_version_is_damage(site: Path) -> None:
+    importlib.invalidate_caches()
+    (site / "orchid-1.0.dist-info/METADATA").write_text("")
+    assert find_damage(["orchid"])["faults"] == [fault(changed=1, file="orchid-1.0.dist-info/METADATA")]
 
 
 def test_files_of_another_distribution_are_found(site: Path) -> None:
@@ -53,6 +77,33 @@ def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path
         ("python", "random.py"),
     ]
     assert all(item["shadowed"] for item in found)
+
+
+def test_path_file_that_puts_another_copy_first_is_found(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "source"
+    write(other / "fern-0.9.dist-info/METADATA", "Name: fern\nVersion: 0.9\n")
+    write(site / "a.pth", "/elsewhere\n")
+    write(site / "fern.pth", f"import sys; sys.path.insert(0, {str(other)!r})\n")
+    monkeypatch.setattr(sysconfig, "get_path", {**sysconfig.get_paths(), "purelib": str(site)}.get)
+    monkeypatch.syspath_prepend(other)
+    expected = {"package": "fern", "version": "1.0", "files": 0, "file": str(site / "fern.pth"), "shadowed": True}
+    assert [item for item in find_damage(["orchid", "fern"])["faults"] if item["file"].endswith("pth")] == [expected]
+    assert not find_damage(["orchid"])["faults"]
+    monkeypatch.setenv("PYTHONPATH", str(other))  # the user's choice
+    assert not [item for item in find_damage(["fern"])["faults"] if item["file"].endswith("pth")]
+
+
+def test_metadata_of_a_version_that_is_gone_is_found_and_listed_last(site: Path) -> None:
+    for version in ("0.8", "0.9", "1.1"):  # Python lists them in the order of the file system
+        write(site / f"fern-{version}.dist-info/METADATA", f"Name: fern\nVersion: {version}\n")
+    write(site / "fern-1.1.dist-info/RECORD", "fern/__init__.py,,0\nfern/leaf.py,,99\nfern/new.py,,3\n")
+    importlib.invalidate_caches()
+    found = [item for item in find_damage(["orchid", "fern"])["faults"] if item.get("shadowed")]
+    assert sorted((item["package"], item["version"]) for item in found) == [("fern", v) for v in ("0.8", "0.9", "1.1")]
+    assert {item["file"] for item in found} == {str(site / f"fern-{v}.dist-info") for v in ("0.8", "0.9", "1.1")}
+    assert next(item["version"] for item in read_packages() if item["name"] == "fern") == "1.0"
 
 
 def test_own_environment_is_intact() -> None:

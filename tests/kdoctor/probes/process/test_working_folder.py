@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import kdoctor
+import kdoctor_checks
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.launch import own_program_argv, program_argv
 
@@ -56,6 +58,19 @@ def test_command_imports_nothing_from_the_working_folder(trap: Path, start: tupl
     done = subprocess.run(command, cwd=trap, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True)
     assert b"smoke.baseline" in done.stdout
     assert not (trap.parent / "sprung").exists()
+
+
+def test_modules_of_the_job_on_the_path_replace_none_of_kdoctor(tmp_path: Path) -> None:
+    """``PYTHONPATH`` is the job's. A plugin on it is found all the same."""
+    for name in ("packaging", "pydantic", "typer", "random"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('a module of the job')\n")
+    (tmp_path / "my_plugin.py").touch()
+    own = [str(Path(str(module.__file__)).parents[1]) for module in (kdoctor, kdoctor_checks)]
+    start = f"import sys; sys.path[2:2] = {own}; from kdoctor.__main__ import main; main()"
+    command = [sys.executable, "-c", start, "explain", "host.swap", "--plugin", "my_plugin:absent"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path.parent, env=environ, check=False, capture_output=True, text=True)
+    assert "'my_plugin' has no attribute 'absent'" in done.stderr, done.stderr
 
 
 def _loaded_by_python(folder: Path) -> set[str]:

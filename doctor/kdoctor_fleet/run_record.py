@@ -88,7 +88,7 @@ def read_named(
     try:
         record = kind.model_validate_json(read_bounded(path))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+        raise UsageError(f"{path}: {error.strerror or error}", hint=hint) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))

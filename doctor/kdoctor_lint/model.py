@@ -26,7 +26,7 @@ class Rule:
     """A common mistake and how to fix it. The reference page is generated from these fields."""
 
     id: str  # ``lint.<slug>``. Ids are stable because ignore comments contain them.
-    code: str  # A short id, such as ``KD101``, as in ``# noqa: KD101``. Rules about one subject share the first digit.
+    code: str  # A short id, such as ``KD101``, for ``noqa`` comments. Rules about one subject share the first digit.
     severity: Severity
     title: str  # What the rule does, as one sentence: ``Checks for ...``
     why: str  # What goes wrong in code that violates the rule. Line breaks count as spaces.

@@ -49,3 +49,6 @@ def test_other_files_are_refused(content: str, tmp_path: Path) -> None:
         compare(read_report(file), read_report(file))
     with pytest.raises(UsageError, match="No such file"):
         compare(read_report(tmp_path / "absent.json"), read_report(file))
+    with pytest.raises(UsageError) as caught:
+        read_report(tmp_path)
+    assert "kdoctor fleet merge" in (caught.value.hint or "")

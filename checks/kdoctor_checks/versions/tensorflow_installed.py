@@ -41,7 +41,7 @@ def tensorflow_installed(
                 f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, {_instead(packages)}.",
                 *_installation(packages, target, has_cuda=has_cuda),
             ),
-            rollback=Rollback.to("remove the new environment", "rm -r .venv")
+            rollback=Rollback.nothing("not needed (the packages of the system do not change)")
             if target.externally_managed and not packages.find("tensorflow")
             else restore(target, packages, "tensorflow"),
         )

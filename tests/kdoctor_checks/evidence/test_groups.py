@@ -78,6 +78,7 @@ JUDGED_IN_PART = {
     ("driver.loaded", "KernelDriver"),
     ("driver.library-matches-module", "KernelDriver"),
     ("watch.kernel-log", "KernelLog"),
+    *(("versions.tensorflow-installed", group) for group in ("Packages", "Target", "TensorFlowBuild")),
     ("network.nccl-devices", "Network"),
     ("network.nccl-interfaces", "Network"),
     *(

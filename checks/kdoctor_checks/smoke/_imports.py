@@ -50,13 +50,11 @@ def judge_import(
     kind, _, message = failure.partition(": ")
     python = target.executable if isinstance(target, Target) else "python"
     program = "import tensorflow; tensorflow.keras.Model"
-    remedy, rollback = (
-        Remedy.reinstall(
-            "Fix the error of the import. A crash or a hang before any training usually means a broken "
-            "installation, or a file system that does not respond.",
-            look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
-        ),
-        NO_ROLLBACK,
+    rollback = NO_ROLLBACK
+    remedy = Remedy.reinstall(
+        "Fix the error of the import. A crash or a hang before any training usually means a broken "
+        "installation, or a file system that does not respond.",
+        look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
     )
     folders = environment.get(_LIBRARIES) if isinstance(environment, Environment) else None
     if folders and _OTHER_LIBRARY.search(failure):

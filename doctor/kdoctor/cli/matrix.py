@@ -116,13 +116,12 @@ def matrix(
     asked = Asked(
         driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn
     )
-    needs = None if tensorflow is None else requirements(known, tensorflow)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
-    if needs and not asked.anything:
-        view = View(matrix=known, machine=None, needs=needs, today=today, detailed=all_)
+    if tensorflow is not None and not asked.anything:
+        view = View(matrix=known, machine=None, needs=requirements(known, tensorflow), today=today, detailed=all_)
     else:
         found = describe(known, asked, os.environ)
-        needs = None if tensorflow is None else requirements(known.at(found.machine.platform), tensorflow)
+        needs = requirements(known.at(found.machine.platform), tensorflow) if tensorflow is not None else None
         view = View(
             matrix=known,
             machine=found.machine,

@@ -17,6 +17,7 @@ _EXAMINING = ("check", "smoke", "snapshot")
 """The commands that examine an environment."""
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
+_NO_SMOKE = "--no-smoke"
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -54,8 +55,9 @@ def in_same_place(command: str, asked: str) -> str:
         return here
     kept = [("--python",), *([("--checklist", "-c")] if does == "check" else [])]
     given = {names[0]: _value(words, names) for names in kept if names[0] not in command}
-    flags = [flag for flag in ("--no-smoke",) if does == "check" and flag in words and flag not in command]
-    return " ".join([here, *flags, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
+    if does == "check" and _NO_SMOKE in words and _NO_SMOKE not in command:
+        here += f" {_NO_SMOKE}"
+    return " ".join([here, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
 
 
 def _value(words: Sequence[str], names: Sequence[str]) -> str | None:

@@ -235,12 +235,11 @@ def _notes(old: Side, new: Side, changes: Sequence[Change]) -> Iterator[str]:
     expects = [item for item in changes if not item.where.startswith(_NOT_AN_EXPECTATION) and item.where != "lock"]
     expects = [item for item in expects if item.kind != "cosmetic"]
     recorded = [item for item in changes if item.where.startswith("lock.") and item.kind == "moved"]
-    unchanged = False
-    if old.lock is not None and new.lock is not None:
-        if recorded and not expects:
-            yield LOCK_CHANGED_ALONE
-        if expects and not recorded and new.lock.recorded == old.lock.recorded:
-            unchanged = True
+    both = old.lock is not None and new.lock is not None
+    if both and recorded and not expects:
+        yield LOCK_CHANGED_ALONE
+    same_date = old.lock is not None and new.lock is not None and new.lock.recorded == old.lock.recorded
+    unchanged = same_date and expects and not recorded
     if unchanged or (new.lock is not None and new.expectations != new.lock.expectations):
         yield (LOCK_UNCHANGED if unchanged else LOCK_OUTDATED).format(quoted(new.checklist.asked_as))
     if expects and old.checklist.version == new.checklist.version:

@@ -43,7 +43,7 @@ def in_same_place(command: str, asked: str) -> str:
         command: any command. Only those of kdoctor change, and those with sudo where root has none.
         asked: the command of the run; empty if there was none.
     """
-    if asked and root_without_sudo:
+    if asked and root_without_sudo and "--snapshot" not in asked:  # those run on the recorded machine
         command = _SUDO.sub("", command)
     if not asked or not command.startswith(f"{_NAME} "):
         return command

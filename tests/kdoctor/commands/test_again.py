@@ -72,3 +72,4 @@ def test_root_without_sudo_needs_none(monkeypatch: pytest.MonkeyPatch, command: 
     monkeypatch.setattr(again, "root_without_sudo", True)
     assert in_same_place(command, "kdoctor check") == printed
     assert in_same_place(command, "") == command
+    assert in_same_place(command, "kdoctor check --snapshot node7.json") == command  # another machine

@@ -8,10 +8,11 @@ PYTEST_OPTIONS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Most modules are never imported: Python compiles those that are.
+INSTALL := $(PIP) install -qq --no-compile --constraint constraints.txt
 # Stamp files: an interrupted set-up has none, so the next run resumes it.
 RUN_STAMP := $(VENV)/.kdoctor-run
 DEV_STAMP := $(VENV)/.kdoctor-dev
-DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
 # Every target with a help text is a command, not a file.
@@ -37,14 +38,15 @@ lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tes
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python tests/style.py
 
-types: $(DOCS_STAMP) ## Check types with mypy (strict)
+types: $(DEV_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy
 
 contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
 
-# The processes of pytest would each compile all tests.
+# The processes of pytest would each compile all tests, and all trainings TensorFlow.
 collect: $(DEV_STAMP)
+	@$(BIN)/python -c 'import tensorflow, tf_keras, jax'
 	@$(BIN)/pytest --collect-only -qq > /dev/null
 
 # One more than there are processors: tests that wait for a time limit leave one idle.
@@ -61,7 +63,7 @@ bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 	@$(BIN)/python benchmarks/watched_hooks.py
 	@$(BIN)/python benchmarks/watched_fit.py
 
-site: $(DOCS_STAMP) ## Build the documentation site into build/site
+site: $(DEV_STAMP) ## Build the documentation site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The tools of a release are not those of development, so they get a separate environment.
@@ -94,16 +96,12 @@ $(BIN)/python:
 
 $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing kdoctor with TensorFlow into $(VENV) (once) ..."
-	@$(PIP) install -qq --constraint constraints.txt --upgrade pip setuptools
-	@$(PIP) install -qq --constraint constraints.txt --editable '.[tensorflow]'
+	@$(INSTALL) --upgrade pip setuptools
+	@$(INSTALL) --editable '.[tensorflow]'
 	@touch $@
 
-$(DEV_STAMP): $(RUN_STAMP)
-	@echo "Installing the test dependencies into $(VENV) (once) ..."
-	@$(PIP) install -qq --constraint constraints.txt --group dev
-	@touch $@
-
-$(DOCS_STAMP): $(DEV_STAMP)
-	@echo "Installing MkDocs Material into $(VENV) (once) ..."
-	@$(PIP) install -qq --constraint constraints.txt --group docs
-	@touch $@
+$(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing kdoctor with TensorFlow and the test dependencies into $(VENV) (once) ..."
+	@$(INSTALL) --upgrade pip setuptools
+	@$(INSTALL) --editable '.[tensorflow]' --group dev
+	@touch $(RUN_STAMP) $@

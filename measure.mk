@@ -16,7 +16,7 @@ bench-start: $(DEV_STAMP) ## Print the start-up times as ratios (20 seconds; it 
 test-wheels: $(DEV_STAMP) ## Read the real wheels again: rows of the matrix, lookup of libraries (downloads 15 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)
 
-test-removal: $(DEV_STAMP) $(DOCS_STAMP) ## Take each extension away and test the rest: KDOCTOR_REMOVAL=whole runs all of it (an hour)
+test-removal: $(DEV_STAMP) ## Take each extension away and test the rest: KDOCTOR_REMOVAL=whole runs all of it (an hour)
 	@KDOCTOR_REMOVAL=$${KDOCTOR_REMOVAL:-1} $(BIN)/pytest tests/test_removal.py $(PYTEST_OPTIONS)
 
 test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)

@@ -141,7 +141,6 @@ def test_existing_tests_and_tools_accept_the_new_files(copy: Copy) -> None:
     tests = [
         "tests/docs/test_pages.py",
         "tests/kdoctor/catalog/test_load.py",
-        "tests/kdoctor/report/test_formats.py",
         "tests/kdoctor_checks/test_collection.py",
         "tests/kdoctor_checks/test_ids.py",
         "tests/kdoctor_lint/test_rules.py",

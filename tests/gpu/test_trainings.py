@@ -238,7 +238,7 @@ def test_flipped_bit_is_found_on_the_gpu(record: Record, tmp_path: Path) -> None
     planted = planted_scenario(scenario, tmp_path, plants)
     run = smoke.run_scenarios([planted], settings, smoke.context()).runs[scenario.id]
     assert isinstance(run, SmokeRun), run
-    for (_, program, *_), case in zip(plants, run.cases, strict=True):
+    for (_, program, *_), case in zip(plants, run.cases[-len(plants) :], strict=True):
         assert case.outcome == "trained", case
         record.row(
             "Planted bits", case=case.name, found=str([(one.program, one.device) for one in case.bit_differences])

@@ -1,4 +1,4 @@
-"""A scenario whose devices compute a wrong bit, with a real framework."""
+"""A scenario with further cases whose devices compute a wrong bit, with a real framework."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,13 +60,16 @@ def case_of(plant):
     return run
 
 
-CASES = {" ".join(map(str, plant)): case_of(plant) for plant in PLANTS}
+CASES = {"all-devices": runpy.run_path(ORIGINAL)["all_devices"]}
+CASES |= {" ".join(map(str, plant)): case_of(plant) for plant in PLANTS}
 """
 
 
 def planted_scenario(scenario: Scenario, folder: Path, plants: Sequence[Plant]) -> Scenario:
-    """The scenario with a case for each plant, named by its words."""
+    """The scenario with a further case for each plant, named by its words."""
     program = folder / "program.py"
-    given = f"FRAMEWORK, PLANTS = {scenario.framework!r}, {tuple(plants)!r}\n"
-    program.write_text(f"import sys\n\nsys.path.append({str(_TESTS)!r})\n{given}{_PROGRAM}", encoding="utf-8")
-    return replace(scenario, program=program, cases=tuple(" ".join(map(str, plant)) for plant in plants))
+    given = f"FRAMEWORK, ORIGINAL, PLANTS = {scenario.framework!r}, {str(scenario.program)!r}, {tuple(plants)!r}\n"
+    program.write_text(
+        f"import runpy\nimport sys\n\nsys.path.append({str(_TESTS)!r})\n{given}{_PROGRAM}", encoding="utf-8"
+    )
+    return replace(scenario, program=program, cases=(*scenario.cases, *(" ".join(map(str, plant)) for plant in plants)))

@@ -23,7 +23,7 @@ def test_only_a_loop_that_forgets_goes_on_differently(name: str, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_loop_on_jax_goes_on(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(
         "import pathlib, keras\n"

@@ -148,7 +148,10 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
 
 
 @pytest.mark.tensorflow
-@cases(("inside", "job.equals-one-device", "pass"), ("outside", "job.model-in-scope", "fail"))
+@cases(
+    pytest.param("inside", "job.equals-one-device", "pass", marks=pytest.mark.smoke_full),
+    ("outside", "job.model-in-scope", "fail"),
+)
 def test_strategy_of_the_job_has_the_replicas_of_the_examination(
     folder: Path, model: str, check: str, status: str
 ) -> None:
@@ -196,7 +199,7 @@ def test_job_with_one_feature_has_its_finding_until_corrected(
 @cases(
     ("jobs.train:bild", "jobs.train:data", "bild"),
     pytest.param("jobs.train:build", "jobs.read:data", "jobs.read", marks=pytest.mark.smoke_full),
-    ("jobs.train:hangs", "jobs.train:data", "hung in phase model"),
+    pytest.param("jobs.train:hangs", "jobs.train:data", "hung in phase model", marks=pytest.mark.smoke_full),
     pytest.param("jobs.train:build", "jobs.train:dies", "status 7 in phase data", marks=pytest.mark.smoke_full),
 )
 def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: str) -> None:

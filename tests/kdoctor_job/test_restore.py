@@ -104,7 +104,7 @@ def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path
     assert [item["subject"] for item in found["job.restores"]["findings"]] == ["saving"]
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_callback_that_saves_in_the_middle_of_an_epoch_repeats_examples(tmp_path: Path) -> None:
     assert trial(JOBS["BackupAndRestore(save_freq=3)"], tmp_path) == ["position in the data"]
     assert list(tmp_path.iterdir()) == []

@@ -48,8 +48,8 @@ FINE = (
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
-    *("optimizer without its argument", "attribute set later", "compiled step with side effect", "loss over the model"),
-    *("clipping", "clipping fixed", "weighted data", "positions", "masks", "sampling"),
+    *("optimizer without its argument", "compiled step with side effect"),
+    *("clipping", "sampling", "masks", "weighted data"),
 }
 
 pytestmark = pytest.mark.tensorflow

@@ -19,8 +19,8 @@ from kdoctor.errors import UsageError
 from kdoctor.lock.store import write_lock
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("healthy", "planted", "single", "canary", "wrong_bit", "wrong_at_first")
-OTHERS = ("stall", "starved", "stop", "loop", "broken")
+QUICK = ("healthy", "planted", "canary", "wrong_bit")
+OTHERS = ("single", "wrong_at_first", "stall", "starved", "stop", "loop", "broken")
 NOT_ON_CPU = {"watch.gpus-busy": "skip", "watch.gpus-unslowed": "skip", "watch.kernel-log": "skip"}
 
 
@@ -81,6 +81,9 @@ def judge(found: dict[str, Any]) -> None:
     assert steps is not None
     assert int(steps[2]) < int(steps[1])
 
+
+def judge_others(found: dict[str, Any]) -> None:
+    """Faults of the other kinds, and what happens then."""
     # It is said before the first step.
     assert found["wrong_at_first"]["live"] == ["watch.same-bits -1"] * 2
     assert set(found["wrong_at_first"]["findings"]) == {f"watch.same-bits CPU:{place}" for place in range(2)}
@@ -88,9 +91,6 @@ def judge(found: dict[str, Any]) -> None:
     assert failed(found["single"]) == {"watch.finite"}
     assert "step 37 (last finite after step 36)" in found["single"]["findings"]["watch.finite loss"]
 
-
-def judge_others(found: dict[str, Any]) -> None:
-    """Faults of the other kinds, and what happens then."""
     assert failed(found["stall"]) == {"watch.stall"}
     assert list(found["stall"]["findings"]) == ["watch.stall step 30"]
     took = re.match(r"took ([0-9.]+) s", found["stall"]["findings"]["watch.stall step 30"])

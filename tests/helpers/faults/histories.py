@@ -61,7 +61,7 @@ def _text(folder: Path) -> None:
 HISTORIES: dict[str, Fault] = {
     "history: garbage": Fault(exits=(0,), says=NOTE, prepare=_garbage, slow=True),
     "history: a folder": Fault(exits=(0,), says=NOTE, prepare=_folder, slow=True),
-    "history: a version below 0": Fault(exits=(0,), says=NOTE, prepare=_before),
+    "history: a version below 0": Fault(exits=(0,), says=NOTE, prepare=_before, slow=True),
     "history: from the future": Fault(exits=(0,), says=NOTE, prepare=_future, slow=True),
     "history: no tables": Fault(exits=(0,), says=NOTE, prepare=_empty_tables, slow=True),
     "history: a damaged run": Fault(exits=(0,), says=READY, prepare=_no_zlib),

@@ -54,7 +54,7 @@ _moments = sorted(_random.uniform(0, LATEST_S) for _ in range(MOMENTS))
 
 SIGNALS: dict[str, Fault] = {
     "signals: Ctrl-C at once": _at(0.0),
-    "signals: Ctrl-C after 0.05 s": _at(0.05),
+    "signals: Ctrl-C after 0.05 s": _at(0.05, slow=True),
     "signals: Ctrl-C after 0.60 s": _at(0.6),
     **{f"signals: Ctrl-C after {seconds:.2f} s": _at(seconds, slow=True) for seconds in _moments},
     "signals: SIGTERM in a training": Fault(

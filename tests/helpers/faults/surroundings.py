@@ -32,9 +32,9 @@ def _startup_modules(folder: Path) -> None:
 
 
 SURROUNDINGS: dict[str, Fault] = {
-    "streams: stdin closed": Fault(exits=(0,), says=READY, closed=(0,)),
+    "streams: stdin closed": Fault(exits=(0,), says=READY, closed=(0,), slow=True),
     "streams: stdout closed": Fault(exits=(0,), closed=(1,), slow=True),
-    "streams: stderr closed": Fault(exits=(0,), says=READY, closed=(2,)),
+    "streams: stderr closed": Fault(exits=(0,), says=READY, closed=(2,), slow=True),
     "streams: all closed": Fault(exits=(0,), closed=(0, 1, 2)),
     "streams: stdin closed, lint": Fault(exits=(1,), says="stdin is closed", arguments=("lint", "-"), closed=(0,)),
     **{
@@ -89,7 +89,7 @@ SURROUNDINGS: dict[str, Fault] = {
     "limits: size of files": Fault(
         exits=(0,), says="not in the history", limits={resource.RLIMIT_FSIZE: 100}, slow=True
     ),
-    "variables: no docstrings": Fault(exits=(0,), says=READY, variables={"PYTHONOPTIMIZE": "2"}),
+    "variables: no docstrings": Fault(exits=(0,), says=READY, variables={"PYTHONOPTIMIZE": "2"}, slow=True),
     "variables: no HOME and USER": Fault(
         exits=(0,), says=READY, variables={"HOME": None, "USER": None, "LOGNAME": None}, slow=True
     ),

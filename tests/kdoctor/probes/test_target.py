@@ -186,8 +186,7 @@ def test_folder_without_python_is_a_target_error(tmp_path: Path) -> None:
         choose_target(str(tmp_path), {})
 
 
-@pytest.mark.parametrize("named", ["option", "active", "project"])
-def test_environment_whose_python_is_gone_is_linked_again(apart: None, tmp_path: Path, named: str) -> None:
+def test_environment_whose_python_is_gone_is_linked_again(apart: None, tmp_path: Path) -> None:
     release = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     folder = tmp_path / "my job/.venv"
     venv.create(folder, with_pip=False, symlinks=True)
@@ -196,16 +195,18 @@ def test_environment_whose_python_is_gone_is_linked_again(apart: None, tmp_path:
         link.symlink_to("/opt/removed/bin/python3")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / release).symlink_to(sys.executable)
-    given = str(folder) if named == "option" else None
-    environ = {
-        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
-        **({"VIRTUAL_ENV": str(folder)} if named == "active" else {}),
-    }
-    with pytest.raises(TargetError, match="/opt/removed/bin/python3") as raised:
-        choose_target(given, environ, folder=folder.parent)
-    command = str(raised.value.hint).partition(": ")[2]
+    environ = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    named_by_option = (str(folder), environ)
+    active, of_the_project = (None, {**environ, "VIRTUAL_ENV": str(folder)}), (None, environ)
+    commands = set()
+    for given, variables in (named_by_option, active, of_the_project):
+        with pytest.raises(TargetError, match="/opt/removed/bin/python3") as raised:
+            choose_target(given, variables, folder=folder.parent)
+        commands.add(str(raised.value.hint).partition(": ")[2])
+    (command,) = commands
     subprocess.run(["bash", "-ec", command], check=True, env=environ)
-    assert choose_target(given, environ, folder=folder.parent).python == str(folder / "bin/python")
+    for given, variables in (named_by_option, active, of_the_project):
+        assert choose_target(given, variables, folder=folder.parent).python == str(folder / "bin/python")
 
 
 def test_broken_link_is_reported(tmp_path: Path) -> None:

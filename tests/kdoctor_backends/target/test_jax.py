@@ -75,25 +75,32 @@ optimizers.SGD.add_variable_from_reference = whole
 """
 
 
-ELSEWHERE = ("smoke.data-parallel-features", "smoke.same-bits-jax")
-"""``make test-smoke`` trains the features, too; the same bits have their own tests."""
+ELSEWHERE = ("smoke.data-parallel-features", "smoke.layout-map", "smoke.same-bits-jax")
+"""``make test-smoke`` trains the features and the layouts, too; the same bits have their own tests."""
 CHOSEN = [scenario for scenario in ON_JAX if scenario.id not in ELSEWHERE]
+QUICKLY_COMPILED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+"""Tiny models take longer to compile than to train."""
 
 
 def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:
-    wanted = [scenario for scenario in CHOSEN if not ids or scenario.id in ids]
-    where = smoke.context(**{name: str(value) for name, value in options.items()})
+    wanted = [scenario for scenario in ON_JAX if scenario.id in ids] or CHOSEN
+    given = {"XLA_FLAGS": QUICKLY_COMPILED, **{name: str(value) for name, value in options.items()}}
+    where = smoke.context(**given)
     runs = smoke.run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2, preload=preload), where).runs
     return {name: run for name, run in runs.items() if isinstance(run, SmokeRun)}
 
 
-def planted(folder: Path, defect: str) -> tuple[dict[str, Result], dict[str, SmokeRun]]:
-    """The check results and the runs of both baselines, with the defect in the child process."""
+BASELINES: tuple[Check, ...] = (data_parallel, model_parallel)
+
+
+def planted(
+    folder: Path, defect: str, checks: tuple[Check, ...] = BASELINES
+) -> tuple[dict[str, Result], dict[str, SmokeRun]]:
+    """The check results and the runs of the baselines, with the defect in the child process."""
     text = "import keras\nimport keras.distribution\nimport numpy as np\n" + defect
     (folder / "planted_defect.py").write_text(text, encoding="utf-8")
     preload = (*PRELOAD["jax"], "planted_defect")
-    runs = trained("smoke.data-parallel", "smoke.model-parallel", preload=preload, PYTHONPATH=folder)
-    checks: tuple[Check, ...] = (data_parallel, model_parallel)
+    runs = trained(*(check.id for check in checks), preload=preload, PYTHONPATH=folder)
     return {check.id: compute_check(check, runs[check.id]) for check in checks}, runs
 
 
@@ -104,7 +111,7 @@ def deviation(run: SmokeRun) -> float:
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, SmokeRun]:
-    return trained(KERAS_BACKEND="tensorflow", XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+    return trained(KERAS_BACKEND="tensorflow", XLA_FLAGS=f"--xla_cpu_enable_fast_math=false {QUICKLY_COMPILED}")
 
 
 def _case(runs: dict[str, SmokeRun], scenario: str, name: str) -> SmokeCase:
@@ -166,7 +173,9 @@ def test_model_parallel_shards_variables(runs: dict[str, SmokeRun], name: str, d
     assert case.measures["optimizer sharded"] == 3
 
 
-def test_ignored_layout_is_refused_or_visible(runs: dict[str, SmokeRun]) -> None:
+@pytest.mark.smoke_full
+def test_ignored_layout_is_refused_or_visible() -> None:
+    runs = trained("smoke.layout-map")
     silent = _case(runs, "smoke.layout-map", "matches-nothing")
     assert silent.outcome == "trained"
     assert silent.weights is not None
@@ -178,7 +187,7 @@ def test_ignored_layout_is_refused_or_visible(runs: dict[str, SmokeRun]) -> None
 
 
 def test_summed_gradients_are_detected(tmp_path: Path) -> None:
-    results, runs = planted(tmp_path, _SUMMED_GRADIENTS)
+    results, runs = planted(tmp_path, _SUMMED_GRADIENTS, BASELINES[:1])
     assert {result.status for result in results.values()} == {Status.FAIL}
     assert min(deviation(run) for run in runs.values()) > 1e-3
 

@@ -12,7 +12,7 @@ from helpers.evidence.machines import BUILT, DESCRIBED, STATED, table
 from helpers.evidence.mutations import Mutation, mutations
 from kdoctor.facts import FactGroup, Unavailable
 
-SHORT, SHORT_PAIRS = 60, 30
+SHORT, SHORT_PAIRS = 30, 15
 """Single and double mutations of each machine in `make test`."""
 PAIRS = int(os.environ.get("KDOCTOR_EVIDENCE_PAIRS", "500"))
 """Double mutations of each machine in `make evidence`."""

@@ -85,7 +85,6 @@ RECORDED = [
     "smi-x/l4x2-555-one-x1-link.xml",
     "nvlink/a100x8-status-gpud.txt",
     "ecc/retired-pages-x8-bad.txt",
-    "pci/h100x8-xe9680-lspci-vvv.txt",
     "topo/nccl667-4gpu-pxb-pix-sys.txt",
     "topo/quda669-8gpu-pix-pxb-sys-nonuma-column.txt",
     "topo/ml-engineering-8xh100-nv18.txt",

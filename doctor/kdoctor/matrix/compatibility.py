@@ -18,7 +18,7 @@ from kdoctor.matrix.kernels import Kernels, weakest
 from kdoctor.matrix.known_bad import broken_extra, known_bad_rule, overlap, pins_for
 from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement
 from kdoctor.matrix.platforms import arm_reason, drivers_apart, platform_rule, system_rule
-from kdoctor.matrix.values import numbers, older_driver, python_minors, specifier
+from kdoctor.matrix.values import meets, numbers, older_driver, python_minors, specifier
 from kdoctor.matrix.verdict import MUSL, Machine, Reason, Verdict
 
 
@@ -94,7 +94,7 @@ def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
     minor = ".".join(machine.python.split(".")[:2])
     wanted = release.free_threaded if machine.free_threaded else release.python
     minor = f"{minor}t, the free-threaded build" if machine.free_threaded else minor
-    if wanted is None or not specifier(wanted).contains(minor.partition("t")[0]):
+    if wanted is None or not meets(minor.partition("t")[0], wanted):
         text = f"wheels exist for {_pythons(release)}, not for Python {minor}"
         yield Reason("against", "python", text, brief=f"no wheel for Python {minor}")
 
@@ -257,7 +257,7 @@ def _cudnn_rule(
             text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.shown}"
             yield Reason("missing", "cudnn", text)
         return
-    fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
+    fitting = [row for row in rows if meets(gpu.capability, row.capabilities)]
     if not fitting:
         supported = " or ".join(dict.fromkeys(row.capabilities for row in rows))
         text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.shown}, only for {supported}"

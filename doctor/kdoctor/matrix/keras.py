@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kdoctor.matrix.values import Date, Positive, Sources, SpecifierText, Text, Texts, VersionText
+from kdoctor.matrix.values import Date, Positive, Sources, SpecifierText, Text, Texts, VersionText, parse_version
 from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Package = Literal["keras", "tf_keras"]
@@ -135,9 +135,9 @@ def known_feature(rows: Sequence[KerasFeature], feature: str, package: str, vers
 
 
 def _known(rows: Iterable[KerasFeature], feature: str, package: str, version: str) -> KnownFeature:
-    wanted = Version(version)
+    wanted = parse_version(version)
     # Rows of a later file come last and count.
-    measured = {Version(release): (release, row) for row in rows for release in row.releases}
+    measured = {parse_version(release): (release, row) for row in rows for release in row.releases}
     if wanted in measured:
         _, row = measured[wanted]
         return KnownFeature(
@@ -182,7 +182,7 @@ def defects(rows: Sequence[KerasFeature], package: str, version: str) -> Iterato
     Yields nothing for a version that is not valid.
     """
     try:
-        Version(version)
+        parse_version(version)
     except ValueError:  # not a version, or one of thousands of digits
         return
     by_feature: dict[str, list[KerasFeature]] = {}

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement
-from kdoctor.matrix.values import parse_requirement, specifier
+from kdoctor.matrix.values import meets, parse_requirement, specifier
 from kdoctor.matrix.verdict import Machine, Reason
 
 _STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")
@@ -60,13 +60,13 @@ def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[st
     """Whether an environment with this release on this machine may match the combination."""
     for name, spec in row.when.items():
         if name == "tensorflow":
-            if release.distribution == "jax" or not specifier(spec).contains(release.version, prereleases=True):
+            if release.distribution == "jax" or not meets(release.version, spec, prereleases=True):
                 return False
         elif name == "capability":
-            if not any(specifier(spec).contains(gpu.capability) for gpu in machine.gpus or ()):
+            if not any(meets(gpu.capability, spec) for gpu in machine.gpus or ()):
                 return False
         elif name == "python":
-            if machine.python is None or not specifier(spec).contains(machine.python):
+            if machine.python is None or not meets(machine.python, spec):
                 return False
         else:
             asked = _asked(name, release, machine)

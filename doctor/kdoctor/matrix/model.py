@@ -41,9 +41,9 @@ from kdoctor.matrix.values import (
     Text,
     Texts,
     VersionText,
+    meets,
     numbers,
     parse_requirement,
-    specifier,
 )
 from kdoctor.yamldoc.validation import StrictPart
 
@@ -370,7 +370,7 @@ class VersionMatrix:
 
     def keras_behaviour(self, version: str) -> KerasBehaviour | None:
         """What a release of Keras does with several replicas; None if it was not measured."""
-        fitting = (row for row in self.keras if specifier(row.versions).contains(version, prereleases=True))
+        fitting = (row for row in self.keras if meets(version, row.versions, prereleases=True))
         return next(fitting, None)
 
     def keras_feature(self, feature: str, package: str, version: str) -> KnownFeature:
@@ -389,8 +389,7 @@ class VersionMatrix:
         """
         for row in self.known_bad:
             if all(
-                name in versions and specifier(spec).contains(versions[name], prereleases=True)
-                for name, spec in row.when.items()
+                name in versions and meets(versions[name], spec, prereleases=True) for name, spec in row.when.items()
             ):
                 yield row
 

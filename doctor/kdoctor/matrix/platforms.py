@@ -9,7 +9,7 @@ from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.model import Platform, Release, VersionMatrix, cudnn_requirement
-from kdoctor.matrix.values import numbers, parse_requirement, specifier
+from kdoctor.matrix.values import meets, numbers, parse_requirement
 from kdoctor.matrix.verdict import Machine, Reason
 
 
@@ -17,15 +17,13 @@ def platform_rule(release: Release, elsewhere: Platform | None, machine: Machine
     """Whether the release has a wheel for that platform, and one that uses its GPUs."""
     if elsewhere is None:
         return
-    if not specifier(elsewhere.wheels).contains(release.version, prereleases=True):
+    if not meets(release.version, elsewhere.wheels, prereleases=True):
         yield Reason("against", "platform", f"it has no wheel for {elsewhere.platform}")
         return
     lacking = elsewhere.lacks.get(release.version)
-    if lacking and machine.python and specifier(lacking).contains(machine.python):
+    if lacking and machine.python and meets(machine.python, lacking):
         yield Reason("against", "platform", f"it has no wheel for {elsewhere.platform} and Python {machine.python}")
-    if not machine.for_cpu and (
-        elsewhere.gpu is None or not specifier(elsewhere.gpu).contains(release.version, prereleases=True)
-    ):
+    if not machine.for_cpu and (elsewhere.gpu is None or not meets(release.version, elsewhere.gpu, prereleases=True)):
         yield Reason("against", "platform", f"its wheel for {elsewhere.platform} is a CPU build")
 
 

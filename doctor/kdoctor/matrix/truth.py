@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from kdoctor.matrix.keras import HARMLESS, VERBS, FeatureResult, KerasRelease, KnownFeature, defects
 from kdoctor.matrix.model import Release, VersionMatrix
+from kdoctor.matrix.values import parse_version
 from kdoctor.text.lists import counted, some
 
 
@@ -39,7 +39,7 @@ def spans(matrix: VersionMatrix, feature: str) -> Iterator[Span]:
             if (row.feature, row.package) == (feature, package)
             for release in row.releases
         }
-        ordered = sorted(releases, key=Version)
+        ordered = sorted(releases, key=parse_version)
         for _, group in groupby(ordered, key=lambda release: releases[release].result):
             members = tuple(group)
             newest = releases[members[-1]]
@@ -108,10 +108,10 @@ def _newest(matrix: VersionMatrix, wanted: SpecifierSet, *, prereleases: bool) -
         row
         for row in matrix.keras_releases
         if row.package == "keras"
-        and Version(row.release).is_prerelease == prereleases
+        and parse_version(row.release).is_prerelease == prereleases
         and wanted.contains(row.release, prereleases=True)
     ]
-    return [max(fitting, key=lambda row: Version(row.release))] if fitting else []
+    return [max(fitting, key=lambda row: parse_version(row.release))] if fitting else []
 
 
 def _on_replicas(matrix: VersionMatrix, row: KerasRelease) -> KerasOnReplicas:

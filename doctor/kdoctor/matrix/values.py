@@ -17,6 +17,7 @@ _CAPABILITY = re.compile(r"\d{1,2}\.\d")
 _TARGET = re.compile(r"\d{2,3}[af]?")
 
 
+@cache
 def numbers(text: str) -> tuple[int, ...]:
     """A dotted version as integers, for comparing: ``535.161.08`` is 535, 161, 8.
 
@@ -39,6 +40,18 @@ def older_driver(driver: str, least: str) -> bool:
 def specifier(text: str) -> SpecifierSet:
     """A version specifier (PEP 440); each text is parsed once."""
     return SpecifierSet(text)
+
+
+@cache
+def meets(version: str, spec: str, *, prereleases: bool | None = None) -> bool:
+    """Whether a version matches a specifier (PEP 440); each pair is compared once."""
+    return specifier(spec).contains(version, prereleases=prereleases)
+
+
+@cache
+def parse_version(text: str) -> Version:
+    """A version (PEP 440); each text is parsed once."""
+    return Version(text)
 
 
 @cache

@@ -40,7 +40,8 @@ def keras_features(keras: KerasChoice, matrix: VersionMatrix, assumptions: Assum
     package = keras.package.replace("-", "_")
     known = [matrix.keras_feature(name, package, keras.version) for name in features_of(matrix.keras_features, package)]
     loud = describe(matrix, [item for item in known if item.result != "wrong"])
-    known = [item for item in known if item.feature in _avoidable(matrix)]
+    avoidable = _avoidable(matrix)
+    known = [item for item in known if item.feature in avoidable]
     wrong = [item for item in known if item.result == "wrong"]
     unmeasured = [item for item in known if item.result is None]
     if wrong:

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kdoctor.check import Check
 from kdoctor.plugins.installed import load, offers
-from kdoctor.smoke.scenario import Scenario
+
+if TYPE_CHECKING:
+    from kdoctor.check import Check
+    from kdoctor.smoke.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +19,7 @@ class Explanations:
     """The names that ``explain`` knows, for completion and for misspelt names."""
     explain: Callable[[str], str] = lambda _: ""
     """Everything about a name, as ``kdoctor explain`` prints it; empty for a name that it does not know."""
-    causes: Callable[[str, Mapping[str, Check], Mapping[str, Scenario]], Sequence[str]] = lambda *_: ()
+    causes: Callable[[str, Mapping[str, "Check"], Mapping[str, "Scenario"]], Sequence[str]] = lambda *_: ()
     """Ids of the known failures that a text shows, the cause first."""
     exception: Callable[[BaseException], str] = lambda _: ""
     """Why an exception was raised in this process; empty if that is not known."""

@@ -108,7 +108,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if failed and not fatal and all(_TITLE in line.text for line in unknown):
         # The log ends before the exception. A loss that was not finite before is the nearest to a cause.
         silent = [group for group in mild if group.failure.kind == "silent"]
-        mild, passed, fatal = [group for group in mild if group not in silent], passed, silent
+        mild, fatal = [group for group in mild if group not in silent], silent
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)

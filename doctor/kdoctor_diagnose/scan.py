@@ -58,7 +58,7 @@ _BUFFER = 8192
 _LSF_WELL, _LSF_END = "Successfully completed.", "The output (if any) is above this job summary."
 """How the summary that LSF appends to a log says that the job ended well, and its last line."""
 _WELL = re.compile(
-    rf"(?i)^{_LSF_WELL}$|^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0, 40}\bsuccess"
+    rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
 _LOSSES = 20

@@ -37,7 +37,8 @@ _USER_CODE, _INDENT = "in user code:", "    "
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
-    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?:\d+:\d+: error: "
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +"
+    r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?:\d+:\d+: error: "
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")

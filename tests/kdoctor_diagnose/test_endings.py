@@ -27,7 +27,7 @@ def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, c
     assert text(log).conclusion == conclusion
 
 
-LSF = "Your job looked like:\n\n{}.\n\nResource usage summary:\n    Max Swap : -\nThe output (if any) is above this job summary.\n"
+LSF = "Your job looked like:\n{}.\nResource usage summary:\nThe output (if any) is above this job summary.\n"
 
 
 def test_summary_of_lsf_says_how_a_job_ended() -> None:

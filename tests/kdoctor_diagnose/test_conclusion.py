@@ -96,6 +96,11 @@ def test_clue_that_belongs_to_the_message_makes_it_no_surer() -> None:
         assert conclude(found, KnownFailures(failure_modes=[item])).causes[0].certainty == certainty
 
 
+def test_cause_that_lists_different_reasons_is_not_certain() -> None:
+    listed = "NCCL: unhandled system error\n", "ImportError: cannot import name '__version__' from 'keras'\n"
+    assert [diagnose_text(line, {}, {}).causes[0].certainty for line in listed] == ["likely", "likely"]
+
+
 def test_loss_that_is_not_finite_is_the_answer_where_the_traceback_after_it_is_cut() -> None:
     cut = "step 9 loss is nan\nTraceback (most recent call last):\n"
     assert [cause.id for cause in diagnose_text(f"{cut}  File 'a'\n", {}, {}).causes] == ["nan_loss"]

@@ -21,9 +21,14 @@ _MOST_KINDS = 100_000
 _SHOWN = 8
 _LONGEST, _QUOTED = 4000, 300
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+(?:[.:,]\d+)*(?:e[+-]?\d+)?")
+_TITLE = "Traceback (most recent call last)"
 _PATHS = re.compile(r"(?:~|\b[A-Z]:)?(?:[/\\][\w.@+-]+){2,}")
 _STEP = re.compile(r"(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)/step")
 _LOSS = re.compile(r"\bloss\W{1,3}(?P<value>-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|inf))\b", re.IGNORECASE)
+_VERSION = re.compile(
+    r"\b(?P<name>[A-Za-z][\w-]{1,40})(?:==|[ :=]{1,2})v?(?P<version>\d+\.\d+\.\d+(?![\d.])[\w+]{0,20})(?=[\s,;\])]|$)"
+)
+"""A package, or another program, and its version."""
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _PROBLEM = re.compile(
     r"^[WEF]\d{4} |\bW(?:ARN(?:ING)?)?\b|\b[EF] \S+\.cc:|(?i:error|warn|fail|exception|traceback|fatal)"
@@ -37,7 +42,9 @@ class _Run:
         self.kinds: dict[str, Place] = {}
         self.problems: set[str] = set()
         """The kinds that are a warning or an error."""
+        self.versions: dict[str, str] = {}
         self._steps: list[float] = []
+        self._in_frames = False
         self.loss: float | None = None
         for log in logs:
             for number, raw in enumerate(_lines(log), 1):
@@ -55,6 +62,11 @@ class _Run:
             self._steps.append(float(found["value"]) * _UNITS[found["unit"]])
             return
         line = split(clean(raw))
+        self._in_frames = _TITLE in line.text or (self._in_frames and line.text[:1].isspace())
+        if self._in_frames:
+            return
+        for found in _VERSION.finditer(line.text[:_LONGEST]):
+            self.versions.setdefault(found["name"].lower(), found["version"])
         kind = kind_of(line.text)
         if kind and kind not in self.kinds and len(self.kinds) < _MOST_KINDS:
             text = shorten(" ".join(LOG_PREFIX.sub("", mask(line.text)).split()), _QUOTED)
@@ -75,11 +87,16 @@ def compare(logs: Sequence[Log], good: Sequence[Log]) -> Against:
         good: those of the run that worked.
     """
     now, before = _Run(logs), _Run(good)
+    then = before.versions
     new = {kind: place for kind, place in now.kinds.items() if kind not in before.kinds}
     return Against(
         good=[log.name for log in good],
         kinds=len(new),
         new=list(new.values())[:_SHOWN],
+        missing=[place for kind, place in before.kinds.items() if kind not in now.kinds][-_SHOWN:],
+        versions={
+            name: (then[name], version) for name, version in now.versions.items() if then.get(name, version) != version
+        },
         problem=next((place for kind, place in new.items() if kind in now.problems), None),
         step_s=(before.step_s, now.step_s),
         loss=(before.loss, now.loss),

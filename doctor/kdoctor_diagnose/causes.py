@@ -105,6 +105,10 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     fatal = [group for group in roots if group.fatal and group not in passed]
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
+    if failed and not fatal and all(_TITLE in line.text for line in unknown):
+        # The log ends before the exception. A loss that was not finite before is the nearest to a cause.
+        silent = [group for group in mild if group.failure.kind == "silent"]
+        mild, fatal = [group for group in mild if group not in silent], silent
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
@@ -161,7 +165,8 @@ def _passed(group: Group, found: Scan) -> bool:
     Of several processes in a log, one can go on for a while after another one has ended.
     """
     if group.failure.kind == "registration":
-        return group.first.line < found.progress.get(group.first.log, 0)
+        log = group.first.log
+        return group.first.line < max(found.progress.get(log, 0), found.passed.get(log, 0))
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
     return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
@@ -255,7 +260,7 @@ def _weigh(group: Group, found: Scan) -> None:
     failure, first = group.failure, group.first
     if failure.id in found.clues:
         group.reasons.append("other lines of the log name the same cause")
-        group.doubts -= 1
+        group.doubts -= not failure.clue_needed
     for package, versions in failure.needs.items():
         version = found.versions.get(package)
         if version:

@@ -119,6 +119,10 @@ class Against(Part):
     """Number of kinds of lines that it has not."""
     new: list[Place]
     """The first of them, each where it is first."""
+    missing: list[Place] = Field(default_factory=list)
+    """The last kinds of lines of that run that this one has not."""
+    versions: dict[str, tuple[str, str]] = Field(default_factory=dict)
+    """Names with another version, then and now."""
     problem: Place | None
     """The first of them that is a warning or an error."""
     step_s: tuple[float | None, float | None]

@@ -16,14 +16,16 @@ _WORDS: dict[Owner, str] = {
     r"|Connection(?:Refused|Reset|Aborted)?Error|BrokenPipe|TimeoutError|DeadlineExceeded|UnavailableError"
     r"|CUDA_ERROR|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL operation|ncclComm|Stale file handle"
     r"|URL fetch failure|Connection timed out|Name or service not known",
-    "environment": r"^ImportError|undefined symbol|cannot open shared object|DLL load failed|version `GLIBC"
+    "environment": r"^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))|undefined symbol"
+    r"|cannot open shared object|DLL load failed|version `GLIBC"
     r"|AttributeError: module |has no attribute '__version__'|DistributionNotFound|VersionConflict"
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
     "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
     r"|BadZipFile|BadGzipFile|EOFError"
     r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|label value of|is not in \[0, \d+\)"
     r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string",
-    "program": r"^(?:ModuleNotFound|FileNotFound|Permission|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"
+    "program": r"^(?:Import|ModuleNotFound|FileNotFound|Permission"
+    r"|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"
     r"|Value|Attribute|Assertion|NotImplemented|ZeroDivision|UnboundLocal|Syntax|Indentation|Recursion|Lookup|Overflow"
     r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented)Error|No such file"
     r"|Permission denied|^StopIteration|[Ss]hapes?\b|tensors to be on the same device",

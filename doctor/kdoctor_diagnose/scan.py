@@ -15,7 +15,7 @@ from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
-from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on
+from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on, place_before
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -55,7 +55,11 @@ _LOGGED = b"INFO"
 _TQDM = b"it/s"
 _BUFFER = 8192
 """Bytes that a program prints before they are written. The bars of Keras are written at once."""
-_WELL = re.compile(r"(?i)^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess")
+_LSF_WELL, _LSF_END = "Successfully completed.", "The output (if any) is above this job summary."
+"""How the summary that LSF appends to a log says that the job ended well, and its last line."""
+_WELL = re.compile(
+    rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
+)
 """A last line that says how it ended."""
 _LOSSES = 20
 """Lines with the word, from the end, among which it is looked for."""
@@ -79,12 +83,12 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
             for block in _until(log.blocks(), deadline):
                 reader.feed(block)
                 if sum(found.sizes) + reader.size > most_bytes:
-                    found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read")
+                    found.notes.append(f"{log.name}: {_read_of(reader.size)}")
                     break
             else:
                 complete = True
         except PartlyReadError as error:
-            found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read: {error}")
+            found.notes.append(f"{log.name}: {_read_of(reader.size)}: {error}")
         except UsageError as error:
             problem = error.message if log.name in error.message else f"{log.name}: {error.message}"
             if len(logs) == 1:
@@ -92,6 +96,10 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
             found.notes.append(problem)
         reader.end(complete=complete)
     return found
+
+
+def _read_of(size: int) -> str:
+    return f"only the first {size >> 20 or 1} MiB were read" if size else "what was read has zero bytes only"
 
 
 def _until(blocks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
@@ -292,7 +300,8 @@ class _Reader:
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
         if errors and number not in self._raised and all(event.failure.can_be_ruled_out for event in events):
-            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time))
+            own = place_before(before) if max(errors) == EXCEPTION else None
+            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time, own))
         return events, bool(hits)
 
     def _keep(self, error: ErrorLine) -> None:
@@ -350,7 +359,8 @@ class _Reader:
             part = split(clean(frame))
             if part.text:
                 shown.append((number, replace(part, text=mask(part.text))))
-        return shown
+        ends = [place for place, (_, line) in enumerate(shown, 1) if line.text == _LSF_WELL]
+        return shown[: ends[-1]] if ends and shown[-1][1].text.startswith(_LSF_END) else shown
 
 
 def _quoted(text: str, message: str) -> str:

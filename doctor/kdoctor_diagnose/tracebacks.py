@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
@@ -27,7 +28,7 @@ _PLACES = (
 )
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<"
-    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file"
+    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file|\.pyx$"
 )
 """In the paths of files that are not the program's own."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
@@ -36,22 +37,26 @@ _USER_CODE, _INDENT = "in user code:", "    "
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
-    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +(?=\S)|^.{0,400}?:\d+:\d+: error: "
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +"
+    r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?:\d+:\d+: error: "
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 _SEPARATOR = re.compile(r"[/\\]")
-_WRAPPER = re.compile(r"(?:Exception encountered when calling .*|.*root error\(s\) found\.?|.*:|)$")
+_NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
+_WRAPPER = re.compile(rf"(?:Exception encountered when calling .*|{_NOT_LOADED}.*|.*root error\(s\) found\.?|.*:|)$")
 """What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
-_SAYS_NOTHING = re.compile(r"Exception encountered|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
+_SAYS_NOTHING = re.compile(r"Exception encountered|<class '|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
 """Announcements that say nothing else."""
 _NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
-    r"|During handling|.{1,300}\.py:\d{1,7} \S+"
+    r"|During handling|config=|.{1,300}\.py:\d{1,7} \S+"
 )
 """The other lines of such an error: places, nodes and arguments."""
-_AROUND = re.compile(r"\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +")
+_AROUND = re.compile(
+    r"^Exception encountered: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
+)
 """What TensorFlow writes around a message."""
 
 
@@ -99,6 +104,15 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         if is_end:
             return _raised(place, line, lines, own)
     return None
+
+
+def place_before(lines: Sequence[bytes]) -> str | None:
+    """The last place in the program's own files among the frames that end a piece of a log."""
+    frames = takewhile(
+        lambda line: not line.text or _FRAME.match(line.text) or _PLACES[0].match(line.text),
+        map(_read, reversed(lines)),
+    )
+    return next(filter(None, (_own_place(line.text) for line in frames)), None)
 
 
 def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:

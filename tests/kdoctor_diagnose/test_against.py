@@ -37,6 +37,21 @@ def test_first_new_problem_step_time_and_loss_are_found_however_blocks_end(size:
     assert (found.loss[0], str(found.loss[1])) == (0.5, "nan")
 
 
+def test_exception_and_not_its_traceback_is_the_new_problem() -> None:
+    fails = 'Traceback (most recent call last):\n  File "/a/train.py", line 3, in f\n    warn(7)\nValueError: wrong\n'
+    found = compare(log(GOOD + fails), log(GOOD))
+    assert found.problem is not None
+    assert (found.problem.text, found.kinds) == ("ValueError: wrong", 1)
+
+
+def test_lines_that_did_not_come_and_other_versions_are_found() -> None:
+    good = f"keras==3.10.0\nnumpy 2.1.0\nhost 10.0.0.1\n{GOOD}saved model.keras\n"
+    now = good.replace("3.10.0", "3.15.1").replace("0.0.1", "0.0.2").removesuffix("saved model.keras\n")
+    found = compare(log(now), log(good))
+    assert [place.text for place in found.missing] == ["saved model.keras"]
+    assert found.versions == {"keras": ("3.10.0", "3.15.1")}
+
+
 @cases(
     ("Loaded 12 files from /data/x/y.bin in 3.5 s", "Loaded 7 files from /mnt/z/w.bin in 12 s", True),
     ("pointer 0x7f00aa", "pointer 0x11", True),

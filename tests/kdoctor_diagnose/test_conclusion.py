@@ -6,6 +6,7 @@ from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
+from kdoctor_diagnose.own_error import owner_of
 
 
 def failure(name: str, **changes: Any) -> KnownFailure:
@@ -70,6 +71,40 @@ def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -
     assert names(judge(mild, failure("end", certainty="possible"))) == ["end"]
     assert names(judge(mild, failure("end", certainty="possible", follows=True))) == ["mild"]
     assert names(judge(mild, ECHO)) == ["echo"]
+
+
+def test_place_in_the_program_is_found_where_the_title_of_the_traceback_is_missing() -> None:
+    frames = '  File "/a/train.py", line 3, in f\n    g()\n  File "/usr/lib/python3.6/csv.py", line 1, in g\n    h()\n'
+    found = diagnose_text(f"{frames}FileNotFoundError: no a.csv\n", {}, {})
+    assert found.own is not None
+    assert found.own.program == "train.py:3"
+    other = diagnose_text(f"{frames}step 1\nFileNotFoundError: no a.csv\n", {}, {})
+    assert other.own is not None
+    assert other.own.program is None
+
+
+def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
+    for folder, owner in (("home/ada", "program"), ("opt/lib/python3.9/site-packages", "environment")):
+        assert owner_of(f"ImportError: cannot import name 'f' from 'data' (/{folder}/data.py)") == owner
+
+
+def test_clue_that_belongs_to_the_message_makes_it_no_surer() -> None:
+    for needed, certainty in ((True, "likely"), (False, "certain")):
+        item = failure("x", certainty="likely", clue_needed=needed)
+        event = Event(item, 1, 0, 1, "line", {}, None, None, last=1)
+        found = Scan(events=[event], names=["log"], lines=[1], sizes=[1], clues={"x"})
+        assert conclude(found, KnownFailures(failure_modes=[item])).causes[0].certainty == certainty
+
+
+def test_cause_that_lists_different_reasons_is_not_certain() -> None:
+    listed = "NCCL: unhandled system error\n", "ImportError: cannot import name '__version__' from 'keras'\n"
+    assert [diagnose_text(line, {}, {}).causes[0].certainty for line in listed] == ["likely", "likely"]
+
+
+def test_loss_that_is_not_finite_is_the_answer_where_the_traceback_after_it_is_cut() -> None:
+    cut = "step 9 loss is nan\nTraceback (most recent call last):\n"
+    assert [cause.id for cause in diagnose_text(f"{cut}  File 'a'\n", {}, {}).causes] == ["nan_loss"]
+    assert diagnose_text(f"{cut}  f()\nKeyError: 7\n", {}, {}).causes == []
 
 
 def test_message_of_a_failure_that_another_line_must_confirm_stays_an_error_without_it() -> None:

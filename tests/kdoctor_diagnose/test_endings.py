@@ -27,6 +27,18 @@ def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, c
     assert text(log).conclusion == conclusion
 
 
+LSF = "Your job looked like:\n{}.\nResource usage summary:\nThe output (if any) is above this job summary.\n"
+
+
+def test_summary_of_lsf_says_how_a_job_ended() -> None:
+    skipped = "Skipping registering GPU devices...\nmetric: 0.4 on a\n"
+    well = text(skipped + LSF.format("Successfully completed"))
+    assert (well.conclusion, [cause.id for cause in well.also]) == ("no-failure", ["tf2161_runpath"])
+    assert text(LSF.format("Exited with exit code 3")).conclusion == "not-recognised"
+    killed = text(LSF.format("TERM_OWNER: job killed by owner.\nExited with exit code 143"))
+    assert [cause.id for cause in killed.causes] == ["cancelled"]
+
+
 @cases(
     "Trace/breakpoint trap",
     "Hangup (core dumped)",

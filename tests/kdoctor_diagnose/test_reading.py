@@ -575,6 +575,17 @@ def test_gzip_file_of_extreme_ratio_is_not_read_to_its_end(tmp_path: Path, monke
     assert (diagnosis.conclusion, len(diagnosis.notes)) == ("not-read", 1)
 
 
+def test_gzip_file_of_zero_bytes_is_said_to_have_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdoctor_diagnose.inputs._UNPACKED_BYTES", 1 << 20)
+    zeros, text = tmp_path / "zeros.log.gz", tmp_path / "train.log"
+    zeros.write_bytes(gzip.compress(bytes(1 << 28)))
+    text.write_text("a\n")
+    logs, _ = logs_of([str(zeros), str(text)], io.BytesIO())
+    (note,) = diagnose(logs, {}, {}).notes
+    assert "zero bytes" in note
+    assert "0 MiB" not in note
+
+
 def test_gzip_file_of_common_ratio_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "train.log.gz"
     path.write_bytes(gzip.compress(b"step done\n" * 1_000_000 + f"{ERROR}\n".encode()))

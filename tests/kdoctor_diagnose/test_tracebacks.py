@@ -34,6 +34,7 @@ def test_exception_is_the_first_line_that_is_not_a_frame(title: str, lines: list
     (b"File ~/work/train.py:245, in main()", "train.py:245"),
     (b'  File "/opt/job/lib/python3.11/site-packages/keras/src/layers/layer.py", line 2, in g', None),
     (b'  File "<string>", line 1, in <module>', None),
+    (b'  File "h5py/h5o.pyx", line 190, in h5py.h5o.open', None),
 )
 def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> None:
     library = b'  File "/usr/lib/python3.11/json/decoder.py", line 3, in g'
@@ -62,6 +63,10 @@ REPORTED = (
     (f"{REPORTED}, /a; lost", "UnknownError: /a; lost"),
     ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
     ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
+    (
+        "W tensorflow/op_kernel.cc:1273] OP_REQUIRES failed at save_restore.cc:9 : Permission denied: /a",
+        "Permission denied: /a",
+    ),
     ("(file): /a/graph.mm:233:0: error: 'multiply' op shapes differ", "'multiply' op shapes differ"),
 )
 def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
@@ -82,6 +87,16 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
 def test_message_that_ends_with_a_colon_announces_another_one(lines: list[bytes], said: str | None) -> None:
     found = passed_on(lines, 0)
     assert (found and found.text) == said
+
+
+def test_object_that_keras_could_not_load_has_the_error_behind_it() -> None:
+    head = (
+        b"TypeError: <class 'keras.src.models.functional.Functional'> could not be deserialized properly. Please ensure"
+    )
+    lines = [head, b"", b"config={'name': 'm'}.", b"", b"Exception encountered: Unable to read 'x'"]
+    found = exception_after(TITLE, [*FRAMES, *lines], 0)
+    assert found is not None
+    assert found.text == "TypeError: Unable to read 'x'"
 
 
 def test_error_in_a_function_that_autograph_changed_is_the_one_of_the_program() -> None:

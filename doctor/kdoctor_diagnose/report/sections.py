@@ -182,9 +182,14 @@ def _new_since(against: Against) -> Iterator[Field]:
     if against.problem:
         text = f"{place(against.problem)}  {against.problem.text}"
         yield Field(label="First new problem", text=text)
-    kinds = f"{counted(against.kinds, 'kind')} of lines that {some(against.good)} has not"
-    shown = "; ".join(f"{place(item)}  {item.text}" for item in against.new[:_NEW])
+    kinds = f"{counted(against.kinds, 'kind')} of lines that are not in {some(against.good)}"
+    shown = "; ".join(f"{place(item)}  {item.text}" for item in against.new[:_NEW] if item != against.problem)
     yield Field(label="New", text=f"{kinds}: {shown}" if shown else kinds)
+    if against.missing:
+        yield Field(label="Missing", text="; ".join(f"{place(item)}  {item.text}" for item in against.missing[-_NEW:]))
+    if against.versions:
+        pairs = (f"{name} {then} then, {now} now" for name, (then, now) in against.versions.items())
+        yield Field(label="Other versions", text="; ".join(pairs))
     for label, (then, now), unit in (("Step time", against.step_s, " s"), ("Last loss", against.loss, "")):
         if then is not None and now is not None:
             ratio = f" ({now / then:.2g} times)" if unit and then else ""

@@ -5,10 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.console import Console
-from rich.status import Status
-from rich.text import Text
-
 from kdoctor.run.log import log, style
 
 _BAR_WIDTH = 16
@@ -25,16 +21,6 @@ class Progress(Protocol):
 class _Silent:
     def note(self, text: str) -> None:
         pass
-
-
-class _Line:
-    """A spinner with the latest note."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-
-    def note(self, text: str) -> None:
-        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
 
 class _Logged:
@@ -64,6 +50,7 @@ def progress() -> Iterator[Progress]:
     if style.quiet or sys.stderr is None or not sys.stderr.isatty():
         yield _Silent()
         return
+    from kdoctor.run.spinner import spinner  # noqa: PLC0415 - importing rich takes as long as many a command
 
-    with Console(stderr=True).status("starting") as status:
-        yield _Line(status)
+    with spinner() as line:
+        yield line

@@ -54,6 +54,13 @@ def _parsed(line: str) -> Requirement:
     return Requirement(line)
 
 
+@cache
+def _holds(line: str, extra: str, markers: frozenset[tuple[str, str]]) -> bool:
+    """Whether the marker of a requirement holds. Several checks ask the same of hundreds of requirements."""
+    marker = _parsed(line).marker
+    return marker is None or marker.evaluate({**dict(markers), "extra": extra})
+
+
 def applicable(
     package: Package, markers: MarkerEnvironment, extras: Iterable[str] = ()
 ) -> tuple[list[Requirement], list[str]]:
@@ -62,6 +69,7 @@ def applicable(
     Returns:
         These, and why other lines are invalid.
     """
+    values = frozenset(cast("dict[str, str]", markers).items())
     found: list[Requirement] = []
     invalid: list[str] = []
     for line in package.requires:
@@ -70,9 +78,6 @@ def applicable(
         except InvalidRequirement as error:
             invalid.append(f"invalid requirement {line!r}: {str(error).splitlines()[0]}")
             continue
-        marker = requirement.marker
-        if marker is None or any(
-            marker.evaluate(cast("dict[str, str]", {**markers, "extra": extra})) for extra in ("", *sorted(extras))
-        ):
+        if any(_holds(line, extra, values) for extra in ("", *sorted(extras))):
             found.append(requirement)
     return found, invalid

@@ -15,7 +15,7 @@ from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
-from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
+from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
@@ -78,7 +78,7 @@ class JobTrainer:
             self._say(not_run=str(error))
             return
         except Exception as error:
-            self._say(problem=describe(error))
+            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
             return
         finally:
             self._say(memory=_memory(self._trials.strategy))
@@ -112,7 +112,7 @@ class JobTrainer:
         except (CopyError, PartError, SpentError):
             self._say(not_run=reason)
         except Exception as error:
-            self._say(problem=describe(error))
+            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
         else:
             self._say(not_run=reason)
 

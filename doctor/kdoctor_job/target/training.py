@@ -52,6 +52,8 @@ class JobTrainer:
         if reason:
             self._say(not_run=reason)
             return
+        if hasattr(keras_of(self._model), "config"):
+            keras_of(self._model).config.disable_traceback_filtering()  # of this thread; see raised_before_steps
         outside = Outside(self._model, is_copied=self._builder is None)
         if outside.unkept:
             self._say(not_run=f"training a copy could have an effect outside of it: {outside.unkept}")

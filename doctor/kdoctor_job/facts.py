@@ -168,6 +168,8 @@ class JobTraining:
     """Why nothing was trained."""
     problem: Reason = None
     """The error that the training on the replicas raised."""
+    raised_before_steps: bool = False
+    """Whether Keras raised it when it called the model before the first step, as it does under a strategy only."""
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
     examples: int | None = None
@@ -178,6 +180,9 @@ class JobTraining:
     """The error that this epoch raised."""
     examples_unread: Reason = None
     """Why there was no such epoch."""
+    of_whole_batch: Literal["outputs", "layers", "loss"] | None = None
+    """What does not follow from the shares of a batch, if the weights differ: the outputs of an example, what layers
+    add to the loss, or the rest of it."""
     of_one_replica: tuple[str, ...] = ()
     """Variables that differ between the replicas, and are read and saved as those of one, at most six."""
     own_losses: tuple[float | None, ...] = ()

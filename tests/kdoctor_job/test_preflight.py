@@ -107,7 +107,7 @@ BAD = {
     "generator of eight batches": ("job.examples", "of 128 examples, fit trained"),
     "generator of eight batches of two sizes": ("job.examples", "of 96 examples, fit trained"),
     "strings": ("job.trains", "Value for attr 'T' of string"),
-    "without call": ("job.trains", "Unable to automatically build the model"),
+    "without call": ("job.trains", "does not have a `call()`"),
 }
 """Form of the job to the check that fails and a decisive part of its finding."""
 

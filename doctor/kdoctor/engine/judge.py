@@ -98,7 +98,7 @@ def _of_this_job(result: Result, results: Mapping[str, Result], plan: Sequence[P
     if not by:
         return result
     evidence = (
-        Evidence(subject=item.finding.subject, observed=f"{item.finding.observed}; your job: see {by[0]}")
+        Evidence(subject=item.finding.subject, observed=f"{item.finding.observed}; your job: see {by[-1]}")
         for item in result.findings
     )
     return replace(result, status=Status.PASS, findings=(), evidence=(*result.evidence, *evidence))

@@ -15,6 +15,7 @@ from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
+from kdoctor_job.target.shares import of_whole_batch
 from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
 
 
@@ -53,7 +54,14 @@ def compare_evaluations(trials: Trials, final: int) -> Facts:
         trials: has both copies, with equal weights.
         final: examples in the final batch.
     """
+    facts = _evaluations(trials, final)
+    if 0 in facts.get("reference", {}).values():  # without true positives, a metric that divides by them shows nothing
+        trials.reset(-1)
+        facts = _evaluations(trials, final)
+    return facts
 
+
+def _evaluations(trials: Trials, final: int) -> Facts:
     def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
         return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
 
@@ -110,6 +118,8 @@ class Comparison:
         self._say = say
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
+        self._cause: Optional[str] = None
+        """What is computed from a whole batch at once, if the weights differ."""
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -158,11 +168,16 @@ class Comparison:
             return
         self._is_decided = found.rounded_share <= measures.MOSTLY
         self._say(own=dict(facts, **_facts(found)))
+        if self._is_decided and not found.deviation <= measures.TOLERANCE:
+            self._find_cause()
+        if self._cause in ("outputs", "layers"):
+            return
         blamed = self._find_option(names, alone, reordered, found)
         if blamed:
             name, rest = blamed
             self._without = (*self._without, name)
-            self._say(own=dict(facts, without=list(self._without), **rest))
+            self._cause = None
+            self._say(own=dict(facts, without=list(self._without), **rest), of_whole_batch=None)
 
     def _on_replicas(self, setup: Setup, names: List[str], alone: Trained, first: Optional[Trained]) -> Trained:
         found = _difference(names, alone, first, []) if first else None
@@ -221,6 +236,12 @@ class Comparison:
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 
+    def _find_cause(self) -> None:
+        trials = self._trials
+        replicas = trials.strategy.num_replicas_in_sync
+        self._cause = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
+        self._say(of_whole_batch=self._cause)
+
     def _note_option(self, facts: Facts) -> None:
         self._noted.append(facts)
         self._say(options=self._noted)
@@ -242,6 +263,9 @@ class Comparison:
             self._say(evaluations=found)
             if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
                 return  # the other batches are full
+        if not self._cause:
+            self._find_cause()
+            self._cause = None  # SGD is compared all the same
 
     def compare_sgd(self) -> None:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
@@ -251,7 +275,7 @@ class Comparison:
         if not self._is_decided:
             why = why or "random numbers or rounding decide the weights"
         self._say(scale_hidden=why)
-        if not why:
+        if not why or self._cause:
             return
         setup = Setup(own=False, without=self._without, still=True)
         noisy = self._compare_sgd(setup)
@@ -278,7 +302,10 @@ class Comparison:
         again = trials.on_one_device(setup, order=1)
         noise = measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale)
         self._say(noise=noise, stretch_noise=measures.stretch(alone.started, alone.weights, again.weights))
-        return deviation > measures.TOLERANCE and deviation <= noise * measures.BEYOND_ROUNDING
+        noisy = measures.TOLERANCE < deviation <= noise * measures.BEYOND_ROUNDING
+        if deviation > measures.TOLERANCE and not noisy:
+            self._find_cause()
+        return noisy
 
     def _unmoved(self, alone: Trained) -> str:
         changes = measures.max_or_nan(measures.largest(alone.started, alone.copies))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
@@ -155,7 +156,6 @@ class Copier:
 
 
 def _replace_optimizers(keras: Any, made: Any) -> None:
-    """Give a model that keeps several optimizers SGD for each."""
     for name in optimizers_in(keras, made):
         setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
 
@@ -190,10 +190,25 @@ def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
     layers = layers_of(made)
     for layer in (*random_layers(made), *(layers[place] for place in drawing)):
         _still(layer)
-    for layer in list(normalisations(made)):
+    alone = list(normalisations(made))
+    for layer in (made, *layers) if alone else ():
+        if hasattr(layer, "_get_own_losses"):  # of Keras 3
+            object.__setattr__(layer, "_losses", _LossesOfThread())
+    for layer in alone:
         layer.synchronized = True
         if getattr(layer, "fused", None):
             layer.fused = False  # Keras 2 sets this when the layer is made, and its fused code never synchronises
+
+
+class _LossesOfThread(threading.local):
+    """What a layer adds to the loss of a replica. Keras mixes them if BatchNormalization waits for other replicas."""
+
+    def __init__(self) -> None:
+        self._kept: List[Any] = []
+        self.extend, self.clear = self._kept.extend, self._kept.clear
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._kept[place]
 
 
 def _still(layer: Any) -> None:

@@ -17,6 +17,10 @@ _NOISE = re.compile(r"\x1b\[[0-9;]*m|Exception encountered: |\{\{function_node .
 _QUOTED_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
 _HEADLINES = (
     "Exception encountered when calling",
+    "Unable to automatically build the model",
+    "Could not automatically infer the output shape",
+    "Error encountered:",
+    "Exception encountered:",
     "Error when deserializing class",
     "Graph execution error",
     "Detected at node",
@@ -164,13 +168,18 @@ def describe(error: BaseException) -> str:
     lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
     lines = [line for line in lines if line]
     kind = type(error).__name__
-    telling = [line for line in lines if not line.replace(f"{kind}: ", "", 1).startswith(_HEADLINES)]
+    telling = [line for line in lines if not line.replace(f"{kind}: ", "", 1).lstrip("'").startswith(_HEADLINES)]
     informative = next(iter(telling or lines), "")
     if len(informative) > _LONGEST:
         informative = informative[: _LONGEST - 3] + "..."
     text = informative if informative.startswith(f"{kind}:") else f"{kind}: {informative}" if informative else kind
     place = _place(error)
     return f"{text} ({place})" if place else text
+
+
+def passed(error: BaseException, function: str) -> bool:
+    """Whether the error passed a function of that name."""
+    return any(frame.name == function for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _innermost(message: str) -> str:

@@ -15,7 +15,7 @@ from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.model import is_compiled, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
-from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
+from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
@@ -52,6 +52,8 @@ class JobTrainer:
         if reason:
             self._say(not_run=reason)
             return
+        if hasattr(keras_of(self._model), "config"):
+            keras_of(self._model).config.disable_traceback_filtering()  # of this thread; see raised_before_steps
         outside = Outside(self._model, is_copied=self._builder is None)
         if outside.unkept:
             self._say(not_run=f"training a copy could have an effect outside of it: {outside.unkept}")
@@ -78,7 +80,7 @@ class JobTrainer:
             self._say(not_run=str(error))
             return
         except Exception as error:
-            self._say(problem=describe(error))
+            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
             return
         finally:
             self._say(memory=_memory(self._trials.strategy))
@@ -112,7 +114,7 @@ class JobTrainer:
         except (CopyError, PartError, SpentError):
             self._say(not_run=reason)
         except Exception as error:
-            self._say(problem=describe(error))
+            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
         else:
             self._say(not_run=reason)
 

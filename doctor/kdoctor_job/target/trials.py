@@ -132,10 +132,11 @@ class Trials:
             fit(made, epoch, {} if self.fit is None else self.fit.of_copies())
             return trained()
 
-    def reset(self) -> None:
-        """Give both copies the weights that they started with."""
-        self.mirrored.set_weights(self.copier.weights)
-        in_a_thread(lambda: self.alone.set_weights(self.copier.weights))
+    def reset(self, sign: int = 1) -> None:
+        """Give both copies the weights that they started with, or kernels of the other sign for other outputs."""
+        weights = [sign * one if np.ndim(one) > 1 else one for one in self.copier.weights or ()]
+        self.mirrored.set_weights(weights)
+        in_a_thread(lambda: self.alone.set_weights(weights))
 
     def _ready(self, made: Any, setup: Setup) -> Any:
         if made is None:

@@ -252,6 +252,46 @@ class ZeroesExamples(keras.layers.Layer):  # type: ignore[misc]  # Keras has no 
         return tf.where(tf.reduce_sum(inputs, 1, keepdims=True) > 1.5, inputs, 0.0)
 
 
+class LessMean(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Its outputs depend on the other examples of the batch."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs - tf.reduce_mean(inputs, 0)
+
+
+def pairs(targets: Any, outputs: Any) -> Any:
+    """A loss over pairs of examples."""
+    return tf.reduce_mean(tf.square(outputs @ tf.transpose(outputs)))
+
+
+class AddsLoss(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Adds the mean or the sum of the squares of its inputs to the loss."""
+
+    def __init__(self, reduction: str) -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def get_config(self) -> dict[str, Any]:
+        return {"reduction": self.reduction}
+
+    def call(self, inputs: Any) -> Any:
+        self.add_loss(getattr(keras.ops, self.reduction)(tf.square(inputs)))
+        return inputs
+
+
+def squared_hits(targets: Any, outputs: Any) -> Any:
+    """A metric that is 0 as long as class 2 is never predicted, and then not a mean over examples."""
+    return tf.square(tf.reduce_sum(tf.cast(tf.equal(tf.argmax(outputs, 1), 2), "float32")))
+
+
+def _never_third() -> Any:
+    model = _compiled(_model(), keras.optimizers.SGD(1e-6), metrics=[squared_hits])
+    kernel, bias = model.layers[-1].get_weights()
+    kernel[:, 2] = -5.0
+    model.layers[-1].set_weights([kernel, bias])
+    return model
+
+
 def largest_output(targets: Any, outputs: Any) -> Any:
     """A metric that is not a mean over examples, so the replicas report another one."""
     return tf.reduce_max(outputs)
@@ -384,5 +424,10 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
         ),
         "masks": lambda: _compiled(_model(keras.Model, ZeroesExamples(), layers.Masking())),
+        "mixed examples": lambda: _compiled(_model(keras.Model, LessMean())),
+        "added sum": lambda: _compiled(_model(keras.Model, AddsLoss("sum"))),
+        "added mean": lambda: _compiled(_model(keras.Model, layers.BatchNormalization(), AddsLoss("mean"))),
+        "pairs": lambda: _compiled(_model(), loss=pairs),
+        "metric of no hits": _never_third,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),
     }

@@ -447,6 +447,9 @@ test_equals_one_device = table(
     fails(run(training={**SGD, **own(deviation=0.3)}), "0.3 after 3 steps"),
     fails(run(training={"deviation": 1.0}), "1 after 3 steps"),
     fails(run(training={"deviation": 1.0, "stretch": 2.0}), "2 times as far"),
+    fails(run(training={"deviation": 1.0, "of_whole_batch": "outputs"}), "Compute the outputs of an example"),
+    fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
+    fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
     # Both have one cause, so they have one fix.
     fails(run(training={**own(deviation=0.08), "deviation": 1.0, "stretch": 2.0}), "divide the loss by the number"),
     fails(run(training={**NOISY, "noise": 0.5, "stretch": 2.0, "stretch_noise": 1.01})),

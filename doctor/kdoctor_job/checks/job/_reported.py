@@ -16,6 +16,29 @@ RANDOM = "random numbers change the weights of one device as much as several rep
 """Why a difference of reported numbers shows nothing, see :func:`is_random`."""
 
 
+_OF_WHOLE_BATCH = {
+    "outputs": (
+        "the outputs of an example depend on the others of its batch",
+        "Compute the outputs of an example from it alone: sums over the first axis are those of a replica.",
+    ),
+    "layers": (
+        "what layers add to the loss is not a mean over the examples",
+        "Let add_loss get a mean of one number per example, and an activity_regularizer return the sum of them.",
+    ),
+    "loss": (
+        "the loss of a batch does not follow from those of its shares",
+        "Gather the examples of all replicas for a loss over pairs, or return one number per example.",
+    ),
+}
+"""What of the job is computed from a whole batch, and what to write instead."""
+
+
+def of_cause(training: JobTraining, remedy: str, brief: str) -> tuple[str, str]:
+    """The fix and the short form of a difference from one device, whose cause may be known."""
+    cause, fix = _OF_WHOLE_BATCH.get(training.of_whole_batch or "", ("", remedy))
+    return fix, f"{brief}: {cause}" if cause else brief
+
+
 def is_noise(difference: float, noise: float | None) -> bool:
     """Whether another order of the examples on one device explains a difference; not if that was not measured."""
     return noise is not None and not difference > _BEYOND_ROUNDING * noise

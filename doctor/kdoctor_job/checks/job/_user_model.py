@@ -1,6 +1,7 @@
 """Makes the checks of the user's model and data, and reads the facts about them."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
@@ -13,6 +14,7 @@ from kdoctor.failures.match import find_matches
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.probes.process.records import build
+from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import unknown
@@ -21,6 +23,7 @@ from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
 
 _CASE = "own-model"
+_PLACE = re.compile(r" \([^() ]+:\d+\)$")
 
 
 def case_of(run: SmokeRun) -> SmokeCase | Unjudged:
@@ -96,6 +99,13 @@ def remedy_for(problem: str, otherwise: str) -> str:
     fixes = [fix.do for match in find_matches(problem, load_failures())[:1] for fix in match.known.fix]
     whole = f"In your program: {problem}. " if len(problem) > MOST_CHARACTERS else ""
     return fixes[0] if fixes else f"{whole}{otherwise}"
+
+
+def headline(problem: str) -> str:
+    """An error in few words, and the line of the job's code that raised it."""
+    place = _PLACE.search(problem)
+    at = place.group() if place else ""
+    return f"{shorten(problem.removesuffix(at), MOST_CHARACTERS)}{at}"
 
 
 _READERS: Mapping[str, Callable[[SmokeRun], object]] = {

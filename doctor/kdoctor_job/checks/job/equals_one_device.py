@@ -6,7 +6,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_weights
 from kdoctor_checks.smoke._judging import finding, unknown
 from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
-from kdoctor_job.checks.job._reported import is_noise
+from kdoctor_job.checks.job._reported import is_noise, of_cause
 from kdoctor_job.checks.job._user_model import job_check, replicas_of
 from kdoctor_job.facts import JobComparison, JobTraining
 
@@ -46,12 +46,11 @@ def equals_one_device(
     """
     if training.own:
         yield _judge_own(run, training, training.own, own_tolerance)
-    if training.own is None or training.scale_hidden != "":
+    if training.own is None or (training.scale_hidden != "" and (training.losses or not training.of_whole_batch)):
         yield _judge_sgd(run, training, tolerance)
 
 
 def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, tolerance: float) -> Outcome:
-    """With the job's own optimizer."""
     subject = f"your model with {own.optimizer}"
     if own.not_compared or own.deviation is None:
         return unknown(subject, f"not compared with one device: {own.not_compared or 'the weights are not finite'}")
@@ -73,11 +72,10 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
     is_too_large = training.scale_hidden == "" or _is_stretched(training)
     remedy = _REMEDY if is_too_large else _OWN_REMEDY
-    return finding(subject, observed, expected, remedy, brief=_BRIEF, explained_by=of_weights(run))
+    return _finding(run, training, subject, observed, expected, remedy)
 
 
 def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
-    """With SGD, whose step is proportional to the gradient."""
     if training.not_compared or training.deviation is None:
         return unknown(_SGD, f"not compared with one device: {training.not_compared or _unfinished(run)}")
     difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
@@ -93,7 +91,12 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
             f"of rounding or of {_RANDOM}",
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
-    return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))
+    return _finding(run, training, _SGD, observed, expected, _REMEDY)
+
+
+def _finding(run: SmokeRun, training: JobTraining, subject: str, observed: str, expected: str, remedy: str) -> Outcome:
+    (fix, observed), (_, brief) = (of_cause(training, remedy, text) for text in (observed, _BRIEF))
+    return finding(subject, observed, expected, fix, brief=brief, explained_by=of_weights(run))
 
 
 def _is_stretched(training: JobTraining) -> bool:

@@ -1,10 +1,8 @@
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor.text.wrap import shorten
-from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for
 from kdoctor_job.facts import JobTraining
 
 _EXPECTED = "one epoch trains every example once"
@@ -32,7 +30,7 @@ def examples(run: SmokeRun, training: JobTraining) -> Outcome:
             f"fit on the data as it is raises {problem}",
             _EXPECTED,
             remedy_for(problem, "Run fit on it under the same strategy and fix the error it raises."),
-            brief=shorten(problem, MOST_CHARACTERS),
+            brief=headline(problem),
             explained_by=("job.final-batch",),
         )
     if training.examples_trained is None:

@@ -4,11 +4,12 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_evaluation
+from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_cause, of_evaluation
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
 _EXPECTED = "the numbers of one device"
+_OF_WEIGHTS = ("job.equals-one-device",)
 _VALIDATION = "val_"
 _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
@@ -43,7 +44,7 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     reference = {name: value for name, value in own.reference_logs.items() if _is_metric(name)}
     wrong = differences(without_loss, reference, own.reordered_logs, tolerance)
     if own.deviation is None or own.deviation > tolerance:
-        return unknown("fit", "its weights differ from one device's, so its metrics do, too")
+        return unknown("fit", "its weights differ from one device's, so its metrics do, too", _OF_WEIGHTS)
     if wrong:
         brief = "reports other metrics than on one device"
         return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
@@ -80,6 +81,7 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     elif full.problem or wrong:
         brief = "raises" if full.problem else "reports other numbers than on one device"
         observed = full.problem or "; ".join(wrong)
-        yield finding("evaluate", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=of_evaluation(run, wrong))
+        fix, brief = of_cause(training, _REMEDY, brief)
+        yield finding("evaluate", observed, _EXPECTED, fix, brief=brief, explained_by=of_evaluation(run, wrong))
     else:
         yield evidence("evaluate", f"{', '.join(full.logs) or 'nothing'}, as on one device")

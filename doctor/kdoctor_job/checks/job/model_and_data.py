@@ -2,12 +2,10 @@ from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import of_end
-from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for
 
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
@@ -17,7 +15,7 @@ _EXPECTED = {
 _REMEDY = "To reproduce the error, call the function in the same environment and folder."
 
 
-@job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW)
+@job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW, answers=["versions.keras-features"])
 def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model and the data can be created.
 
@@ -30,7 +28,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     job = job_of(run)
     if job.problem:
         message, expected = job.problem.message, _EXPECTED[job.problem.part]
-        brief = shorten(message, MOST_CHARACTERS)
+        brief = headline(message)
         yield finding(job.problem.part, message, expected, remedy_for(message, _REMEDY), brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)

@@ -55,5 +55,5 @@ def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Ou
             brief = "replicas and one device train differently" if name == _BUILT_LATE and not fails else brief
             judged = Judged(name, "trains as on one device", _REMEDIES.get(name, f"Remove {name}."), brief)
             yield judge_measured(run, name, value, judged) or unknown(
-                name, "the job with this option was not compared with one device"
+                name, "the job with this option was not compared with one device", ("job.equals-one-device",)
             )

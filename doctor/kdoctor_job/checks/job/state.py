@@ -4,6 +4,9 @@ from kdoctor_checks.smoke._judging import evidence, finding
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
+_OF_STATISTICS = "Shuffle the data, or use BatchNormalization(synchronized=True) if no layer adds a loss."
+_OF_OTHERS = "Create it with aggregation='mean', or assign what the replica context's all_gather returns."
+
 
 @job_check("job.state", Severity.WARNING, "job.trains", several=True)
 def state(training: JobTraining) -> Outcome:
@@ -12,17 +15,19 @@ def state(training: JobTraining) -> Outcome:
     Why: a variable that each replica changes with its share of a batch has one value per replica. Keras 3 reads and
     saves the moving statistics of BatchNormalization of the first replica; tf_keras takes the mean. On sorted examples,
     a saved model had a loss of 0.622 instead of 0.0124. On shuffled examples the difference is small.
-    Remedy: use BatchNormalization(synchronized=True), shuffle the data, or train with tf_keras.
+    Remedy: shuffle the data, use BatchNormalization(synchronized=True), or train with tf_keras. If a layer is
+    synchronized, Keras 3.15.1 counts what layers add to the loss once for each replica.
     Source: https://keras.io/api/layers/normalization_layers/batch_normalization/
     Failure modes: keras3_moving_statistics
     """
     if not training.of_one_replica:
         return evidence("state of the model", "equal on all replicas, or read as their mean or sum")
     number = counted(len(training.of_one_replica), "variable is", "variables are")
+    are_statistics = all("/moving_" in name for name in training.of_one_replica)
     return finding(
         "your model",
         f"{some(training.of_one_replica)} differ between the replicas, and are saved from one only",
         "one value, or the mean of all replicas",
-        "Use BatchNormalization(synchronized=True), or shuffle the data. Give other layers' variables an aggregation.",
+        _OF_STATISTICS if are_statistics else _OF_OTHERS,
         brief=f"{number} saved from one replica only",
     )

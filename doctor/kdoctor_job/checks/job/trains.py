@@ -3,18 +3,20 @@ from collections.abc import Iterator
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import of_end
-from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import brief_end, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of, remedy_for, training_of
+from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for, training_of
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
 _BUILD_REMEDY = "Create every optimizer in strategy.scope(), and call optimizer.build(model.trainable_variables) there."
 _BUILT_LATE = "You must feed a value for placeholder"
 """Keras 3 raises it if the first step builds an optimizer (keras-team/keras#23085)."""
+_BEFORE_STEPS_REMEDY = (
+    "Before the first step, Keras calls the model, its loss and its metrics with a mean over the replicas, in which "
+    "integers are floats. Let them accept it: cast integers in call, and compile without a loss if there is no target."
+)
 _UNNAMED = (
     "class_weight, sample_weight, validation_data and callbacks are not examined unless --fit-arguments names them"
 )
@@ -38,8 +40,10 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     elif isinstance(training, Unjudged):
         yield training
     elif training.problem:
-        brief = shorten(training.problem, MOST_CHARACTERS)
+        brief = headline(training.problem)
         remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else remedy_for(training.problem, _REMEDY)
+        if training.raised_before_steps and remedy.endswith(_REMEDY):
+            remedy = _BEFORE_STEPS_REMEDY
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")

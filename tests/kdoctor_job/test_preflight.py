@@ -114,7 +114,7 @@ BAD = {
 
 QUICK_FORMS = {
     *(BAD.keys() - {"generator of eight batches of two sizes", "wants arguments", "function of no model"}),
-    *("PyDataset", "dataset of a generator", "generator", "not compiled"),
+    *("PyDataset", "generator", "not compiled"),
 }
 
 

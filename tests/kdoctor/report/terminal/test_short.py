@@ -30,6 +30,13 @@ def busy(number: int, **changes: object) -> Result:
     return failure(f"host.busy-{number}", found, **changes)
 
 
+def test_each_cause_of_one_check_has_its_own_fix() -> None:
+    found = [finding(name, observed=name, remedy=Remedy.configure(f"Stop {name}.", f"kill {name}")) for name in "ab"]
+    text = render(cpu_report(results=(failure("host.busy", *found),)), "terminal")
+    places = [text.index(part) for part in ("✗ a: a", "kill a", "✗ b: b", "kill b")]
+    assert places == sorted(places)
+
+
 FAMILIES = (
     result("versions.cuda-build", evidence=(Evidence(subject="a", observed="b", brief="CUDA 12.5.1"),)),
     result("gpu.free", Status.UNKNOWN, reason="not read"),

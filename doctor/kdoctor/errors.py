@@ -50,9 +50,7 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, or None. Also by its beginning or last part: ``free`` is near ``gpu.free``."""
     choices = sorted(set(known))
     begun = [one for one in choices if len(word) >= _BEGINNING and (one.startswith(word) or f".{word}" in one)]
-    if begun:
-        return min(begun, key=len)
-    close = get_close_matches(word, choices, n=1, cutoff=0.6)
+    close = sorted(begun, key=len) or get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return close[0]
     by_slug = {choice.rpartition(".")[2]: choice for choice in choices}

@@ -1,5 +1,7 @@
 """Comparisons with the values in the checklist."""
 
+from collections.abc import Mapping
+
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
@@ -28,10 +30,10 @@ def judge_version(subject: str, found: str | None, wanted: str, remedy: Remedy, 
     )
 
 
-def install_agreed(target: Target, packages: Packages, name: str, wanted: str) -> tuple[Remedy, Rollback]:
-    """Install the version in the checklist, and the rollback of that."""
-    remedy = Remedy.reinstall(f"Install the agreed version, {OR_AGREE}", install(target, packages, f"{name}{wanted}"))
-    return remedy, restore(target, packages, name)
+def install_agreed(target: Target, packages: Packages, wanted: Mapping[str, str]) -> tuple[Remedy, Rollback]:
+    """Install the versions in the checklist with one command, and the rollback of that."""
+    command = install(target, packages, *(f"{name}{specifier}" for name, specifier in wanted.items()))
+    return Remedy.reinstall(f"Install the agreed version, {OR_AGREE}", command), restore(target, packages, *wanted)
 
 
 def other_value(

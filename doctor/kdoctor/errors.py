@@ -42,10 +42,15 @@ def fault_of_plugin(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
+_BEGINNING = 4
+"""Letters from which on a word is taken for the beginning of a name."""
+
+
 def near_miss(word: str, known: Iterable[str]) -> str | None:
-    """The most similar known word, or None. Words are also compared by their last part: ``free`` with ``gpu.free``."""
+    """The most similar known word, or None. Also by its beginning or last part: ``free`` is near ``gpu.free``."""
     choices = sorted(set(known))
-    close = get_close_matches(word, choices, n=1, cutoff=0.6)
+    begun = [one for one in choices if len(word) >= _BEGINNING and (one.startswith(word) or f".{word}" in one)]
+    close = sorted(begun, key=len) or get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return close[0]
     by_slug = {choice.rpartition(".")[2]: choice for choice in choices}

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
-from kdoctor.commands.system import branch_of
+from kdoctor.commands.system import NVIDIA_DEVICES, branch_of
 from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
@@ -248,7 +248,7 @@ def _no_gpu() -> _Failure:
         "GPU, check its power and seating, the BIOS, and the passthrough of the virtual machine.",
         action=Action.INSPECT_HARDWARE,
         commands=("kdoctor check --checklist cpu-smoke",),
-        look=("grep -l 0x10de /sys/bus/pci/devices/*/vendor",),
+        look=(NVIDIA_DEVICES,),
     )
     observed = "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded"
     return "no NVIDIA GPU on the PCI bus, no driver loaded", observed, remedy, READ_ONLY
@@ -265,7 +265,7 @@ def _no_module(pci: PciDevices | Unavailable) -> _Failure:
         "Load the module. If modprobe does not find it, install the driver from the distribution's packages. "
         "After a kernel upgrade, rebuild the module. Unbind nouveau and vfio-pci first.",
         "sudo modprobe nvidia",
-        look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
+        look=(NVIDIA_DEVICES, "sudo dmesg | grep -i nvrm"),
     )
     rollback = Rollback.to("unload the module", "sudo modprobe -r nvidia_uvm nvidia")
     return brief, f"the nvidia kernel module is not loaded; {found}", remedy, rollback

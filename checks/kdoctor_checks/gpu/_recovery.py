@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted
+from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import KernelLogEvent
 from kdoctor.model import Remedy, Rollback
 from kdoctor_checks import _xids
@@ -32,7 +33,7 @@ STATED: dict[str, Remedy] = {
     "not-supported": Remedy.reinstall(
         "Install the driver that the message names: the open kernel modules need Turing or later, Blackwell needs the "
         "open ones, and older GPUs need an older branch.",
-        look=("cat /proc/driver/nvidia/version", "lspci -nn -d 10de:", DRIVER_MESSAGES),
+        look=("cat /proc/driver/nvidia/version", NVIDIA_DEVICES, DRIVER_MESSAGES),
     ),
     "no-power": Remedy.inspect("Connect all power cables of the GPU.", DRIVER_MESSAGES),
     "driver-crash": Remedy.reinstall(

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
+from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import Environment, Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
@@ -20,7 +21,7 @@ from kdoctor_checks._gpus import (
 )
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
-_LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
+_LOOK = ("nvidia-smi -L", NVIDIA_DEVICES)
 _OTHER_MACHINE = Remedy.configure(
     "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver "
     "does not list, or expect another number (gpus.count in the checklist; --gpus for one run).",

@@ -1,6 +1,7 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -36,10 +37,10 @@ _KINDS = (*("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required",
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
 _UNLOAD = Remedy.configure(
-    "Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
+    "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau.",
     "sudo modprobe -r nouveau",
     "sudo modprobe nvidia",
-    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
+    look=(NVIDIA_DEVICES, DRIVER_MESSAGES),
 )
 _OWN = {_NOT_PROBED: _UNLOAD, _MISMATCH: RELOAD_MODULE}
 

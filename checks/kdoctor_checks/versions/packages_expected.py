@@ -1,8 +1,10 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
+from kdoctor.commands.packages import installer_of
 from kdoctor.facts import Packages, Target
-from kdoctor.model import Assumptions, NotApplicable, Outcome, Severity
+from kdoctor.model import Assumptions, Finding, NotApplicable, Outcome, Severity
 from kdoctor_checks._expected import install_agreed, judge_version
 
 
@@ -22,8 +24,23 @@ def packages_expected(packages: Packages, target: Target, assumptions: Assumptio
     """
     if not assumptions.packages:
         yield NotApplicable(reason="the checklist names no packages")
-    for name, wanted in assumptions.packages.items():
-        found = packages.find(name)
-        version = (found.version or "(not in its metadata)") if found else None
-        remedy, rollback = install_agreed(target, packages, name, wanted)
-        yield judge_version(name, version, wanted, remedy, rollback)
+    judged = {
+        name: judge_version(name, _version(packages, name), wanted, *install_agreed(target, packages, {name: wanted}))
+        for name, wanted in assumptions.packages.items()
+    }
+    by_tool: dict[str, dict[str, str]] = {}
+    """What differs, by the tool that owns it: one command installs all of it."""
+    for name, outcome in judged.items():
+        if isinstance(outcome, Finding):
+            by_tool.setdefault(installer_of(target, packages, name), {})[name] = assumptions.packages[name]
+    for name, outcome in judged.items():
+        together = by_tool.get(installer_of(target, packages, name), {})
+        if isinstance(outcome, Finding) and len(together) > 1:
+            remedy, rollback = install_agreed(target, packages, together)
+            outcome = replace(outcome, remedy=remedy, rollback=rollback)  # noqa: PLW2901 - the same finding
+        yield outcome
+
+
+def _version(packages: Packages, name: str) -> str | None:
+    found = packages.find(name)
+    return (found.version or "(not in its metadata)") if found else None

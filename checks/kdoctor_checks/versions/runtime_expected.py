@@ -70,7 +70,7 @@ def _framework(
         else:
             name = tensorflow.distribution or "tensorflow"
             found = (tensorflow.version or "(not in its metadata)") if tensorflow.installed else None
-            remedy, rollback = install_agreed(*tools, name, wanted["tensorflow"])
+            remedy, rollback = install_agreed(*tools, {name: wanted["tensorflow"]})
             outcome = judge_version("TensorFlow", found, wanted["tensorflow"], remedy, rollback)
             yield _because_of("versions.tensorflow-installed", outcome)
     if isinstance(keras, Unavailable):
@@ -78,7 +78,7 @@ def _framework(
         yield from (Unjudged(subject=f"Keras: {key}", reason=keras.unavailable) for key in keys)
         return
     if "keras" in wanted:
-        remedy, rollback = install_agreed(*tools, keras.package, wanted["keras"])
+        remedy, rollback = install_agreed(*tools, {keras.package: wanted["keras"]})
         yield judge_version("Keras", keras.version, wanted["keras"], remedy, rollback)
     if "flavour" in wanted:
         unset, export = (set_variable("TF_USE_LEGACY_KERAS", value) for value in (None, "1"))
@@ -168,7 +168,7 @@ def _library(
     wheel = _wheel(library, tensorflow) if library else None
     if wheel:
         # The version of a wheel has one more number, which counts its builds.
-        remedy, rollback = install_agreed(*tools, wheel, re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted))
+        remedy, rollback = install_agreed(*tools, {wheel: re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted)})
     else:
         rollback = READ_ONLY
         remedy = Remedy.reinstall(

@@ -164,7 +164,8 @@ def _is_phrase(text: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Whether a text may be a misspelt name rather than a message."""
-    return text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
+    code = re.fullmatch("[A-Z]{1,4}[0-9]+", text)
+    return bool(code) or (text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text))
 
 
 def explain_name(name: str, known: Known) -> str:

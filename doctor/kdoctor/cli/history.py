@@ -69,7 +69,7 @@ def list_(
 
 @app.command("show", context_settings=_NUMBERS, epilog="Example: kdoctor history show -1")
 def show_(
-    run: RunArgument,
+    run: RunArgument = -1,
     *,
     format: Annotated[  # noqa: A002 - the option's name
         Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format; json is the whole report.")
@@ -82,7 +82,7 @@ def show_(
 
 
 @app.command("diff", context_settings=_NUMBERS, epilog="Example: kdoctor history diff -2 -1")
-def diff(old: RunArgument, new: RunArgument) -> None:
+def diff(old: RunArgument = -2, new: RunArgument = -1) -> None:
     """Show what changed between two runs."""
     with _database() as connection:
         show(render.diff_runs(read.report_of(connection, old), read.report_of(connection, new)))

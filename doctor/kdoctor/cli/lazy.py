@@ -28,6 +28,10 @@ class ChecklistCommand(TyperCommand):
         if ctx.resilient_parsing:  # a shell completes the command line
             return super().parse_args(ctx, args)
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
+        options = [option for parameter in self.params for option in parameter.opts]
+        without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
+        if without:
+            raise UsageError(f"{without[0]} requires a value, but an option follows it")
         if rest and not values.get("help"):
             raise UsageError(
                 f"unexpected argument {' '.join(rest)}",

@@ -145,12 +145,12 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     if installer == "conda":
         options = ["--force-reinstall"] if "--force-reinstall" in requirements else []
         return conda_command("install", target.prefix, *options, *map(_conda_spec, wanted))
-    return pip_command(installer, target.executable, "install", *_override(target, packages), *requirements)
+    return pip_command(installer, target.executable, "install", *_override(target), *requirements)
 
 
-def _override(target: Target, packages: Packages | None) -> tuple[str, ...]:
-    """The option with which TensorFlow was installed for a distribution's Python, and without which pip refuses."""
-    return ("--break-system-packages",) if target.externally_managed and packages and packages.tensorflow else ()
+def _override(target: Target) -> tuple[str, ...]:
+    """The option without which pip changes nothing in a distribution's Python."""
+    return ("--break-system-packages",) if target.externally_managed else ()
 
 
 def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
@@ -216,7 +216,7 @@ def uninstall(target: Target, packages: Packages | None, *names: str) -> str:
     installer = _installer(target, packages, *names)
     if installer == "conda":
         return conda_command("remove", target.prefix, *map(_conda_spec, names))
-    return pip_command(installer, target.executable, "uninstall", *_override(target, packages), *names)
+    return pip_command(installer, target.executable, "uninstall", *_override(target), *names)
 
 
 def restore(target: Target, packages: Packages, *names: str) -> Rollback:

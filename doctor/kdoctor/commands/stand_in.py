@@ -7,7 +7,9 @@ from dataclasses import replace
 from kdoctor.facts import Target
 from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback
 
-NAME_THE_ENVIRONMENT = "Name the environment of the job. kdoctor examined its own, because no other was found."
+NAME_THE_ENVIRONMENT = (
+    "Name the environment of the job with --python. kdoctor examined its own, because no other was found."
+)
 CHECK_ANOTHER = "kdoctor check --python PATH"
 
 _NOT_INSTALLED = "versions.tensorflow-installed"

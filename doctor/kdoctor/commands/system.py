@@ -14,6 +14,9 @@ from kdoctor.model import Rollback
 
 Manager = Literal["apt", "dnf"]
 
+NVIDIA_DEVICES = "grep -B2 PCI_ID=10DE: /sys/bus/pci/devices/*/uevent"
+"""The NVIDIA devices on the PCI bus with their drivers, by the kernel. Needs no package, as ``lspci`` does."""
+
 _SYSTEMS: dict[Manager, tuple[str, ...]] = {
     "apt": ("debian", "ubuntu"),
     "dnf": ("red hat", "rocky", "almalinux", "centos", "fedora", "oracle linux", "amazon linux"),

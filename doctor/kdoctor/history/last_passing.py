@@ -49,7 +49,7 @@ def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, L
         (series.host, series.checklist, series.target),
     ).fetchone()
     if row is None:
-        raise UsageError(_why_none(connection, series), hint=_HINT)
+        raise UsageError(_why_none(connection, series), hint=f"{_other_passing(connection, series)}{_HINT}")
     name = f"run {row[0]} of the history"
     try:
         text = zlib.decompress(row[2])
@@ -80,6 +80,14 @@ def find_start(environ: Mapping[str, str], series: Series, scope: str) -> str:
     except UsageError:  # a broken history is reported when the run is recorded
         return ""
     return str(row[0]) if row else ""
+
+
+def _other_passing(connection: sqlite3.Connection, series: Series) -> str:
+    row = connection.execute(
+        "SELECT id, checklist FROM runs JOIN green ON run = id WHERE host = ? AND target = ? ORDER BY id DESC LIMIT 1",
+        (series.host, series.target),
+    ).fetchone()
+    return f"The last run here that passed ({row[0]}) was of {row[1]}. " if row else ""
 
 
 def _why_none(connection: sqlite3.Connection, series: Series) -> str:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -128,10 +130,10 @@ def show_run(report: Mapping[str, Any]) -> str:
         if result["status"] in ("fail", "unknown"):
             lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']})"]
             lines += wrap(result["reason"], first="  ") if result["reason"] else []
-            for finding in filter(_counts, result["findings"]):
-                lines += _finding(finding)
-                lines += wrap(f"Fix: {finding['remedy']['summary']}", first="    ", rest="      ")
-                lines += [f"        {command}" for command in finding["remedy"]["commands"]]
+            for remedy, findings in groupby(filter(_counts, result["findings"]), itemgetter("remedy")):
+                lines += [line for finding in findings for line in _finding(finding)]
+                lines += wrap(f"Fix: {remedy['summary']}", first="    ", rest="      ")
+                lines += [f"        {command}" for command in remedy["commands"]]
     lines += _waived(report)
     decisions = report.get("decisions", ())  # absent in older reports
     lines += ["", "Failure policy"] if decisions else []

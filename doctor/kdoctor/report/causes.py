@@ -93,8 +93,9 @@ def _steps(report: Report, cause: Cause) -> Iterator[Field]:
     """The steps of the plan that solve the cause. One that solves several causes is shown with the first."""
     shown = relevant(report.causes, report.fail_on)
     for step in report.plan:
-        first = next((other for other in shown if set(step.solves) & set(other.checks)), None)
-        if first is cause:
+        solved = [other for other in shown if set(step.solves) & set(other.checks)]
+        own = [other for other in solved if other.fix == step.summary and set(step.commands) <= set(other.commands)]
+        if cause in (own or solved)[:1]:
             yield Field(label=_STEP_LABELS[step.kind], text=step.summary, commands=step.commands)
             if step.look:
                 yield Field(label=Label.LOOK, text="", commands=step.look)

@@ -104,6 +104,14 @@ def test_last_must_be_a_number(run: Run, number: str) -> None:
     assert (done.returncode, "--last" in done.stderr) == (2, True)
 
 
+def test_newest_runs_are_the_default(run: Run) -> None:
+    for _ in range(2):
+        run(*QUICK)
+    for command, runs in {"show": ["-1"], "diff": ["-2", "-1"]}.items():
+        done = run("history", command)
+        assert (done.returncode, done.stdout) == (0, run("history", command, *runs).stdout)
+
+
 def test_closed_pipe_is_silent(tmp_path: Path, run: Run) -> None:
     run(*QUICK)
     away = environ(XDG_STATE_HOME=str(tmp_path / "state"))

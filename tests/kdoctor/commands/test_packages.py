@@ -22,6 +22,13 @@ def test_uv_is_used_for_a_target_without_pip() -> None:
     assert uninstall(target(), found, "keras") == f"uv pip uninstall --python {PYTHON} keras"
 
 
+def test_python_of_a_distribution_gets_the_option_that_pip_asks_for() -> None:
+    found, system = packages(package("numpy", "2.0")), target(externally_managed=True)
+    option = "--break-system-packages"
+    assert install(system, found, "numpy<2") == f"{PYTHON} -m pip install {option} 'numpy<2'"
+    assert uninstall(system, found, "numpy") == f"{PYTHON} -m pip uninstall -y {option} numpy"
+
+
 def test_path_with_spaces_is_quoted() -> None:
     assert install(target(executable="/my env/python"), None, "keras") == "'/my env/python' -m pip install keras"
 

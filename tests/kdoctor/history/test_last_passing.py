@@ -100,6 +100,13 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     assert f"cpu-smoke (2) examined {mine.target}, not /elsewhere/python" in reason
 
 
+def test_missing_lock_names_the_checklist_that_passed(place: Path) -> None:
+    kept(place, cpu_report(), lock())
+    with pytest.raises(UsageError) as caught:
+        last(place, replace(series(place), checklist="node"))
+    assert "(1) was of cpu-smoke" in str(caught.value.hint)
+
+
 def test_narrowed_and_failed_runs_are_not_those_that_a_run_is_compared_with(place: Path) -> None:
     kept(place, at("2026-05-01T06:00:00+00:00"), lock())
     kept(place, at("2026-05-02T06:00:00+00:00"), lock(), scope="--no-smoke")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.reports import TRAININGS, cpu_report, failure, result
+from helpers.reports import TRAININGS, cpu_report, failure, finding, result
 from kdoctor.engine.report import Report, Waiver
 from kdoctor.engine.verdict import conclude
 from kdoctor.errors import UsageError
@@ -179,6 +179,12 @@ def test_diff_of_different_selections_counts_checks(tmp_path: Path) -> None:
 def test_show_prints_verdict_and_fix(tmp_path: Path, screen: SnapshotAssertion) -> None:
     with opened(history(tmp_path, a_run(failed=True)), create=False) as connection:
         assert render.show_run(read.report_of(connection, 1)) == screen
+
+
+def test_show_prints_fix_of_several_findings_once(tmp_path: Path) -> None:
+    report = cpu_report(results=(failure("gpu.free", finding("GPU 0"), finding("GPU 1")),))
+    with opened(history(tmp_path, report), create=False) as connection:
+        assert render.show_run(read.report_of(connection, 1)).count("Fix: ") == 1
 
 
 def test_show_prints_waived_failure_and_policy(tmp_path: Path, screen: SnapshotAssertion) -> None:

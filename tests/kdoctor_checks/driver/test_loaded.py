@@ -40,7 +40,7 @@ test_loaded = table(
         ABSENT,
         PciDevices(devices=()),
         "the PCI bus has no NVIDIA GPU",
-        look=("grep -l 0x10de /sys/bus/pci/devices/*/vendor",),
+        look=("grep -B2 PCI_ID=10DE: /sys/bus/pci/devices/*/uevent",),
         action=Action.INSPECT_HARDWARE,
         briefs=["no NVIDIA GPU on the PCI bus, no driver loaded"],
     ),

@@ -199,6 +199,13 @@ test_packages_expected = table(
     *(unknown(*expecting(version, "~=2.21.0")) for version in (None, "custom")),
     unknown(*expecting("2.21.0", "two")),
     fails(Assumptions(packages={"Horovod": ">=0.28", "ML_dtypes": ">=0.5"}), "pass ML_dtypes: ", of=["Horovod"]),
+    fails(  # one command for all, so that one fix is printed
+        Assumptions(packages={"tensorflow": "<2.21", "numpy": "<2"}),
+        packages(CORE, package("numpy", "2.4.6")),
+        commands=(f"{INSTALL} 'tensorflow<2.21' 'numpy<2'",),
+        rollback=(f"{INSTALL} tensorflow==2.21.0 numpy==2.4.6",),
+        of=["tensorflow", "numpy"],
+    ),
     skips(),
     given=(*FACTS, packages()),
 )

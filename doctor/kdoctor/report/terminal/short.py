@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from kdoctor.commands.stand_in import CHECK_ANOTHER
 from kdoctor.engine.report import Category, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_title, verdict_line
@@ -115,9 +116,9 @@ def _drawn(  # noqa: PLR0913 - the ways to save lines
 
 
 def _fix_in_one_line(page: Page, block: Block) -> None:
-    """The command if the fix is one, and otherwise what to do."""
+    """The command if the fix is one that can be pasted, and otherwise what to do."""
     fix = next((field for field in block.fields if field.label == Label.FIX), None)
-    if fix and len(fix.commands) == 1:
+    if fix and len(fix.commands) == 1 and CHECK_ANOTHER not in fix.commands[0]:
         page.line(f"  {Label.FIX}: {page.paint(fix.commands[0], 'cyan')}")
     elif fix:
         page.cut(fix.text.rstrip(":"), lead=f"  {Label.FIX}: ")

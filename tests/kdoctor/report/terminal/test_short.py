@@ -17,6 +17,7 @@ from helpers.reports import (
     unknown_report,
     with_text,
 )
+from kdoctor.commands.stand_in import CHECK_ANOTHER
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Evidence, Remedy, Severity, Status
 from kdoctor.report.formats import render
@@ -28,6 +29,20 @@ def busy(number: int, **changes: object) -> Result:
     remedy = Remedy.configure(f"Stop job {number}.", f"kill {number}")
     found = finding(f"host {number}", observed=f"busy with job {number}", remedy=remedy)
     return failure(f"host.busy-{number}", found, **changes)
+
+
+def test_each_cause_of_one_check_has_its_own_fix() -> None:
+    found = [finding(name, observed=name, remedy=Remedy.configure(f"Stop {name}.", f"kill {name}")) for name in "ab"]
+    text = render(cpu_report(results=(failure("host.busy", *found),)), "terminal")
+    places = [text.index(part) for part in ("✗ a: a", "kill a", "✗ b: b", "kill b")]
+    assert places == sorted(places)
+
+
+def test_command_with_a_path_to_fill_in_is_not_the_whole_fix() -> None:
+    remedy = Remedy.configure("Name it.", f"{CHECK_ANOTHER} --no-smoke")
+    results = (*map(busy, range(7)), failure("host.other", finding("it", remedy=remedy)))
+    text = render(cpu_report(results=results), "terminal")
+    assert ("Fix: Name it" in text, CHECK_ANOTHER in text) == (True, False)
 
 
 FAMILIES = (

@@ -3,18 +3,20 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
-from kdoctor.diff.compare import all_new, compare
+from kdoctor.diff.compare import all_new, compare, compare_locks
 from kdoctor.diff.git import compare_as_git_asks
-from kdoctor.diff.render import render_diff
+from kdoctor.diff.model import Comparison, Kind
+from kdoctor.diff.render import Format, render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
 from kdoctor.errors import UsageError
+from kdoctor.lock.store import is_lock, read_lock
 from kdoctor.probes.process.child import ChildEnd, Children
 from kdoctor.run.log import warn
 
@@ -24,7 +26,8 @@ _GIT_ARGUMENTS = 7
 
 def diff(
     checklists: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="The old and the new checklist; with --base only the new one.")
+        list[str],
+        typer.Argument(metavar="FILE", help="The old and the new checklist or lock; with --base only the new one."),
     ],
     *,
     base: Annotated[str | None, option("Compare with this revision in git.", metavar="REV")] = None,
@@ -40,6 +43,10 @@ def diff(
     if len(checklists) != (1 if base else 2):
         wanted = "one checklist with --base" if base else "two checklists, or one with --base REV"
         raise UsageError(f"expected {wanted}, got {len(checklists)}")
+    files = [Path(name) for name in checklists if os.path.isfile(name)]  # noqa: PTH113 - it never raises
+    if not base and len(files) == len(checklists) and all(map(is_lock, files)):
+        old_lock, new_lock = map(read_lock, files)
+        _finish(compare_locks(old_lock, new_lock, *checklists), format, fail_on)
     catalog = load_catalog(plugin or ())
     new = from_files(checklists[-1], catalog)
     if base:
@@ -51,7 +58,10 @@ def diff(
             return
     else:
         old = from_files(checklists[0], catalog)
-    found = compare(old, new)
+    _finish(compare(old, new), format, fail_on)
+
+
+def _finish(found: Comparison, format: Format, fail_on: Kind | None) -> NoReturn:  # noqa: A002 - the option's name
     show(render_diff(found, format), rendered=True)
     raise typer.Exit(1 if fail_on and found.of(fail_on) else 0)
 

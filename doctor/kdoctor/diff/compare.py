@@ -52,9 +52,9 @@ def all_new(new: Side, revision: str) -> Comparison:
     return Comparison(old=revision, new=new.shown, changes=(change,))
 
 
-def compare_locks(old: Lock | None, new: Lock | None, shown: str) -> Comparison:
+def compare_locks(old: Lock | None, new: Lock | None, old_shown: str, new_shown: str) -> Comparison:
     """The differences between two locks alone."""
-    return Comparison(old=shown, new=shown, changes=tuple(_in_order(_locks(old, new))))
+    return Comparison(old=old_shown, new=new_shown, changes=tuple(_in_order(_locks(old, new))))
 
 
 def _in_order(changes: Iterable[Change]) -> list[Change]:

@@ -1,6 +1,5 @@
 """The external diff driver for git: two versions of a checklist or a lock, either of which may be missing."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +7,9 @@ from kdoctor.catalog.load import Catalog
 from kdoctor.diff.compare import compare, compare_locks
 from kdoctor.diff.model import Comparison
 from kdoctor.diff.sources import from_files
-from kdoctor.inputs import read_bounded
-from kdoctor.lock.store import read_lock
+from kdoctor.lock.store import is_lock, read_lock
 
 _NONE = Path("/dev/null")
-_LOCK = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
 
 
 def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Comparison | str:
@@ -28,9 +25,9 @@ def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Co
         UsageError: a version cannot be read.
     """
     files = [file for file in (old, new) if file != _NONE]
-    if any(_LOCK.search(read_bounded(file)) for file in files):
+    if any(map(is_lock, files)):
         before, after = (None if file == _NONE else read_lock(file) for file in (old, new))
-        return compare_locks(before, after, path)
+        return compare_locks(before, after, path, path)
     if len(files) == 1:
         return f"{path}: checklist {'added' if old == _NONE else 'removed'}\n"
     at = Path(path)

@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.commands.shell import quoted
+from kdoctor.inputs import read_bounded
 from kdoctor.lock.document import Lock, loads, lock_error, text_of
 from kdoctor.output import OutputError, write_atomically
 from kdoctor.yamldoc.source import YamlSourceError, read_file
@@ -20,6 +22,19 @@ def lock_path(checklist: Checklist) -> Path:
         return Path(f"{checklist.name}{SUFFIX}")
     file = Path(checklist.source)
     return file.with_name(f"{file.stem if file.suffix in ('.yaml', '.yml') else file.name}{SUFFIX}")
+
+
+_SCHEMA = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
+
+
+def is_lock(path: Path) -> bool:
+    """Whether an existing file says that it is a lock.
+
+    Raises:
+        UsageError: it is too large, or not a file.
+        OSError: it cannot be read.
+    """
+    return _SCHEMA.search(read_bounded(path)) is not None
 
 
 def read_lock(path: Path) -> Lock:

@@ -501,19 +501,19 @@ def test_new_checklist_is_one_tightened_change(tmp_path: Path) -> None:
 
 def test_locks_alone_are_compared(tmp_path: Path) -> None:
     later = lock(recorded="2026-05-01T06:00:00+00:00", kdoctor="9.9")
-    found = compare_locks(lock(), later, "a.lock.yaml")
-    assert (found.old, found.new) == ("a.lock.yaml", "a.lock.yaml")
+    found = compare_locks(lock(), later, "a.lock.yaml", "b.lock.yaml")
+    assert (found.old, found.new) == ("a.lock.yaml", "b.lock.yaml")
     assert [(item.kind, item.where, item.new) for item in found.changes] == [
         ("moved", "lock.kdoctor", "9.9"),
         ("cosmetic", "lock.recorded", "2026-05-01T06:00:00+00:00"),
     ]
-    assert compare_locks(None, None, "a.lock.yaml").changes == ()
+    assert compare_locks(None, None, "a", "a").changes == ()
 
 
 def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> None:
     measured = lock().measured
     name = next(iter(measured))
-    (found,) = compare_locks(lock(measured={name: measured[name]}), lock(measured={}), "a").changes
+    (found,) = compare_locks(lock(measured={name: measured[name]}), lock(measured={}), "a", "a").changes
     assert (found.where, found.old, found.new) == (f"lock.{name}", scalar(measured[name].value), None)
 
 

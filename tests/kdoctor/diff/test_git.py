@@ -10,7 +10,9 @@ import pytest
 
 from helpers.cases import cases
 from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.locks import lock
 from kdoctor.catalog.load import load_catalog
+from kdoctor.lock.document import text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
@@ -100,6 +102,14 @@ def test_checklist_that_the_base_lacks_is_new(repository: Path) -> None:
         shown = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--format", form, cwd=repository).stdout
         assert shown.startswith(start)
         assert "ci/new.yaml is not in main: the whole checklist is new" in shown.replace("\\", "")
+
+
+def test_two_locks_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "old.lock.yaml").write_text(text_of(lock()))
+    (tmp_path / "new.lock.yaml").write_text(text_of(lock(kdoctor="9.9")))
+    done = kdoctor("checklist", "diff", "old.lock.yaml", "new.lock.yaml", "--fail-on", "moved", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "old.lock.yaml -> new.lock.yaml: 1 moved" in done.stdout
 
 
 def test_external_diff_shows_kinds_of_changes(repository: Path) -> None:

@@ -61,7 +61,7 @@ def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
         if ids:
             return NodeState.UNKNOWN, f"{some(ids)} {why}"
     if node.checklist != asked.checklist:
-        return NodeState.UNKNOWN, f"it was asked something else than most nodes: {node.checklist}"
+        return NodeState.UNKNOWN, f"it was asked something else than other nodes: {node.checklist}"
     if not any(line.status is Status.PASS for line in required):
         return NodeState.UNKNOWN, "its report has no check that passed"
     if node.verdict is Conclusion.UNKNOWN:

@@ -129,8 +129,7 @@ def _show_diff(fixed: Sequence[Fixed]) -> int:
 def _write(fixed: Sequence[Fixed]) -> None:
     for item in fixed:
         write_atomically(Path(item.path), item.after)
-    if fixed:
-        warn(f"kdoctor: made {_changes(fixed)}")
+    warn(f"kdoctor: made {_changes(fixed)}" if fixed else "kdoctor: nothing was fixed")
 
 
 def _changes(fixed: Sequence[Fixed]) -> str:

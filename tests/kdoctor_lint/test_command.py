@@ -39,6 +39,10 @@ def test_finding_fails(folder: Path) -> None:
     assert done.stdout.startswith("bad.py:4:12: error: KD401 lint.multi-gpu-model\n")
 
 
+def test_fix_says_that_nothing_was_fixed(folder: Path) -> None:
+    assert kdoctor("--fix", "info.py", cwd=folder).stderr == "kdoctor: nothing was fixed\n"
+
+
 @pytest.mark.parametrize(("fail_on", "code"), [("error", 0), ("warning", 0), ("info", 1)])
 def test_info_fails_only_if_requested(folder: Path, fail_on: str, code: int) -> None:
     assert kdoctor("info.py", "--fail-on", fail_on, cwd=folder).returncode == code

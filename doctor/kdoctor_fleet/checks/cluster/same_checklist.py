@@ -35,7 +35,7 @@ def _compare(fleet: Fleet, what: str, values: Mapping[str, str]) -> Iterator[Out
         yield Finding(
             subject=fleet.fold(names),
             observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
-            brief=f"{what} {value}, unlike most nodes",
+            brief=f"{what} {value}, unlike other nodes",
             expected=f"{what} {most}",
             remedy=Remedy.configure(f"Check {fleet.fold(names)} as the other nodes."),
             rollback=READ_ONLY,

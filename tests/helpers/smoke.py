@@ -15,6 +15,9 @@ from kdoctor.smoke.scenario import Scenario
 from kdoctor.smoke.session import OnEvent, SmokeSession, SmokeSettings
 from kdoctor.testing import compute_check
 
+QUICKLY_COMPILED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+"""Tiny models take longer to compile than to train."""
+
 
 def context(python: str = sys.executable, **environ: str) -> Context:
     """A context for a run, with its child processes."""

@@ -6,15 +6,14 @@ import pytest
 from benchmarks.restore_trials import LOOPS, loop_trial
 
 from helpers.command import kdoctor
-from helpers.tiers import tiered
 from kdoctor.errors import UsageError
 from kdoctor_job.options import own_job
 
 OF_WORKERS = "loop of two workers without the position"
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("name", tiered(["loop", "loop with one file", OF_WORKERS], {"loop"}))
+@pytest.mark.smoke_full
+@pytest.mark.parametrize("name", ["loop", "loop with one file", OF_WORKERS])
 def test_only_a_loop_that_forgets_goes_on_differently(name: str, tmp_path: Path) -> None:
     found = loop_trial(LOOPS[name], tmp_path)
     assert [problem[: len(wanted)] for problem, wanted in zip(found, LOOPS[name].findings, strict=True)] == list(

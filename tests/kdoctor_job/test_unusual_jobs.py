@@ -60,7 +60,7 @@ TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
     *("optimizer without its argument", "compiled step with side effect"),
-    *("clipping", "sampling", "weighted data", "mixed examples", "added sum", "metric of no hits"),
+    *("clipping", "weighted data", "mixed examples", "metric of no hits"),
 }
 
 pytestmark = pytest.mark.tensorflow

@@ -112,6 +112,7 @@ def test_model_outside_scope_is_refused_or_visible(runs: dict[str, SmokeRun]) ->
     assert compute_check(model_outside_scope, runs["smoke.model-outside-scope"]).status is Status.PASS
 
 
+@pytest.mark.smoke_full
 def test_summed_gradients_are_detected(tmp_path: Path) -> None:
     (tmp_path / "summed_gradients.py").write_text(_SUMMED_GRADIENTS, encoding="utf-8")
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "summed_gradients"))

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PARTS = {
     "checks/kdoctor_checks/host/": "tests/kdoctor_checks/host",
@@ -20,6 +22,7 @@ PARTS = {
 ROW = re.compile(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +[\d.]+%$", re.MULTILINE)
 
 
+@pytest.mark.evidence
 def test_tests_notice_small_changes_in_each_package(record_property: Callable[[str, object], None]) -> None:
     chosen = [argument for file, tests in PARTS.items() for argument in ("--file", file, "--tests", tests)]
     command = [sys.executable, "tests/mutants/run.py", "--sample", "20", "--least", "0.9", *chosen]

@@ -160,12 +160,15 @@ def _connect(place: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def _choose_journal(connection: sqlite3.Connection, mode: str) -> None:
-    """Change how the file is written. If another run uses it, SQLite does not wait for that; a later run does it."""
+    """Change how the file is written. It does not wait for another run that uses it; a later run does it."""
+    connection.execute("PRAGMA busy_timeout = 0")
     try:
         connection.execute(f"PRAGMA journal_mode = {mode}")
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {round(1000 * _BUSY_S)}")
 
 
 def _upgrade(connection: sqlite3.Connection, place: Path) -> None:

@@ -82,7 +82,7 @@ OWN_PROCESS = [
 ]
 """Scripts that set variables before an import, or start themselves again."""
 FORKED = [name for name in load_reproductions() if name not in OWN_PROCESS]
-QUICK = {"clipping", "mirrored-fit", "moving-statistics", "starved-replica"}
+QUICK = {"mirrored-fit", "moving-statistics"}
 
 
 @pytest.mark.smoke_full

@@ -63,7 +63,7 @@ def test_scenarios_are_listed_by_tier_and_explained() -> None:
         assert text in explained
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_one_scenario_passes_and_keeps_artifacts(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = kdoctor(

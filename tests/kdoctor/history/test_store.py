@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -69,8 +70,11 @@ def test_new_database_that_another_run_reads_is_used_at_once(place: Path) -> Non
         other.execute("PRAGMA journal_mode = DELETE")  # as a new file has it
         other.execute("BEGIN")
         other.execute("SELECT * FROM runs").fetchall()  # the mode cannot be changed until this ends
+        began = time.monotonic()
         with opened(place, create=True) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert connection.execute("PRAGMA busy_timeout").fetchone() == (10_000,)
+        assert time.monotonic() < began + 9, "it waited for the other run"
 
 
 def test_killed_writer_leaves_the_database_intact(place: Path) -> None:

@@ -78,13 +78,11 @@ optimizers.SGD.add_variable_from_reference = whole
 ELSEWHERE = ("smoke.data-parallel-features", "smoke.layout-map", "smoke.same-bits-jax")
 """``make test-smoke`` trains the features and the layouts, too; the same bits have their own tests."""
 CHOSEN = [scenario for scenario in ON_JAX if scenario.id not in ELSEWHERE]
-QUICKLY_COMPILED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-"""Tiny models take longer to compile than to train."""
 
 
 def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:
     wanted = [scenario for scenario in ON_JAX if scenario.id in ids] or CHOSEN
-    given = {"XLA_FLAGS": QUICKLY_COMPILED, **{name: str(value) for name, value in options.items()}}
+    given = {"XLA_FLAGS": smoke.QUICKLY_COMPILED, **{name: str(value) for name, value in options.items()}}
     where = smoke.context(**given)
     runs = smoke.run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2, preload=preload), where).runs
     return {name: run for name, run in runs.items() if isinstance(run, SmokeRun)}
@@ -111,7 +109,7 @@ def deviation(run: SmokeRun) -> float:
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, SmokeRun]:
-    return trained(KERAS_BACKEND="tensorflow", XLA_FLAGS=f"--xla_cpu_enable_fast_math=false {QUICKLY_COMPILED}")
+    return trained(KERAS_BACKEND="tensorflow", XLA_FLAGS=f"--xla_cpu_enable_fast_math=false {smoke.QUICKLY_COMPILED}")
 
 
 def _case(runs: dict[str, SmokeRun], scenario: str, name: str) -> SmokeCase:
@@ -233,6 +231,7 @@ def test_cases_are_skipped_without_jax_or_keras(tmp_path: Path, absent: tuple[st
     assert reason in (result.reason or "")
 
 
+@pytest.mark.smoke_full
 def test_tensorflow_strategies_fail_with_jax_backend() -> None:
     where = smoke.context(KERAS_BACKEND="jax", TF_USE_LEGACY_KERAS="0")
     settings = SmokeSettings(devices_kind="cpu", replicas=2)

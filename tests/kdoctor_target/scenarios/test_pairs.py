@@ -74,6 +74,7 @@ def only(result: SmokeRun) -> SmokeCase:
 
 
 @pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_every_pair_of_three_matches_one_cpu() -> None:
     result = run(3)
     case = only(result)

@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     scenario = SCENARIOS[request.param]
     planted = planted_scenario(scenario, tmp_path_factory.mktemp("planted"), asked_for(request, "plant"))
     settings = SmokeSettings(devices_kind="cpu", replicas=3)
-    result = smoke.run_scenarios([planted], settings, smoke.context()).runs[scenario.id]
+    result = smoke.run_scenarios([planted], settings, smoke.context(XLA_FLAGS=smoke.QUICKLY_COMPILED)).runs[scenario.id]
     assert isinstance(result, SmokeRun), result
     return result
 

@@ -15,13 +15,12 @@ from kdoctor.text.wrap import shorten
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import split
 from kdoctor_diagnose.model import Against, Place
-from kdoctor_diagnose.tracebacks import LOG_PREFIX
+from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE
 
 _MOST_KINDS = 100_000
 _SHOWN = 8
 _LONGEST, _QUOTED = 4000, 300
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+(?:[.:,]\d+)*(?:e[+-]?\d+)?")
-_TITLE = "Traceback (most recent call last)"
 _PATHS = re.compile(r"(?:~|\b[A-Z]:)?(?:[/\\][\w.@+-]+){2,}")
 _STEP = re.compile(r"(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)/step")
 _LOSS = re.compile(r"\bloss\W{1,3}(?P<value>-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|inf))\b", re.IGNORECASE)
@@ -62,7 +61,7 @@ class _Run:
             self._steps.append(float(found["value"]) * _UNITS[found["unit"]])
             return
         line = split(clean(raw))
-        self._in_frames = _TITLE in line.text or (self._in_frames and line.text[:1].isspace())
+        self._in_frames = TITLE in line.text or (self._in_frames and line.text[:1].isspace())
         if self._in_frames:
             return
         for found in _VERSION.finditer(line.text[:_LONGEST]):

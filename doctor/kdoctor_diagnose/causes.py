@@ -15,6 +15,7 @@ from kdoctor.failures.tables import described
 from kdoctor_diagnose.endings import hangs, is_complete, last_words, words_after
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
+from kdoctor_diagnose.tracebacks import TITLE
 
 FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
@@ -28,7 +29,6 @@ _NEAR = 60
 """Lines between a traceback and the message that explains it."""
 _WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
 """Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
-_TITLE = "Traceback (most recent call last)"
 _END = 20
 """Lines with which a log ends."""
 _LAST = 2
@@ -105,7 +105,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     fatal = [group for group in roots if group.fatal and group not in passed]
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
-    if failed and not fatal and all(_TITLE in line.text for line in unknown):
+    if failed and not fatal and all(TITLE in line.text for line in unknown):
         # The log ends before the exception. A loss that was not finite before is the nearest to a cause.
         silent = [group for group in mild if group.failure.kind == "silent"]
         mild, fatal = [group for group in mild if group not in silent], silent
@@ -113,7 +113,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
     earliest = min(map(order, (line for line in unknown if line.score > _FAILED)), default=None)
-    if follows and earliest and (earliest < order(fatal[0].first) or _TITLE in fatal[0].first.text):
+    if follows and earliest and (earliest < order(fatal[0].first) or TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     wrong = _wrong_with(fatal[0], mild, passed) if fatal else []
@@ -363,7 +363,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     said = [error for error in lines if not _GENERIC.search(error.text)]
     lines = said if said or known else lines
     if any(error.score == EXCEPTION for error in lines):
-        lines = [error for error in lines if error.score == EXCEPTION or _TITLE not in error.text]
+        lines = [error for error in lines if error.score == EXCEPTION or TITLE not in error.text]
     lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     if lines:
         later = sorted(found.errors, key=order)

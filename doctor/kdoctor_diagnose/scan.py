@@ -51,6 +51,7 @@ _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
 _LOGGED = b"INFO"
+_TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
 _TQDM = b"it/s"
 _BUFFER = 8192
@@ -145,7 +146,7 @@ class _Reader:
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
         # The message of a traceback may go on in the next block.
-        title = text.rfind(TITLE, max(0, len(text) - _TRACEBACK))
+        title = text.rfind(_TITLE, max(0, len(text) - _TRACEBACK))
         start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
         if start:
             text, self._rest = text[:start], text[start:] + self._rest
@@ -239,8 +240,8 @@ class _Reader:
 
     def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
         """The exception of a traceback that begins on a line, or the one that a line announces."""
-        if TITLE in raw:
-            title = next(part for part in raw.split(b"\n") if TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
+        if _TITLE in raw:
+            title = next(part for part in raw.split(b"\n") if _TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
             ending = exception_after(title, lines, place + 1)
             if not ending:
                 line = split(clean(title))

@@ -8,7 +8,7 @@ from itertools import takewhile
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
 
-TITLE = b"Traceback (most recent call last)"
+TITLE = "Traceback (most recent call last)"
 _MOST_LINES = 400
 """Lines after the title among which its end is looked for, and lines that a message may have."""
 _LONGEST = 4000
@@ -82,7 +82,7 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         first: the place of the line after the title.
     """
     head = split(title)
-    joined = _ONE_LINE.match(head.text[head.text.find(TITLE.decode()) :])
+    joined = _ONE_LINE.match(head.text[head.text.find(TITLE) :])
     if joined:
         places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
         return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))

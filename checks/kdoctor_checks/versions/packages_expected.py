@@ -1,5 +1,4 @@
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.commands.packages import installer_of
@@ -24,21 +23,19 @@ def packages_expected(packages: Packages, target: Target, assumptions: Assumptio
     """
     if not assumptions.packages:
         yield NotApplicable(reason="the checklist names no packages")
-    judged = {
-        name: judge_version(name, _version(packages, name), wanted, *install_agreed(target, packages, {name: wanted}))
-        for name, wanted in assumptions.packages.items()
-    }
+
+    def judge(name: str, together: Mapping[str, str]) -> Outcome:
+        fix = install_agreed(target, packages, together)
+        return judge_version(name, _version(packages, name), assumptions.packages[name], *fix)
+
     by_tool: dict[str, dict[str, str]] = {}
     """What differs, by the tool that owns it: one command installs all of it."""
-    for name, outcome in judged.items():
-        if isinstance(outcome, Finding):
-            by_tool.setdefault(installer_of(target, packages, name), {})[name] = assumptions.packages[name]
-    for name, outcome in judged.items():
-        together = by_tool.get(installer_of(target, packages, name), {})
-        if isinstance(outcome, Finding) and len(together) > 1:
-            remedy, rollback = install_agreed(target, packages, together)
-            outcome = replace(outcome, remedy=remedy, rollback=rollback)  # noqa: PLW2901 - the same finding
-        yield outcome
+    for name, wanted in assumptions.packages.items():
+        if isinstance(judge(name, {name: wanted}), Finding):
+            by_tool.setdefault(installer_of(target, packages, name), {})[name] = wanted
+    for name, wanted in assumptions.packages.items():
+        differing = by_tool.get(installer_of(target, packages, name), {})
+        yield judge(name, differing if name in differing else {name: wanted})
 
 
 def _version(packages: Packages, name: str) -> str | None:

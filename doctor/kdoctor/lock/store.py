@@ -14,6 +14,7 @@ from kdoctor.output import OutputError, write_atomically
 from kdoctor.yamldoc.source import YamlSourceError, read_file
 
 SUFFIX = ".lock.yaml"
+_SCHEMA = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
 
 
 def lock_path(checklist: Checklist) -> Path:
@@ -22,9 +23,6 @@ def lock_path(checklist: Checklist) -> Path:
         return Path(f"{checklist.name}{SUFFIX}")
     file = Path(checklist.source)
     return file.with_name(f"{file.stem if file.suffix in ('.yaml', '.yml') else file.name}{SUFFIX}")
-
-
-_SCHEMA = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
 
 
 def is_lock(path: Path) -> bool:

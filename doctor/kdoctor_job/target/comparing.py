@@ -55,10 +55,16 @@ def compare_evaluations(trials: Trials, final: int) -> Facts:
         final: examples in the final batch.
     """
     facts = _evaluations(trials, final)
-    if 0 in facts.get("reference", {}).values():  # without true positives, a metric that divides by them shows nothing
+    # Without true positives, a metric that divides by them shows nothing.
+    if is_equal(facts) and 0 in facts["reference"].values():
         trials.reset(-1)
         facts = _evaluations(trials, final)
     return facts
+
+
+def is_equal(facts: Facts) -> bool:
+    """Whether an evaluation gave what one device gives."""
+    return "reference" in facts and "problem" not in facts and not differ(facts["logs"], facts["reference"])
 
 
 def _evaluations(trials: Trials, final: int) -> Facts:
@@ -119,7 +125,7 @@ class Comparison:
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
         self._cause: Optional[str] = None
-        """What is computed from a whole batch at once, if the weights differ."""
+        """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -169,7 +175,7 @@ class Comparison:
         self._is_decided = found.rounded_share <= measures.MOSTLY
         self._say(own=dict(facts, **_facts(found)))
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
-            self._find_cause()
+            self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
             return
         blamed = self._find_option(names, alone, reordered, found)
@@ -236,11 +242,12 @@ class Comparison:
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 
-    def _find_cause(self) -> None:
+    def _find_cause(self) -> Optional[str]:
         trials = self._trials
         replicas = trials.strategy.num_replicas_in_sync
-        self._cause = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
-        self._say(of_whole_batch=self._cause)
+        cause: Optional[str] = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
+        self._say(of_whole_batch=cause)
+        return cause
 
     def _note_option(self, facts: Facts) -> None:
         self._noted.append(facts)
@@ -261,11 +268,10 @@ class Comparison:
                 return
             found.append(facts)
             self._say(evaluations=found)
-            if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
+            if is_equal(facts):
                 return  # the other batches are full
         if not self._cause:
             self._find_cause()
-            self._cause = None  # SGD is compared all the same
 
     def compare_sgd(self) -> None:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""

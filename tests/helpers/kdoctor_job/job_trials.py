@@ -22,6 +22,7 @@ import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
+from kdoctor_job.target.shares import of_whole_batch
 
 STEPS = 3
 DEADLINE_S = 1500
@@ -39,6 +40,7 @@ def main() -> None:
         "hazards": _hazards,
         "scales": _scales,
         "draws": _draws,
+        "shares": _shares,
         "fits": _fits,
     }
     here = Path.cwd()
@@ -291,6 +293,33 @@ def _draws(strategy: Any) -> dict[str, Any]:
     found = draw(model, strategy, np.ones((4, 8), "float32"), ordered)
     object.__setattr__(closed, "call", None)
     return {"found": found, "closed": draw(closed, strategy, np.ones((4, 8), "float32"), ordered)}
+
+
+class OfBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Computes its outputs from a whole batch, by the given function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.dense, self.function = keras.layers.Dense(3), function
+
+    def call(self, inputs: Any) -> Any:
+        return self.function(self.dense(inputs))
+
+
+def _shares(_: Any) -> dict[str, Any]:
+    """What jobs compute from a whole batch. Some outputs have no row for each example."""
+    outputs = {
+        "each": lambda hidden: hidden,
+        "similarities": lambda hidden: tf.matmul(hidden, hidden, transpose_b=True),
+        "one number": tf.reduce_sum,
+    }
+    numbers = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
+    found = {}
+    for name, function in outputs.items():
+        model = OfBatch(function)
+        model.compile("sgd", loss=lambda _, predicted: tf.reduce_mean(predicted))
+        found[name] = of_whole_batch(model, (numbers, numbers[:, :1]), 2)
+    return found
 
 
 class Notes(logging.Handler):

@@ -33,10 +33,12 @@ _OF_WHOLE_BATCH = {
 """What of the job is computed from a whole batch, and what to write instead."""
 
 
-def of_cause(training: JobTraining, remedy: str, brief: str) -> tuple[str, str]:
-    """The fix and the short form of a difference from one device, whose cause may be known."""
-    cause, fix = _OF_WHOLE_BATCH.get(training.of_whole_batch or "", ("", remedy))
-    return fix, f"{brief}: {cause}" if cause else brief
+def of_cause(training: JobTraining, remedy: str) -> tuple[str, str]:
+    """The fix of a difference from one device, and what follows its description: its cause, if that is known."""
+    if training.of_whole_batch is None:
+        return remedy, ""
+    cause, fix = _OF_WHOLE_BATCH[training.of_whole_batch]
+    return fix, f": {cause}"
 
 
 def is_noise(difference: float, noise: float | None) -> bool:

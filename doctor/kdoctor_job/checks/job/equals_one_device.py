@@ -95,8 +95,8 @@ def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
 
 
 def _finding(run: SmokeRun, training: JobTraining, subject: str, observed: str, expected: str, remedy: str) -> Outcome:
-    (fix, observed), (_, brief) = (of_cause(training, remedy, text) for text in (observed, _BRIEF))
-    return finding(subject, observed, expected, fix, brief=brief, explained_by=of_weights(run))
+    fix, cause = of_cause(training, remedy)
+    return finding(subject, f"{observed}{cause}", expected, fix, brief=f"{_BRIEF}{cause}", explained_by=of_weights(run))
 
 
 def _is_stretched(training: JobTraining) -> bool:

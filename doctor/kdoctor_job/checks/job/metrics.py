@@ -81,7 +81,8 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     elif full.problem or wrong:
         brief = "raises" if full.problem else "reports other numbers than on one device"
         observed = full.problem or "; ".join(wrong)
-        fix, brief = of_cause(training, _REMEDY, brief)
-        yield finding("evaluate", observed, _EXPECTED, fix, brief=brief, explained_by=of_evaluation(run, wrong))
+        fix, cause = of_cause(training, _REMEDY)
+        explained = of_evaluation(run, wrong)
+        yield finding("evaluate", observed, _EXPECTED, fix, brief=f"{brief}{cause}", explained_by=explained)
     else:
         yield evidence("evaluate", f"{', '.join(full.logs) or 'nothing'}, as on one device")

@@ -13,6 +13,7 @@ import random
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras
 import numpy as np
@@ -20,6 +21,7 @@ import tensorflow as tf
 
 import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
+from kdoctor_job.target import comparing
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
 from kdoctor_job.target.shares import of_whole_batch
@@ -41,6 +43,7 @@ def main() -> None:
         "scales": _scales,
         "draws": _draws,
         "shares": _shares,
+        "evaluations": _evaluations,
         "fits": _fits,
     }
     here = Path.cwd()
@@ -320,6 +323,14 @@ def _shares(_: Any) -> dict[str, Any]:
         model.compile("sgd", loss=lambda _, predicted: tf.reduce_mean(predicted))
         found[name] = of_whole_batch(model, (numbers, numbers[:, :1]), 2)
     return found
+
+
+def _evaluations(_: Any) -> dict[str, Any]:
+    """What is kept of a first evaluation that differs and has a metric of 0, and of a second one that is equal."""
+    differs = {"reference": {"f1": 0.0, "loss": 1.0}, "logs": {"f1": 0.0, "loss": 2.0}}
+    equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
+    with mock.patch.object(comparing, "_evaluations", side_effect=[differs, equal]):
+        return comparing.compare_evaluations(mock.Mock(), 3)
 
 
 class Notes(logging.Handler):

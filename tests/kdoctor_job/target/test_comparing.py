@@ -1,0 +1,10 @@
+"""Comparisons with one device, with the real TensorFlow."""
+
+import pytest
+
+from helpers.kdoctor_job.job_runs import trials
+
+
+@pytest.mark.tensorflow
+def test_difference_is_kept_if_a_metric_is_zero() -> None:
+    assert trials("evaluations")["logs"] == {"f1": 0.0, "loss": 2.0}

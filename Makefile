@@ -29,7 +29,7 @@ STARTED := $(shell date +%s)
 # Hundreds of tests start Python again, which would compile kdoctor each time.
 unexport PYTHONDONTWRITEBYTECODE
 test: ## Run everything that CI tests
-	@$(MAKE) --no-print-directory --jobs 2 types lint contracts collect
+	@$(MAKE) --no-print-directory --jobs 3 types lint contracts imports collect
 	@$(MAKE) --no-print-directory pytest
 	@echo "make test took $$(($$(date +%s) - $(STARTED))) seconds"
 
@@ -45,8 +45,10 @@ contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
 
 # The processes of pytest would each compile all tests, and all trainings TensorFlow.
-collect: $(DEV_STAMP)
+imports: $(DEV_STAMP)
 	@$(BIN)/python -c 'import tensorflow, tf_keras, jax'
+
+collect: $(DEV_STAMP)
 	@$(BIN)/pytest --collect-only -qq > /dev/null
 
 # One more than there are processors: tests that wait for a time limit leave one idle.

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor.failures.pattern import has_quotes, literals, readable, squeezed, weight
@@ -87,14 +88,24 @@ class _Plain:
 
     def has(self, pattern: str) -> bool:
         """Whether a message is in the text. A pattern of which a piece is missing cannot match, and is not compiled."""
-        pieces = (_QUOTES.sub("", _IGNORED.sub("", piece)).lower() for piece in literals(pattern))
-        if not all(piece in self.unquoted for piece in pieces):
+        if not all(piece in self.unquoted for piece in _pieces(pattern)):
             return False
         return bool(squeezed(pattern).search(self.quoted if has_quotes(pattern) else self.unquoted))
 
     def is_part_of(self, message: str) -> bool:
         """Whether the text is a part of the message."""
-        return self.is_long_enough and self.unquoted in _Plain(message).unquoted
+        return self.is_long_enough and self.unquoted in _unquoted(message)
+
+
+@lru_cache(maxsize=4096)
+def _unquoted(message: str) -> str:
+    return _Plain(message).unquoted
+
+
+@lru_cache(maxsize=4096)
+def _pieces(pattern: str) -> tuple[str, ...]:
+    """What every text with the pattern contains, without what does not matter."""
+    return tuple(_QUOTES.sub("", _IGNORED.sub("", piece)).lower() for piece in literals(pattern))
 
 
 def _match(failure: KnownFailure, plain: _Plain) -> Match | None:

@@ -83,11 +83,13 @@ def squeezed(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)
 def has_quotes(pattern: str) -> bool:
     """Whether a pattern contains a quote outside of sets."""
     return any(kind in ("literal", "escape") and text[-1] in _QUOTES for kind, text in tokens(pattern))
 
 
+@lru_cache(maxsize=4096)
 def readable(pattern: str) -> str:
     """The pattern as a message for people: ``...`` for what differs."""
     shown: list[str] = []

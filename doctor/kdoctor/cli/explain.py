@@ -27,7 +27,7 @@ from kdoctor.matrix.truth import features_of_checks, spans
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
-from kdoctor.text.wrap import wrap
+from kdoctor.text.wrap import WIDTH, shorten, wrap
 
 _INDENT = "  "
 _LONGEST_INPUT = 10_000_000
@@ -121,12 +121,9 @@ def explain(
     elif _is_phrase(name) and not find_matches(name, known.failures) and (near := did_you_mean(_words(name), by_words)):
         raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
     elif name and _is_name(name) and not find_matches(name, known.failures) and (names := _mentioning(name, known)):
-        lines = [
-            line
-            for one, title in names.items()
-            for line in (*wrap(title, first="  - ", rest="    "), f"    kdoctor explain {one}")
-        ]
-        show("\n".join([f"Nothing is called {name!r}. These mention it:", *lines, ""]))
+        lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in names.items()]
+        first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
+        show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
     elif _is_name(name) and not find_matches(name, known.failures):
         meant = did_you_mean(name, known.names)
@@ -136,12 +133,16 @@ def explain(
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:
-    """Titles of the checks, and symptoms of the known failures, whose text has that word, by their ids."""
+    """Titles of the checks, and symptoms of the known failures, whose text has that word, by their ids.
+
+    Those that have it in the title or in the id come first.
+    """
     texts = {check.id: (check.title, check.why, check.remedy) for check in known.catalog.checks.values()}
     for failure in known.failures.by_id.values():
         texts[failure.id] = (failure.symptom, failure.cause, " ".join(fix.do for fix in failure.fix))
     wanted = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
-    return {name: text[0] for name, text in texts.items() if wanted.search(" ".join(text))}
+    found = [(name, text[0]) for name, text in texts.items() if wanted.search(" ".join(text))]
+    return dict(sorted(found, key=lambda pair: not wanted.search(" ".join(pair).replace("_", " "))))
 
 
 def _words(name: str) -> str:

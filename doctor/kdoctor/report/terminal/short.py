@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.commands.stand_in import CHECK_ANOTHER
-from kdoctor.engine.report import Category, Mark, Report
+from kdoctor.engine.report import Category, Conclusion, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_title, verdict_line
 from kdoctor.report.sections import Block
@@ -48,14 +48,20 @@ def _below(report: Report, canvas: Canvas) -> Page:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """What a passing run would not show: drift, and waivers that cover nothing."""
+    """What neither the causes nor the verdict show: drift, waivers that cover nothing, and those of a failed run."""
     if report.drift and report.drift.changes:
         changed = some([change.fact for change in report.drift.changes])
         since = f"since the lock of {report.drift.recorded[:10]}"
         yield f"{counted(len(report.drift.changes), 'change')} {since}: {changed}"
     if report.unused_waivers:
-        waived = some([f"{waiver.check} {waiver.subject}" for waiver in report.unused_waivers])
-        yield f"{counted(len(report.unused_waivers), 'waiver matches', 'waivers match')} no finding: {waived}"
+        unused = some([f"{waiver.check} {waiver.subject}" for waiver in report.unused_waivers])
+        yield f"{counted(len(report.unused_waivers), 'waiver matches', 'waivers match')} no finding: {unused}"
+    findings = [(result.id, judged) for result in report.results for judged in result.findings]
+    waived = [
+        f"{check} until {judged.waiver.expires}" for check, judged in findings if judged.waiver and not judged.counts
+    ]
+    if waived and report.verdict.conclusion is not Conclusion.PASS:
+        yield f"Waived: {some(list(dict.fromkeys(waived)))}"
 
 
 def _categories(page: Page, categories: Sequence[Category]) -> None:

@@ -41,6 +41,7 @@ FOUND = {
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added mean": ("job.state", "batch_normalization"),
     "positions": ("job.options", "embedding on 2 replicas: weights differ from one device's by"),
+    "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
     "metric of no hits": ("job.metrics", "squared_hits is "),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
-from kdoctor_job.target.options import BUILT_LATE, MASKS, TOGETHER, mask_loss, remove
+from kdoctor_job.target.options import BUILT_LATE, OF_MODEL, TOGETHER, remove, remove_from_model, separate_losses
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
 
@@ -117,7 +116,7 @@ class Copier:
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
-        mask_loss(made, masked=MASKS not in setup.without)
+        remove_from_model(made, setup.without)
         keras = keras_of(self._model)
         kept = raw_compile(made if self._builder is not None else self._model)
         if kept is None:
@@ -125,7 +124,7 @@ class Copier:
                 raise cloning.CopyError(
                     "its class overrides compile(): pass a function that builds and compiles the model"
                 )
-            kept_options = [name for name in setup.without if name not in (BUILT_LATE, MASKS)]
+            kept_options = [name for name in setup.without if name not in (BUILT_LATE, *OF_MODEL)]
             if kept_options and setup.own:
                 raise cloning.CopyError(
                     f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed"
@@ -191,24 +190,12 @@ def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
     for layer in (*random_layers(made), *(layers[place] for place in drawing)):
         _still(layer)
     alone = list(normalisations(made))
-    for layer in (made, *layers) if alone else ():
-        if hasattr(layer, "_get_own_losses"):  # of Keras 3
-            object.__setattr__(layer, "_losses", _LossesOfThread())
+    if alone:
+        separate_losses(made)
     for layer in alone:
         layer.synchronized = True
         if getattr(layer, "fused", None):
             layer.fused = False  # Keras 2 sets this when the layer is made, and its fused code never synchronises
-
-
-class _LossesOfThread(threading.local):
-    """What a layer adds to the loss of a replica. Keras mixes them if BatchNormalization waits for other replicas."""
-
-    def __init__(self) -> None:
-        self._kept: List[Any] = []
-        self.extend, self.clear = self._kept.extend, self._kept.clear
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._kept[place]
 
 
 def _still(layer: Any) -> None:

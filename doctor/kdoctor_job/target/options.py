@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Collection, Dict, List, NamedTuple
 
 import tensorflow as tf
@@ -12,8 +13,12 @@ TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
 """A custom ``train_step`` whose first step builds the optimizer. Without this option, it is built before."""
 CLIPS = "clipping"
-MASKS = "masks"
+_MASKS = "masks"
 """Layers that mask tokens. Without this option, the loss is the mean over all tokens."""
+_LOSSES = "added losses"
+"""Layers that add to the loss, with synchronized BatchNormalization. Without this option, each replica has its own."""
+OF_MODEL = (_MASKS, _LOSSES)
+"""Options that are removed from the model, not from the arguments of ``compile``."""
 _SPARSE = "sparse gradients"
 """Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
 _SCALES = "loss scaling"
@@ -45,7 +50,10 @@ def options_of(model: Any) -> List[Option]:
         found.append(Option(TOGETHER, f"{TOGETHER}={together}"))
     masking = [layer.name for layer in layers_of(model) if _masks(layer)]
     if masking:
-        found.append(Option(MASKS, ", ".join(masking)))
+        found.append(Option(_MASKS, ", ".join(masking)))
+    adding = [layer.name for layer in layers_of(model) if _adds_loss(layer)]
+    if adding and any(getattr(layer, "synchronized", False) for layer in layers_of(model)):
+        found.append(Option(_LOSSES, ", ".join(adding)))
     optimizer = getattr(model, "optimizer", None)
     embedding = [layer.name for layer in layers_of(model) if type(layer).__name__ == "Embedding"]
     if embedding and hasattr(optimizer, "apply"):
@@ -92,10 +100,12 @@ def _make_gradients_dense(optimizer: Any) -> None:
     object.__setattr__(optimizer, "apply", with_dense)
 
 
-def mask_loss(model: Any, *, masked: bool) -> None:
-    """Let the loss leave out masked tokens, as Keras does, or not."""
+def remove_from_model(model: Any, without: Collection[str]) -> None:
+    """Remove options from a copy of the model, whose loss leaves out masked tokens otherwise, as Keras does."""
     vars(model).pop("compute_loss", None)
-    if masked:
+    if _LOSSES in without:
+        separate_losses(model)
+    if _MASKS not in without:
         return
     compute_loss = model.compute_loss
 
@@ -105,6 +115,31 @@ def mask_loss(model: Any, *, masked: bool) -> None:
         return compute_loss(x, y, y_pred, *others, **named)
 
     object.__setattr__(model, "compute_loss", of_all_tokens)
+
+
+def _adds_loss(layer: Any) -> bool:
+    """Whether a layer of Keras 3 adds to the loss. What a function does that it calls is not seen."""
+    code = getattr(type(layer).call, "__code__", None)
+    adds = getattr(layer, "activity_regularizer", None) is not None or "add_loss" in getattr(code, "co_names", ())
+    return adds and hasattr(layer, "_get_own_losses")
+
+
+def separate_losses(model: Any) -> None:
+    """Keep what layers add to the loss by replica, where Keras 3 has one list."""
+    for layer in (model, *layers_of(model)):
+        if hasattr(layer, "_get_own_losses"):
+            object.__setattr__(layer, "_losses", _LossesOfThread())
+
+
+class _LossesOfThread(threading.local):
+    """What a layer adds to the loss of a replica. Keras mixes them if BatchNormalization waits for other replicas."""
+
+    def __init__(self) -> None:
+        self._kept: List[Any] = []
+        self.extend, self.clear = self._kept.extend, self._kept.clear
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._kept[place]
 
 
 def _masks(layer: Any) -> bool:

@@ -427,6 +427,9 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "mixed examples": lambda: _compiled(_model(keras.Model, LessMean())),
         "added sum": lambda: _compiled(_model(keras.Model, AddsLoss("sum"))),
         "added mean": lambda: _compiled(_model(keras.Model, layers.BatchNormalization(), AddsLoss("mean"))),
+        "added and synchronized": lambda: _compiled(
+            _model(keras.Model, AddsLoss("mean"), layers.BatchNormalization(synchronized=True))
+        ),
         "pairs": lambda: _compiled(_model(), loss=pairs),
         "metric of no hits": _never_third,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),

@@ -18,6 +18,7 @@ _REMEDIES = {
     "use_ema": "Leave out ema_overwrite_frequency, so that fit writes the averages to the weights at its end.",
     "weight_decay": "Remove weight_decay, and use kernel_regularizer=keras.regularizers.L2(...) instead.",
     "run_eagerly": "Compile with run_eagerly=False.",
+    "added losses": defect("smoke.synchronized-added-loss").fix,
     "sparse gradients": defect("smoke.position-embedding").fix,
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
@@ -27,9 +28,10 @@ _REMEDIES = {
 def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Outcome]:
     """The job's options of compile and of its optimizer work on several replicas.
 
-    Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages, weight decay and sparse
-    gradients separately for several replicas. Some releases raise an error, and others train incorrectly. kdoctor
-    trains the job with its options. If that fails or differs from one device, it trains without each to find the cause.
+    Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages, weight decay, sparse
+    gradients and losses of layers separately for several replicas. Some releases raise an error, and others train
+    incorrectly. kdoctor trains the job with its options. If that fails or differs from one device, it trains without
+    each to find the cause.
     Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
     Source: https://keras.io/api/models/model_training_apis/
     """

@@ -3,15 +3,16 @@ from dataclasses import replace
 import pytest
 
 from helpers.cases import cases
+from helpers.reports import failure
+from kdoctor.engine.causes import find_causes
 from kdoctor.errors import UsageError
+from kdoctor.model import Severity
 from kdoctor_fleet.facts import NodeState
 from kdoctor_fleet.report import NodeNote
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 
-@cases(
-    (None, 64, 64), ("60", 64, 60), ("95%", 64, 61), ("100%", 64, 64), ("50%", 3, 2), ("0.1%", 1000, 1), ("7%", 100, 7)
-)
+@cases((None, 64, 64), ("60", 64, 60), ("95%", 64, 61), ("100%", 64, 64), ("50%", 3, 2), ("66.4%", 1875, 1245))
 def test_threshold_is_a_number_or_a_share(threshold: str | None, total: int, needed: int) -> None:
     assert needed_nodes(threshold, total) == needed
 
@@ -50,6 +51,14 @@ def test_unread_files_and_open_comparisons_are_inconclusive() -> None:
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=1, undecided=()).exit_code == 0
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=("cluster.tf-config",)).exit_code == 3
     assert conclude_fleet(nodes("pf"), 3, causes=(), unread=1, undecided=()).exit_code == 1
+
+
+@pytest.mark.parametrize("severity", Severity)
+def test_enough_nodes_pass_with_a_warning_if_something_is_wrong(severity: Severity) -> None:
+    causes = find_causes((failure("gpu.free", severity=severity),))
+    assert conclude_fleet(nodes("ppf"), 2, causes=causes, unread=0, undecided=()).warned is (
+        severity is not Severity.INFO
+    )
 
 
 def test_verdict_names_the_options_by_which_nodes_passed() -> None:

@@ -509,12 +509,12 @@ def test_finding_stays_where_the_training_passed() -> None:
 @pytest.mark.parametrize("judged", [GOOD, bad(), Unjudged(subject="it", reason="hung")])
 @pytest.mark.parametrize("severity", Severity)
 def test_warning_about_some_jobs_is_evidence_if_the_job_was_judged(judged: Outcome, severity: Severity) -> None:
-    general = replace(yielding(bad(), check_id="versions.general"), severity=severity)
+    general = replace(yielding(bad(), GOOD, check_id="versions.general"), severity=severity)
     answering = replace(yielding(judged, check_id="job.answers"), answers=("versions.general",))
     found = run(general, answering)["versions.general"]
     is_evidence = severity is not Severity.ERROR and not isinstance(judged, Unjudged)
     assert found.status is (Status.PASS if is_evidence else Status.FAIL)
-    assert len(found.evidence) == is_evidence
+    assert len(found.evidence) == 1 + is_evidence
 
 
 def test_warning_stays_if_not_everything_was_judged() -> None:

@@ -110,8 +110,9 @@ def test_missing_lock_names_the_checklist_that_passed(place: Path) -> None:
 def test_narrowed_and_failed_runs_are_not_those_that_a_run_is_compared_with(place: Path) -> None:
     kept(place, at("2026-05-01T06:00:00+00:00"), lock())
     kept(place, at("2026-05-02T06:00:00+00:00"), lock(), scope="--no-smoke")
-    verdict = Verdict(conclusion=Conclusion.FAIL, exit_code=1, reason="gpu.free failed")
-    kept(place, replace(at("2026-05-03T06:00:00+00:00"), verdict=verdict), lock())
+    for conclusion, code in ((Conclusion.FAIL, 1), (Conclusion.UNKNOWN, 3)):
+        verdict = Verdict(conclusion=conclusion, exit_code=code, reason="gpu.free")
+        kept(place, replace(at("2026-05-03T06:00:00+00:00"), verdict=verdict), lock())
     environ, mine = {"KDOCTOR_HISTORY": str(place)}, series(place)
     assert last(place, mine)[0] == "run 1 of the history"
     assert find_start(environ, mine, "") == "2026-05-01T06:00:00+00:00"

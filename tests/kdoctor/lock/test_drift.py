@@ -56,6 +56,9 @@ def test_fact_that_an_older_kdoctor_did_not_record_is_not_drift() -> None:
     named = host(container="docker", image="train:8", image_from="KDOCTOR_IMAGE")
     now = recorded_facts(node_facts(named))
     assert changes(drift(before, now, (), "job.lock.yaml")) == [("host.container", "none", "docker")]
+    without = lock(facts={name: section for name, section in lock().facts.items() if name != "python"})
+    found = changes(drift(without, recorded_facts(node_facts()), (), "job.lock.yaml"))
+    assert {(fact.partition(".")[0], old) for fact, old, _ in found} == {("python", None)}
 
 
 def test_most_likely_cause_is_first() -> None:

@@ -35,3 +35,4 @@ def test_reason_is_one_quoted_word(reason: str) -> None:
 def test_fleet_without_failures_needs_no_words() -> None:
     assert exclusions([], [], "", LISTS, fold) == ()
     assert all(not item.drain for item in exclusions(FAILING, [], "", LISTS, fold))
+    assert exclusions(FAILING, [], "", "", fold)[-1].leave_out == ()

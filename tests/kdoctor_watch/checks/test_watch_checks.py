@@ -95,7 +95,7 @@ test_finite = table(
     "watch.finite",
     Severity.ERROR,
     passes(values(logs=("loss",), steps=1), said={"values": "finite: loss in 1 step"}),
-    passes(values(steps=5, variables=1), said={"values": "finite: 1 variable"}),
+    passes(values(steps=0, variables=1), said={"values": "finite: 1 variable"}),
     passes(values(steps=5, gradients=5), said={"values": "finite: gradients in 5 steps"}),
     passes(
         values(logs=("loss",), steps=5, gradients=4, variables=2),
@@ -250,6 +250,7 @@ NOT_SAMPLED = (
     unknown(watched(bus_ids=()), sampling()),
     unknown(watched(bus_ids=(bus_id(0),)), sampling()),
     unknown(sampling(gpus=())),
+    unknown(sampling(gpus=(FIRST,)), "1 GPU was sampled of 2"),
     skips(ON_CPU, sampling(), reason="the job trains on the CPU"),
 )
 GPU_1 = "GPU 1 (0000:20:00.0)"
@@ -290,6 +291,7 @@ test_kernel_log = table(
     "watch.kernel-log",
     Severity.WARNING,
     passes(watched(), log("usb 1-1: new device")),
+    passes(watched(), log("python3[7]: segfault at 0 ip 00007f sp 00007f error 4 in libnccl.so.2[7f0+1000]")),
     fails(watched(), XID, "79", of=["GPU at 0000:10:00.0"]),
     unknown(watched(), {KernelLog: "no permission"}),
     skips(watched(devices=()), XID),

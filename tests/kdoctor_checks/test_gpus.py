@@ -51,7 +51,8 @@ def test_addresses_of_lost_gpus_are_those_that_are_left(
     lost_number: int, addresses: tuple[int, ...], expected: set[str]
 ) -> None:
     found = gpus(1 + lost_number, gpu(0), *(lost_gpu(index) for index in range(1, 1 + lost_number)))
-    bus = PciDevices(devices=tuple(pci_gpu(index) for index in addresses))
+    passed_through = pci_gpu(7, driver="vfio-pci")
+    bus = PciDevices(devices=(*(pci_gpu(index) for index in addresses), passed_through))
     assert lost_addresses(found, bus) == expected
     assert lost_addresses(found, UNREAD) == set()
 

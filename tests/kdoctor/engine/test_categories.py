@@ -90,6 +90,8 @@ def test_accepted_unknown_does_not_hide_a_pass() -> None:
     accepted = result("gpu.clocks", Status.UNKNOWN, reason="not read", accepted="known")
     assert summed_up(accepted, passed("gpu.fan", "8 GPUs"))["gpu"].mark is Mark.PASS
     assert summed_up(accepted)["gpu"].mark is Mark.UNKNOWN
+    known = result("gpu.clocks", Status.UNKNOWN, reason="not read", severity=Severity.INFO)
+    assert summed_up(known, passed("gpu.fan", "8 GPUs"))["gpu"].mark is Mark.PASS
 
 
 def test_unknown_because_of_a_cause_names_it() -> None:
@@ -137,6 +139,7 @@ def test_problem_that_matters_later_is_a_warning() -> None:
     lines = summed_up(
         failure("driver.loaded"),
         failure("versions.cuda-libraries", finding("CUDA", after=("driver.loaded",))),
+        failure("versions.xla-files", finding("XLA", explained_by=("versions.cuda-libraries",))),
         passed("versions.python-supported", "Python 3.11.7"),
     )
     assert (lines["versions"].mark, lines["versions"].text) == (Mark.WARNING, "Python 3.11.7")

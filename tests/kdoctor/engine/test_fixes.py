@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
@@ -61,6 +63,8 @@ def test_no_workaround_if_no_gpu_remains_or_none_is_to_blame() -> None:
     assert [step.kind for step in steps(lost(3), visible=(0, 1))] == ["fix"]
     assert [step.kind for step in steps(lost(0))] == ["fix"]
     assert [step.kind for step in steps(failure("driver.loaded", finding("driver")), visible=(0, 1))] == ["fix"]
+    both = failure("gpu.responding", finding("GPU 1"), finding("driver"))
+    assert [step.kind for step in steps(both, visible=(0, 1))] == ["fix"]
 
 
 def test_no_workaround_for_a_warning() -> None:
@@ -71,6 +75,9 @@ def test_no_workaround_for_a_warning() -> None:
 def test_rollback_comes_before_the_fix_of_what_a_change_explains() -> None:
     keras = failure("versions.keras-compatible", finding("keras", remedy=remedy("pip install keras")))
     swap = failure("host.swap", finding("swap", remedy=remedy("swapoff")))
+    wrong = failure("smoke.baseline", finding("mirrored", explained_by=("versions.keras-compatible",)))
+    of_effect = replace(DRIFT, changes=(replace(DRIFT.changes[0], explains=("smoke.baseline",)),))
+    assert steps(keras, wrong, drift=of_effect, rollback="back")[0].solves == ("versions.keras-compatible",)
     back, *fixes = steps(keras, swap, drift=DRIFT, rollback="kdoctor rollback --fix-script back.sh")
     assert (back.kind, back.commands) == ("rollback", ("kdoctor rollback --fix-script back.sh",))
     assert back.solves == ("versions.keras-compatible",)

@@ -112,7 +112,8 @@ def test_failure_reason_is_the_worst_cause_and_counts_the_others() -> None:
     failed = [failure("host.swap", severity=WARNING), failure("host.disk", finding("disk", observed="full"))]
     reason = conclude(failed, causes=find_causes(failed)).reason
     assert reason == "disk: full (host.disk)"
-    more = [*failed, failure("host.memory", finding("memory", observed="used up", remedy=OTHER))]
+    later = finding("CUDA", observed="absent", after=("host.disk",))  # is not counted
+    more = [*failed, failure("host.memory", finding("memory", remedy=OTHER)), failure("versions.cuda-libraries", later)]
     assert conclude(more, causes=find_causes(more)).reason == "disk: full (host.disk), and 1 more problem"
 
 

@@ -22,7 +22,7 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
     judged, others = readings(gpus, "ecc_uncorrected_volatile")
     yield from others
     counting = [gpu for gpu in judged if gpu.ecc_mode is not False]
-    if judged and not counting and not others:
+    if judged and not counting:
         yield NotApplicable(reason="ECC is off, so errors are not counted (gpu.ecc-mode)")
     for gpu in counting:
         errors, life = gpu.ecc_uncorrected_volatile or 0, gpu.ecc_uncorrected_aggregate

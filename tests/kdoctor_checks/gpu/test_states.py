@@ -51,6 +51,7 @@ test_free = table(
         "; ps -o pid,user,lstart,args -p 1,4711.",
         commands=(),
     ),
+    passes(one(processes=ONE), {"allow_processes": True}),
     fails(one(memory_used_bytes=1024 * MIB + 1), expected="no compute process, and at most 1024 MiB used"),
     unknown(gpus(2, gpu(0), lost_gpu(1)), of=["GPU 1"], evidence=1),
     unknown(several({"memory_used_bytes": None}, {}), of=[GPU0], evidence=1),

@@ -170,6 +170,7 @@ test_pcie_width = table(
     fails(
         several({}, {"pcie_width": 4, "performance_state": None, "errors": {"performance_state": "not in -q"}}), of=1
     ),
+    unknown(several({"pcie_width": 8, "performance_state": None, "errors": {"performance_state": "not in -q"}})),
     # Recorded: idle RTX 4090 and 3090 at generation 1.
     passes(several({"pcie_generation": 1, "performance_state": 8}, **ALONE), briefs=["PCIe x16"]),
     passes(several({}, {"pcie_generation": 1}, **ALONE), briefs=["PCIe x16"] * 2),
@@ -187,7 +188,7 @@ test_pcie_width = table(
     unknown(several({}, {"pcie_width": 8, "performance_state": 8}, {}, {})),
     fails(idle(8, 16, 16), of=[GPU0]),
     *(unknown(idle(*widths)) for widths in ((8, 8, 8, 8), (8, 16), (8, 8, 16, 16))),
-    unknown(several({"performance_state": 8, "name": "L4"}, {"performance_state": 8, "pcie_width": 8})),
+    unknown(several(*[{"performance_state": 8, "name": "L4"}] * 2, {"performance_state": 8, "pcie_width": 8})),
     unknown(several(*[{"performance_state": None}] * 2, {"pcie_width": 8, "performance_state": 1}), {"idle_from": 1}),
     fails(
         several({}, NARROW_SLOT, {}),

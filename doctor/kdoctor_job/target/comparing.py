@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
@@ -27,7 +29,9 @@ def final_batches(batch: int, replicas: int) -> List[int]:
     return [*uneven[:1], batch]
 
 
-def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:
+def evaluate(
+    model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False, is_static: bool = True
+) -> Dict[str, Optional[float]]:
     """What ``evaluate`` reports for the batches, the last of which is cut to ``final`` examples.
 
     Args:
@@ -35,11 +39,12 @@ def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = 
         batches: full batches.
         final: examples in the final batch.
         reverse: reverse the order of the examples in each batch.
+        is_static: whether the data's type has the size of a batch.
     """
     parts = [*batches[:-1], tf.nest.map_structure(lambda leaf: leaf[:final], batches[-1])]
     if reverse:
         parts = [tf.nest.map_structure(lambda leaf: leaf[::-1], part) for part in parts]
-    return numbers(model.evaluate(dataset(parts), verbose=0, return_dict=True))
+    return numbers(model.evaluate(dataset(parts, is_static=is_static), verbose=0, return_dict=True))
 
 
 def leaf(batch: Any) -> Any:
@@ -68,15 +73,17 @@ def is_equal(facts: Facts) -> bool:
 
 
 def _evaluations(trials: Trials, final: int) -> Facts:
+    of = partial(evaluate, is_static=trials.is_static)
+
     def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
-        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
+        return in_a_thread(lambda: of(trials.alone, trials.batches, final, reverse=reverse))
 
     try:
         facts: Facts = {"final_batch": final, "reference": alone()}
     except Exception as error:
         return {"raises": describe(error)}
     try:
-        facts["logs"] = named_as(evaluate(trials.mirrored, trials.batches, final), facts["reference"])
+        facts["logs"] = named_as(of(trials.mirrored, trials.batches, final), facts["reference"])
     except Exception as error:
         return dict(facts, problem=describe(error))
     if differ(facts["logs"], facts["reference"]):
@@ -126,6 +133,9 @@ class Comparison:
         """Whether the weights of the job's own optimizer show anything."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
+        self._starts_alike = self._equal_slots = False
+        """Whether the variables of the job's own optimizer are those of one device, before the steps and after."""
+        self._losses: Facts = {}
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -173,6 +183,8 @@ class Comparison:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
         self._is_decided = found.rounded_share <= measures.MOSTLY
+        self._starts_alike, self._equal_slots = _starts_alike(alone, mirrored), _equal_slots(alone, mirrored)
+        self._losses = {"losses": mirrored.losses, "reference_losses": alone.losses}
         self._say(own=dict(facts, **_facts(found)))
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
@@ -213,6 +225,8 @@ class Comparison:
             clips = option.name == CLIPS
             if not clips and found.deviation <= measures.TOLERANCE:
                 continue
+            if option.name == BUILT_LATE and self._starts_alike:
+                continue
             setup = Setup(without=(*self._without, option.name), still=True)
             facts: Facts = {"name": option.name, "value": option.value}
             try:
@@ -239,6 +253,7 @@ class Comparison:
             if is_cause or option.name != BUILT_LATE:  # which the job did not set
                 self._note_option(facts)
             if rest and is_cause:
+                self._equal_slots = _equal_slots(alone_without, mirrored)
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 
@@ -277,10 +292,13 @@ class Comparison:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
+        shown = self._equal_slots
+        why = next(filter(None, (hides_scale(one, clips=clips, in_slots=shown) for one in self._optimizers)), "")
         if not self._is_decided:
             why = why or "random numbers or rounding decide the weights"
         self._say(scale_hidden=why)
+        if not why:
+            self._say(**self._losses)
         if not why or self._cause:
             return
         setup = Setup(own=False, without=self._without, still=True)
@@ -340,6 +358,28 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
 
 def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
     return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+
+
+def _starts_alike(alone: Trained, mirrored: Trained) -> bool:
+    """Whether the optimizers have the same variables before the first step, so that none is built late."""
+    pairs = list(zip(alone.slots, mirrored.slots))
+    return len(alone.slots) == len(mirrored.slots) == len(pairs) and all(
+        one.kind == other.kind and np.array_equal(one.started, other.started) for one, other in pairs
+    )
+
+
+def _equal_slots(alone: Trained, mirrored: Trained) -> bool:
+    """Whether the variables of the optimizers changed, and as on one device. Each kind has another size."""
+    if not _starts_alike(alone, mirrored):
+        return False
+    found = []
+    for kind in {slot.kind for slot in alone.slots}:
+        pairs = [pair for pair in zip(alone.slots, mirrored.slots) if pair[0].kind == kind]
+        started, reference = [one.started for one, _ in pairs], [one.copies[0] for one, _ in pairs]
+        names = [kind] * len(pairs)
+        found.append(measures.compare(names, started, reference, [other.copies for _, other in pairs], []))
+    moved = [one for one in found if one]
+    return bool(moved) and all(one.deviation <= measures.TOLERANCE for one in moved)
 
 
 def _logs(mirrored: Trained, alone: Trained, reordered: List[Trained]) -> Facts:

@@ -43,18 +43,21 @@ SCALES: Dict[str, Scale] = {
 Optimizers that are not here count as hiding the scale."""
 
 
-def hides_scale(optimizer: Any, *, clips: bool) -> str:
+def hides_scale(optimizer: Any, *, clips: bool, in_slots: bool = False) -> str:
     """Why the weights may not show a gradient that is too large; empty if they do.
 
     Args:
         optimizer: the job's.
         clips: whether it clips gradients, which limits them to a length.
+        in_slots: whether its variables were compared, too. Those of each optimizer above grow with the gradient.
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     kind = type(inner)
     scale = SCALES.get(kind.__name__) if kind.__module__.split(".")[0] in ("keras", "tf_keras") else None
     if scale is None:
         return f"it is not known whether the steps of {kind.__name__} grow with the gradient"
+    if in_slots and not clips:
+        return ""
     if scale.kind == INVARIANT:
         return f"the steps of {kind.__name__} do not grow with the gradient"
     if scale.kind == PARTLY:

@@ -64,7 +64,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
     details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
     difference = f"({'; '.join(details)})"
     if own.deviation <= tolerance:
-        needless = " Plain SGD would show the same" if training.scale_hidden == "" else ""
+        needless = " The gradients have the same size" if training.scale_hidden == "" else ""
         observed = f"weights match one device's {difference}.{needless}".removesuffix(".")
         return Evidence(
             subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
-from kdoctor_job.target.options import BUILT_LATE, MASKS, TOGETHER, mask_loss, remove
+from kdoctor_job.target.options import BUILT_LATE, MASKS, TOGETHER, count_masked, remove
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
 
@@ -72,6 +72,8 @@ class Copier:
             )
         if setup.still:
             make_comparable(made, self.drawing)
+        if MASKS in setup.without:
+            count_masked(made)
         self._compile(made, setup)
         if not (made.built and made.weights):
             _build(made, batch)
@@ -84,20 +86,6 @@ class Copier:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
         return made
-
-    def again(self, trained: Any, batch: Any, setup: Setup) -> Any:
-        """The same copy, as if it had not been trained; a new copy if it cannot be compiled again.
-
-        Raises:
-            CopyError: the model cannot be copied.
-        """
-        if self._builder is not None or raw_compile(self._model) is None or BUILT_LATE in setup.without:
-            return self.copy(batch, setup)
-        if setup.still:
-            make_comparable(trained, self.drawing)
-        self._compile(trained, setup)
-        trained.set_weights(self.weights)
-        return trained
 
     def make(self) -> Any:
         """A new model as the job makes it, in the current scope."""
@@ -117,7 +105,6 @@ class Copier:
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
-        mask_loss(made, masked=MASKS not in setup.without)
         keras = keras_of(self._model)
         kept = raw_compile(made if self._builder is not None else self._model)
         if kept is None:
@@ -213,8 +200,6 @@ class _LossesOfThread(threading.local):
 
 def _still(layer: Any) -> None:
     call = layer.call
-    if "call" in vars(layer):
-        return  # it is still already
 
     def at_inference(*arguments: Any, **named: Any) -> Any:
         if "training" in named:

@@ -92,11 +92,8 @@ def _make_gradients_dense(optimizer: Any) -> None:
     object.__setattr__(optimizer, "apply", with_dense)
 
 
-def mask_loss(model: Any, *, masked: bool) -> None:
-    """Let the loss leave out masked tokens, as Keras does, or not."""
-    vars(model).pop("compute_loss", None)
-    if masked:
-        return
+def count_masked(model: Any) -> None:
+    """Let the loss count masked tokens, which Keras leaves out."""
     compute_loss = model.compute_loss
 
     def of_all_tokens(x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **named: Any) -> Any:

@@ -208,15 +208,10 @@ class Trials:
 
     def _ready(self, kept: Optional[Copy], setup: Setup, strategy: Any, created: List[Any]) -> Copy:
         kind = setup, self.copier.drawing
-        if kept is None:
-            return Copy(self.copier.copy(self.batches[0], setup), kind, strategy, created)
-        if kept.kind == kind and kept.restart():
+        if kept is not None and kept.kind == kind and kept.restart():
             return kept
-        known = len(created)
-        made = self.copier.again(kept.made, self.batches[0], setup)
-        if made is not kept.made:
-            del created[:known]
-        return Copy(made, kind, strategy, created)
+        created.clear()
+        return Copy(self.copier.copy(self.batches[0], setup), kind, strategy, created)
 
     def _prepare(self, alone: Any) -> None:
         """Have the variables made that the copy on the replicas has, because TensorFlow traces twice to make some."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import logging
 import sys
 import threading
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 from kdoctor.catalog.explanations import explain_exception
 from kdoctor.catalog.load import load_catalog
@@ -33,6 +34,7 @@ from kdoctor_job.own_model import DEFAULT_STEPS, OWN_MODEL
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_Arguments = ParamSpec("_Arguments")
 _CASE = "own-model"
 _QUIET_S = 10.0
 """Seconds until the first line of progress."""
@@ -244,41 +246,24 @@ def _without_notes(logger: logging.Logger) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def guard(  # noqa: PLR0913 - the arguments of fit
-    model: Any,
-    data: Any,
-    strategy: Any = None,
-    *,
-    steps: int = DEFAULT_STEPS,
-    steps_per_epoch: int | None = None,
-    batch_size: int | None = None,
-    fit_arguments: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None = None,
-    budget_s: float | None = None,
-    restore: str | Path | None = None,
-    fail_on: Literal["error", "warning", "info"] = "error",
-    allow_unknown: bool = False,
-) -> Preflight:
-    """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
+def _required(examine: Callable[_Arguments, Preflight]) -> Callable[_Arguments, Preflight]:
+    @functools.wraps(examine, assigned=("__module__", "__annotations__"))
+    def guard(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> Preflight:
+        """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
 
-    The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis if
-    the ``fit`` raises a known failure.
+        The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis
+        if the ``fit`` raises a known failure.
 
-    Raises:
-        PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
-    """
-    return preflight(
-        model,
-        data,
-        strategy,
-        steps=steps,
-        steps_per_epoch=steps_per_epoch,
-        batch_size=batch_size,
-        fit_arguments=fit_arguments,
-        budget_s=budget_s,
-        restore=restore,
-        fail_on=fail_on,
-        allow_unknown=allow_unknown,
-    ).require()
+        Raises:
+            PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
+        """
+        return examine(*arguments, **named).require()
+
+    return guard
+
+
+guard = _required(preflight)
+"""Call ``preflight`` with the same arguments; print its verdict in one line, or raise ``PreflightError``."""
 
 
 def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:

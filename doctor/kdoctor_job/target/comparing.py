@@ -29,9 +29,7 @@ def final_batches(batch: int, replicas: int) -> List[int]:
     return [*uneven[:1], batch]
 
 
-def evaluate(
-    model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False, is_static: bool = True
-) -> Dict[str, Optional[float]]:
+def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:
     """What ``evaluate`` reports for the batches, the last of which is cut to ``final`` examples.
 
     Args:
@@ -39,12 +37,11 @@ def evaluate(
         batches: full batches.
         final: examples in the final batch.
         reverse: reverse the order of the examples in each batch.
-        is_static: whether the data's type has the size of a batch.
     """
     parts = [*batches[:-1], tf.nest.map_structure(lambda leaf: leaf[:final], batches[-1])]
     if reverse:
         parts = [tf.nest.map_structure(lambda leaf: leaf[::-1], part) for part in parts]
-    return numbers(model.evaluate(dataset(parts, is_static=is_static), verbose=0, return_dict=True))
+    return numbers(model.evaluate(dataset(parts), verbose=0, return_dict=True))
 
 
 def leaf(batch: Any) -> Any:
@@ -73,17 +70,15 @@ def is_equal(facts: Facts) -> bool:
 
 
 def _evaluations(trials: Trials, final: int) -> Facts:
-    of = partial(evaluate, is_static=trials.is_static)
-
     def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
-        return in_a_thread(lambda: of(trials.alone, trials.batches, final, reverse=reverse))
+        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
 
     try:
         facts: Facts = {"final_batch": final, "reference": alone()}
     except Exception as error:
         return {"raises": describe(error)}
     try:
-        facts["logs"] = named_as(of(trials.mirrored, trials.batches, final), facts["reference"])
+        facts["logs"] = named_as(evaluate(trials.mirrored, trials.batches, final), facts["reference"])
     except Exception as error:
         return dict(facts, problem=describe(error))
     if differ(facts["logs"], facts["reference"]):
@@ -292,8 +287,8 @@ class Comparison:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        shown = self._equal_slots
-        why = next(filter(None, (hides_scale(one, clips=clips, in_slots=shown) for one in self._optimizers)), "")
+        hides = partial(hides_scale, keras_of(trials.mirrored), clips=clips, in_slots=self._equal_slots)
+        why = next(filter(None, map(hides, self._optimizers)), "")
         if not self._is_decided:
             why = why or "random numbers or rounding decide the weights"
         self._say(scale_hidden=why)

@@ -228,7 +228,7 @@ class Trials:
         if self.fit is None:
             return {}
         validation = self.fit.validation if setup.own else []
-        more: Dict[str, Any] = {"validation_data": dataset(validation, is_static=self.is_static)} if validation else {}
+        more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
         return {**self.fit.of_copies(), **more}
 
     def _train(self, copy: Copy, batches: Sequence[Any], setup: Setup, phase: Optional[Phase]) -> Trained:

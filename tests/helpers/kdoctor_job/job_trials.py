@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,6 +25,7 @@ from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target import comparing
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
+from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
 
 STEPS = 3
@@ -243,24 +245,28 @@ def _fits(strategy: Any, *names: str) -> dict[str, Any]:
     return {name: _found(job_fits.examine(strategy, jobs[name])) for name in names}
 
 
-def _scales(_: Any) -> dict[str, list[float]]:
-    """How much steps for four times the gradient differ from the same steps, and from steps four times as long."""
-    numbers = np.random.RandomState(3)
-    gradients = [numbers.normal(size=(6, 5)).astype("float32") * 0.1 for _ in range(3)]
+class Signs(keras.optimizers.Optimizer):  # type: ignore[misc]  # Keras has no types
+    """Takes the sign of the gradient, and keeps nothing."""
 
-    def way(kind: Any, factor: float) -> Any:
-        variable, optimizer = keras.Variable(np.full((6, 5), 0.5, "float32")), kind(0.01)
-        optimizer.build([variable])
-        for gradient in gradients:
-            optimizer.apply([tf.constant(factor * gradient)], [variable])
-        return variable.numpy() - 0.5
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        self.assign_sub(variable, learning_rate * tf.sign(gradient))
 
-    found = {}
-    for name, kind in vars(keras.optimizers).items():
-        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap"):
-            once, more = way(kind, 1.0), way(kind, 4.0)
-            found[name] = [float(np.max(np.abs(more - times * once)) / np.max(np.abs(once))) for times in (1, 4)]
-    return found
+
+def _scales(_: Any) -> dict[str, Any]:
+    """Why each optimizer of Keras hides the size of the gradient: by its steps alone, and with its variables."""
+    known = vars(keras.optimizers).items()
+    left_out = ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap")
+    kinds = {name: kind for name, kind in known if isinstance(kind, type) and name not in left_out}
+    hides = partial(hides_scale, keras, clips=False)
+    others = {
+        "clipped": hides_scale(keras, keras.optimizers.SGD(), clips=True, in_slots=True),
+        "accumulating": hides(keras.optimizers.SGD(gradient_accumulation_steps=2), in_slots=False),
+        "of its own": hides(Signs(0.1), in_slots=True),
+        "not to be copied": hides(job_hazards.Unclonable(), in_slots=True),
+        "wrapped": hides(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()), in_slots=False),
+    }
+    hidden = {name: [hides(kind(0.01), in_slots=seen) for seen in (False, True)] for name, kind in kinds.items()}
+    return {"hidden": hidden, "others": others}
 
 
 class Refusing(keras.layers.Dropout):  # type: ignore[misc]  # Keras has no types

@@ -178,8 +178,8 @@ class Comparison:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
         self._is_decided = found.rounded_share <= measures.MOSTLY
-        self._starts_alike, self._equal_slots = _starts_alike(alone, mirrored), _equal_slots(alone, mirrored)
-        self._losses = {"losses": mirrored.losses, "reference_losses": alone.losses}
+        self._starts_alike = _starts_alike(alone, mirrored)
+        self._note_slots(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
@@ -248,9 +248,13 @@ class Comparison:
             if is_cause or option.name != BUILT_LATE:  # which the job did not set
                 self._note_option(facts)
             if rest and is_cause:
-                self._equal_slots = _equal_slots(alone_without, mirrored)
+                self._note_slots(alone_without, mirrored)
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
+
+    def _note_slots(self, alone: Trained, mirrored: Trained) -> None:
+        self._equal_slots = _equal_slots(alone, mirrored)
+        self._losses = {"losses": mirrored.losses, "reference_losses": alone.losses}
 
     def _find_cause(self) -> Optional[str]:
         trials = self._trials
@@ -370,9 +374,9 @@ def _equal_slots(alone: Trained, mirrored: Trained) -> bool:
     found = []
     for kind in {slot.kind for slot in alone.slots}:
         pairs = [pair for pair in zip(alone.slots, mirrored.slots) if pair[0].kind == kind]
-        started, reference = [one.started for one, _ in pairs], [one.copies[0] for one, _ in pairs]
-        names = [kind] * len(pairs)
-        found.append(measures.compare(names, started, reference, [other.copies for _, other in pairs], []))
+        started, reference = [one.started for one, _ in pairs], [one.ended for one, _ in pairs]
+        copies = [[other.ended] for _, other in pairs]
+        found.append(measures.compare([kind] * len(pairs), started, reference, copies, []))
     moved = [one for one in found if one]
     return bool(moved) and all(one.deviation <= measures.TOLERANCE for one in moved)
 

@@ -37,7 +37,8 @@ class Slot(NamedTuple):
     kind: str
     """The last word of its name: ``momentum``, ``velocity``."""
     started: Any
-    copies: List[Any]
+    ended: Any
+    """On the first replica."""
 
 
 class Trained(NamedTuple):
@@ -62,20 +63,25 @@ class Trained(NamedTuple):
         return [copies[0] for copies in self.copies]
 
 
+@dataclass
 class Copy:
     """A copy of the job's model. The next training of the same kind goes on with what was traced for it."""
 
-    def __init__(self, made: Any, kind: Any, strategy: Any, created: List[Any]) -> None:
-        self.made = made
-        self.kind = kind
-        self.created = created
-        """Every variable that TensorFlow has made for it."""
-        self.strategy = strategy
-        self._begun: List[List[Any]] = []
+    made: Any
+    kind: Any
+    strategy: Any
+    created: List[Any]
+    """Every variable that TensorFlow has made for it."""
+    _begun: List[List[Any]] = field(default_factory=list, init=False)
 
     def begin(self) -> None:
-        """Remember the variables, before the first step."""
-        self._begun = self._begun or [[part.numpy() for part in self._parts(one)] for one in self.created]
+        """Remember the variables, before the first step. Replicas and zeros of a shape share one array."""
+        known: Dict[Any, Any] = {}
+
+        def kept(array: Any) -> Any:
+            return known.setdefault((array.shape, str(array.dtype), hash(array.tobytes())), array)
+
+        self._begun = self._begun or [[kept(part.numpy()) for part in self._parts(one)] for one in self.created]
 
     def restart(self) -> bool:
         """Give each variable its value before the first step; whether all existed then."""
@@ -85,10 +91,6 @@ class Copy:
             for part, value in zip(self._parts(one), values):
                 part.assign(value)
         return True
-
-    def read(self, one: Any) -> List[Any]:
-        """The variable on each replica."""
-        return [part.numpy() for part in read_copies(self.strategy, one)]
 
     def _parts(self, one: Any) -> Sequence[Any]:
         parts: Sequence[Any] = self.strategy.experimental_local_results(one)
@@ -237,8 +239,11 @@ class Trials:
         clock = _clock(copy, phase)
         data, more = dataset(batches, is_static=self.is_static), self._arguments(setup)
         history = model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
-        copies = [copy.read(one) for one in model.weights]
-        slots = [Slot(one.path.rpartition("_")[2], begun, copy.read(one)) for one, begun in clock.slots]
+        copies = [[part.numpy() for part in read_copies(copy.strategy, one)] for one in model.weights]
+        slots = [
+            Slot(str(one.path).rpartition("_")[2], begun, read_copies(copy.strategy, one)[0].numpy())
+            for one, begun in clock.slots
+        ]
         logs = numbers({name: values[-1] for name, values in history.items() if values})
         return Trained(started, copies, clock.losses, clock.seconds, logs, slots)
 

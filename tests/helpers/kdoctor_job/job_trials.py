@@ -23,10 +23,13 @@ import tensorflow as tf
 import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target import comparing
+from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
+from kdoctor_job.target.trials import Trials
 
 STEPS = 3
 DEADLINE_S = 1500
@@ -46,6 +49,7 @@ def main() -> None:
         "draws": _draws,
         "shares": _shares,
         "evaluations": _evaluations,
+        "again": _again,
         "fits": _fits,
     }
     here = Path.cwd()
@@ -245,13 +249,6 @@ def _fits(strategy: Any, *names: str) -> dict[str, Any]:
     return {name: _found(job_fits.examine(strategy, jobs[name])) for name in names}
 
 
-class Signs(keras.optimizers.Optimizer):  # type: ignore[misc]  # Keras has no types
-    """Takes the sign of the gradient, and keeps nothing."""
-
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        self.assign_sub(variable, learning_rate * tf.sign(gradient))
-
-
 def _scales(_: Any) -> dict[str, Any]:
     """Why each optimizer of Keras hides the size of the gradient: by its steps alone, and with its variables."""
     known = vars(keras.optimizers).items()
@@ -261,7 +258,6 @@ def _scales(_: Any) -> dict[str, Any]:
     others = {
         "clipped": hides_scale(keras, keras.optimizers.SGD(), clips=True, in_slots=True),
         "accumulating": hides(keras.optimizers.SGD(gradient_accumulation_steps=2), in_slots=False),
-        "of its own": hides(Signs(0.1), in_slots=True),
         "not to be copied": hides(job_hazards.Unclonable(), in_slots=True),
         "wrapped": hides(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()), in_slots=False),
     }
@@ -337,6 +333,25 @@ def _evaluations(_: Any) -> dict[str, Any]:
     equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
     with mock.patch.object(comparing, "_evaluations", side_effect=[differs, equal]):
         return comparing.compare_evaluations(mock.Mock(), 3)
+
+
+def _again(strategy: Any) -> dict[str, Any]:
+    """Trainings of copies that were trained before, compared with those of new copies; and slots, equal and not."""
+    with strategy.scope():
+        model = job_models.compiled("cnn", job_models.cnn())
+    data = job_models.dataset("cnn").take(STEPS)
+    batches, setup = list(data.as_numpy_iterator()), Setup(still=True)
+    used, new = (Trials(Copier(model, None, STEPS), strategy, batches, None) for _ in range(2))
+    used.on_its_data(Epoch(data, {}, lambda: None), setup)
+    one, copies = used.on_one_device(setup), [used.mirrored, used.alone]
+    once, more = used.on_replicas(setup), used.on_one_device(setup, order=1)
+    pairs = [(once, new.on_replicas(setup)), (more, new.on_one_device(setup, order=1))]
+    twice = once._replace(slots=[slot._replace(ended=2 * slot.ended) for slot in once.slots])
+    return {
+        "kept": [copies[0] is used.mirrored, copies[1] is used.alone],
+        "apart": [max(map(np.max, map(np.abs, map(np.subtract, a.weights, b.weights)))).item() for a, b in pairs],
+        "slots": [comparing._equal_slots(one, other) for other in (once, twice, once._replace(slots=[]))],
+    }
 
 
 class Notes(logging.Handler):

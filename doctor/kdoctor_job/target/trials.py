@@ -84,8 +84,8 @@ class Copy:
         self._begun = self._begun or [[kept(part.numpy()) for part in self._parts(one)] for one in self.created]
 
     def restart(self) -> bool:
-        """Give each variable its value before the first step; whether all existed then."""
-        if len(self._begun) != len(self.created):
+        """Give each variable its value before the first step; false if there may be other state, such as in Python."""
+        if len(self._begun) != len(self.created) or self.made.run_eagerly:
             return False
         for one, values in zip(self.created, self._begun):
             for part, value in zip(self._parts(one), values):

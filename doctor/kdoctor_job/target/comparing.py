@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
@@ -126,6 +128,9 @@ class Comparison:
         """Whether the weights of the job's own optimizer show anything."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
+        self._starts_alike = self._equal_slots = False
+        """Whether the variables of the job's own optimizer are those of one device, before the steps and after."""
+        self._losses: Facts = {}
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -173,6 +178,8 @@ class Comparison:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
         self._is_decided = found.rounded_share <= measures.MOSTLY
+        self._starts_alike = _starts_alike(alone, mirrored)
+        self._note_slots(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
@@ -213,6 +220,8 @@ class Comparison:
             clips = option.name == CLIPS
             if not clips and found.deviation <= measures.TOLERANCE:
                 continue
+            if option.name == BUILT_LATE and self._starts_alike:
+                continue
             setup = Setup(without=(*self._without, option.name), still=True)
             facts: Facts = {"name": option.name, "value": option.value}
             try:
@@ -239,8 +248,13 @@ class Comparison:
             if is_cause or option.name != BUILT_LATE:  # which the job did not set
                 self._note_option(facts)
             if rest and is_cause:
+                self._note_slots(alone_without, mirrored)
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
+
+    def _note_slots(self, alone: Trained, mirrored: Trained) -> None:
+        self._equal_slots = _equal_slots(alone, mirrored)
+        self._losses = {"losses": mirrored.losses, "reference_losses": alone.losses}
 
     def _find_cause(self) -> Optional[str]:
         trials = self._trials
@@ -277,10 +291,13 @@ class Comparison:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
+        hides = partial(hides_scale, keras_of(trials.mirrored), clips=clips, in_slots=self._equal_slots)
+        why = next(filter(None, map(hides, self._optimizers)), "")
         if not self._is_decided:
             why = why or "random numbers or rounding decide the weights"
         self._say(scale_hidden=why)
+        if not why:
+            self._say(**self._losses)
         if not why or self._cause:
             return
         setup = Setup(own=False, without=self._without, still=True)
@@ -340,6 +357,28 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
 
 def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
     return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+
+
+def _starts_alike(alone: Trained, mirrored: Trained) -> bool:
+    """Whether the optimizers have the same variables before the first step, so that none is built late."""
+    pairs = list(zip(alone.slots, mirrored.slots))
+    return len(alone.slots) == len(mirrored.slots) == len(pairs) and all(
+        one.kind == other.kind and np.array_equal(one.started, other.started) for one, other in pairs
+    )
+
+
+def _equal_slots(alone: Trained, mirrored: Trained) -> bool:
+    """Whether the variables of the optimizers changed, and as on one device. Each kind has another size."""
+    if not _starts_alike(alone, mirrored):
+        return False
+    found = []
+    for kind in {slot.kind for slot in alone.slots}:
+        pairs = [pair for pair in zip(alone.slots, mirrored.slots) if pair[0].kind == kind]
+        started, reference = [one.started for one, _ in pairs], [one.ended for one, _ in pairs]
+        copies = [[other.ended] for _, other in pairs]
+        found.append(measures.compare([kind] * len(pairs), started, reference, copies, []))
+    moved = [one for one in found if one]
+    return bool(moved) and all(one.deviation <= measures.TOLERANCE for one in moved)
 
 
 def _logs(mirrored: Trained, alone: Trained, reordered: List[Trained]) -> Facts:

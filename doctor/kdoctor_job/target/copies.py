@@ -71,6 +71,7 @@ class Copier:
             )
         if setup.still:
             make_comparable(made, self.drawing)
+        remove_from_model(made, setup.without)
         self._compile(made, setup)
         if not (made.built and made.weights):
             _build(made, batch)
@@ -83,20 +84,6 @@ class Copier:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
         return made
-
-    def again(self, trained: Any, batch: Any, setup: Setup) -> Any:
-        """The same copy, as if it had not been trained; a new copy if it cannot be compiled again.
-
-        Raises:
-            CopyError: the model cannot be copied.
-        """
-        if self._builder is not None or raw_compile(self._model) is None or BUILT_LATE in setup.without:
-            return self.copy(batch, setup)
-        if setup.still:
-            make_comparable(trained, self.drawing)
-        self._compile(trained, setup)
-        trained.set_weights(self.weights)
-        return trained
 
     def make(self) -> Any:
         """A new model as the job makes it, in the current scope."""
@@ -116,7 +103,6 @@ class Copier:
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
-        remove_from_model(made, setup.without)
         keras = keras_of(self._model)
         kept = raw_compile(made if self._builder is not None else self._model)
         if kept is None:
@@ -200,8 +186,6 @@ def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
 
 def _still(layer: Any) -> None:
     call = layer.call
-    if "call" in vars(layer):
-        return  # it is still already
 
     def at_inference(*arguments: Any, **named: Any) -> Any:
         if "training" in named:

@@ -94,6 +94,13 @@ class Data:
             value = _first_items(value, len(sizes))
         return Epoch(value, more, lambda: known)
 
+    @property
+    def is_static(self) -> bool:
+        """Whether the batch size is part of the type of what ``epoch`` returns, in ``fit``."""
+        if self.kind == "arrays":
+            return len(set(self._sizes)) == 1
+        return self.kind == "tf.data" and _static_batch(self._value)
+
     def _batches(self) -> Iterator[Any]:
         if self.kind == "tf.data":
             name = one_shot(_chain(self._value), is_new=self._own)

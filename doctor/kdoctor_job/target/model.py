@@ -70,6 +70,13 @@ def normalisations(model: Any) -> Iterator[Any]:
             yield layer
 
 
+def is_real(variable: Any) -> bool:
+    """Whether the variable holds floating-point numbers."""
+    kind = variable.dtype
+    name = kind if isinstance(kind, str) else kind.name
+    return "float" in name
+
+
 def random_layers(model: Any) -> List[Any]:
     """Layers that draw random numbers during training."""
     return [layer for layer in layers_of(model) if _draws(layer)]

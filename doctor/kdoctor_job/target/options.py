@@ -101,12 +101,14 @@ def _make_gradients_dense(optimizer: Any) -> None:
 
 
 def remove_from_model(model: Any, without: Collection[str]) -> None:
-    """Remove options from a copy of the model, whose loss leaves out masked tokens otherwise, as Keras does."""
-    vars(model).pop("compute_loss", None)
+    """Remove options from a copy of the model that is not compiled: masks in the loss, losses of other replicas."""
     if _LOSSES in without:
         separate_losses(model)
-    if _MASKS not in without:
-        return
+    if _MASKS in without:
+        _count_masked(model)
+
+
+def _count_masked(model: Any) -> None:
     compute_loss = model.compute_loss
 
     def of_all_tokens(x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **named: Any) -> Any:

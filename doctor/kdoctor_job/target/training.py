@@ -12,7 +12,7 @@ from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
 from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
-from kdoctor_job.target.model import is_compiled, random_layers
+from kdoctor_job.target.model import is_compiled, is_real, random_layers
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices
@@ -89,8 +89,6 @@ class JobTrainer:
         self._say(**self._first_steps(copy, trained), stilled=names)
         if self._trials.strategy.num_replicas_in_sync == 1:
             return
-        phase("data as it is")
-        self._say(**self._examples(Setup(without=without)))
         phase("reference")
         self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0], names))
         reason = why_incomparable(self._model, strategies)
@@ -118,11 +116,11 @@ class JobTrainer:
         else:
             self._say(not_run=reason)
 
-    def _examples(self, setup: Setup) -> Facts:
+    def _examples(self, setup: Setup, phase: Phase) -> Facts:
         """How many examples the data as it is has, and how many of them ``fit`` trains."""
         try:
             epoch = self._epoch()
-            trained = self._trials.on_its_data(epoch, setup)
+            trained = self._trials.on_its_data(epoch, setup, phase)
             return {"examples": epoch.examples(), "examples_trained": trained}
         except (CopyError, PartError, SpentError) as error:
             return {"examples_unread": str(error)}
@@ -140,8 +138,9 @@ class JobTrainer:
         Raises:
             Exception: they fail without any option as well.
         """
+        found = self._examples(Setup(), phase)
         try:
-            return self._trials.on_replicas(Setup(), phase), ()
+            trained = self._trials.on_replicas(Setup(), phase)
         except (CopyError, SpentError):
             raise
         except Exception as error:
@@ -152,6 +151,9 @@ class JobTrainer:
             if not names or self._problem(names) is not None:
                 raise
             failed = error
+        else:
+            self._say(**found)
+            return trained, ()
         others = {name: tuple(other for other in names if other != name) for name in names}
         problems = {name: self._problem(others[name]) if others[name] else failed for name in names}
         without = tuple(name for name, problem in problems.items() if problem) or names
@@ -162,6 +164,7 @@ class JobTrainer:
                 if option.name in without
             ]
         )
+        self._say(**self._examples(Setup(without=without), phase))
         return self._trials.on_replicas(Setup(without=without), phase), without
 
     def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
@@ -175,7 +178,7 @@ class JobTrainer:
         lost = [
             getattr(one, "path", one.name)
             for one in copy.variables
-            if np.issubdtype(_numpy_type(one), np.floating)
+            if is_real(one)
             and not all(np.isfinite(part.numpy()).all() for part in read_copies(self._trials.strategy, one))
         ]
         later = sorted(trained.seconds[1:])
@@ -216,12 +219,6 @@ def of_one_replica(strategy: Any, variables: Iterable[Any]) -> List[str]:
         ):
             found.append(getattr(one, "path", one.name))
     return found
-
-
-def _numpy_type(variable: Any) -> Any:
-    kind = variable.dtype
-    name = kind if isinstance(kind, str) else kind.name
-    return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
 
 
 def _memory(strategy: Any) -> List[Facts]:

@@ -8,16 +8,16 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.copies import Copier, Setup, optimizers_in
 from kdoctor_job.target.epoch import Epoch, count_examples, fit
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.measures import numbers
-from kdoctor_job.target.model import layers_of
+from kdoctor_job.target.model import is_real, layers_of
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.strategies import train_alone
@@ -29,6 +29,16 @@ T = TypeVar("T")
 
 class SpentError(Exception):
     """There is no time left for another training; the message says so."""
+
+
+class Slot(NamedTuple):
+    """A variable of an optimizer."""
+
+    kind: str
+    """The last word of its name: ``momentum``, ``velocity``."""
+    started: Any
+    ended: Any
+    """On the first replica."""
 
 
 class Trained(NamedTuple):
@@ -44,11 +54,47 @@ class Trained(NamedTuple):
     """Of each execution."""
     logs: Dict[str, Optional[float]]
     """What ``fit`` reports at the end of the epoch."""
+    slots: List[Slot]
+    """The variables that the optimizers have before the first step. Those of Keras 2 are left out."""
 
     @property
     def weights(self) -> List[Any]:
         """The weights of the first replica, or of the only device."""
         return [copies[0] for copies in self.copies]
+
+
+@dataclass
+class Copy:
+    """A copy of the job's model. The next training of the same kind goes on with what was traced for it."""
+
+    made: Any
+    kind: Any
+    strategy: Any
+    created: List[Any]
+    """Every variable that TensorFlow has made for it."""
+    _begun: List[List[Any]] = field(default_factory=list, init=False)
+
+    def begin(self) -> None:
+        """Remember the variables, before the first step. Replicas and zeros of a shape share one array."""
+        known: Dict[Any, Any] = {}
+
+        def kept(array: Any) -> Any:
+            return known.setdefault((array.shape, str(array.dtype), hash(array.tobytes())), array)
+
+        self._begun = self._begun or [[kept(part.numpy()) for part in self._parts(one)] for one in self.created]
+
+    def restart(self) -> bool:
+        """Give each variable its value before the first step; false if there may be other state, such as in Python."""
+        if len(self._begun) != len(self.created) or self.made.run_eagerly:
+            return False
+        for one, values in zip(self.created, self._begun):
+            for part, value in zip(self._parts(one), values):
+                part.assign(value)
+        return True
+
+    def _parts(self, one: Any) -> Sequence[Any]:
+        parts: Sequence[Any] = self.strategy.experimental_local_results(one)
+        return parts
 
 
 @dataclass
@@ -60,15 +106,27 @@ class Trials:
     batches: Sequence[Any]
     budget_s: Optional[float]
     fit: Optional[FitArguments] = None
+    is_static: bool = True
+    """Whether the batch size is part of the data's type."""
     phase: Phase = field(default=lambda _: None)
     """Gets the name of each training after the job's first steps."""
-    mirrored: Any = field(default=None, init=False)
-    """The copy on the replicas."""
-    alone: Any = field(default=None, init=False)
-    """The copy on one device."""
+    _mirrored: Optional[Copy] = field(default=None, init=False)
+    _alone: Optional[Copy] = field(default=None, init=False)
+    _built: Dict[str, List[int]] = field(default_factory=dict, init=False)
+    """The places of the variables that each optimizer of the copy on the replicas updates, by its attribute."""
     _started: float = field(default_factory=time.monotonic, init=False)
     _slowest: float = field(default=0.0, init=False)
     _compared: int = field(default=0, init=False)
+
+    @property
+    def mirrored(self) -> Any:
+        """The copy on the replicas; None if there is none."""
+        return self._mirrored and self._mirrored.made
+
+    @property
+    def alone(self) -> Any:
+        """The copy on one device; None if there is none."""
+        return self._alone and self._alone.made
 
     def on_replicas(self, setup: Setup, phase: Optional[Phase] = None) -> Trained:
         """Train on all replicas.
@@ -77,14 +135,13 @@ class Trials:
             CopyError: the model cannot be copied.
             SpentError: there is no time left.
         """
-        made, self.mirrored = self.mirrored, None  # one whose training failed is not used again
-        with self._timed(is_compared=phase is None):
+        made, self._mirrored = self._mirrored, None  # one whose training failed is not used again
+        with self._timed(is_compared=phase is None), _variables_made(made) as created:
             with self.strategy.scope():
-                made = self._ready(made, setup)
-            more = self._arguments(setup)
+                made = self._ready(made, setup, self.strategy, created)
             with random_numbers_fixed(fixed=setup.still):
-                done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
-        self.mirrored = made
+                done = self._train(made, self.batches, setup, phase)
+        self._mirrored = made
         return done
 
     def on_one_device(self, setup: Setup, *, order: int = 0) -> Trained:
@@ -102,21 +159,28 @@ class Trials:
 
         def work() -> Trained:
             train_alone()
-            self.alone = self._ready(self.alone, setup._replace(one_device=True))
-            _reseed(self.alone, order)
-            batches = [_reordered(batch, order, last_bit(self.alone)) for batch in self.batches]
-            with random_numbers_fixed(fixed=setup.still):
-                return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
+            kept, self._alone = self._alone, None
+            alone = setup._replace(one_device=True)
+            with _variables_made(kept) as created, random_numbers_fixed(fixed=setup.still):
+                made = self._ready(kept, alone, tf.distribute.get_strategy(), created)
+                if made is not kept:
+                    self._prepare(made.made)
+                    made.begin()
+                _reseed(made.made, order)
+                self._alone = made
+                batches = [_reordered(batch, order, last_bit(made.made)) for batch in self.batches]
+                return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True):
             return in_a_thread(work)
 
-    def on_its_data(self, epoch: Epoch, setup: Optional[Setup]) -> int:
+    def on_its_data(self, epoch: Epoch, setup: Optional[Setup], phase: Optional[Phase] = None) -> int:
         """Train a new copy for an epoch on the data as the job has it.
 
         Args:
             epoch: the data.
             setup: what the copy has of the job; None for the model as the job makes it.
+            phase: gets the name of each step.
 
         Returns:
             The number of examples that were trained.
@@ -125,11 +189,17 @@ class Trials:
             CopyError: the model cannot be copied.
             SpentError: there is no time left.
         """
-        with self._timed():
+        with self._timed(), _variables_made(None) as created:
             with self.strategy.scope():
-                made = self.copier.make() if setup is None else self.copier.copy(self.batches[0], setup)
-                trained = count_examples(made)
-            fit(made, epoch, {} if self.fit is None else self.fit.of_copies())
+                if setup is None:
+                    made = Copy(self.copier.make(), None, self.strategy, created)
+                else:
+                    made = self._ready(None, setup, self.strategy, created)
+                trained = count_examples(made.made)
+            more = {} if self.fit is None else self.fit.of_copies()
+            fit(made.made, epoch, {**more, "callbacks": [_clock(made, phase)]})
+            self._mirrored = made
+            self._built = _places_built(made.made)
             return trained()
 
     def reset(self, sign: int = 1) -> None:
@@ -138,10 +208,22 @@ class Trials:
         self.mirrored.set_weights(weights)
         in_a_thread(lambda: self.alone.set_weights(weights))
 
-    def _ready(self, made: Any, setup: Setup) -> Any:
-        if made is None:
-            return self.copier.copy(self.batches[0], setup)
-        return self.copier.again(made, self.batches[0], setup)
+    def _ready(self, kept: Optional[Copy], setup: Setup, strategy: Any, created: List[Any]) -> Copy:
+        kind = setup, self.copier.drawing
+        if kept is not None and kept.kind == kind and kept.restart():
+            return kept
+        created.clear()
+        return Copy(self.copier.copy(self.batches[0], setup), kind, strategy, created)
+
+    def _prepare(self, alone: Any) -> None:
+        """Have the variables made that the copy on the replicas has, because TensorFlow traces twice to make some."""
+        for name, places in self._built.items():
+            optimizer = getattr(alone, name, None)
+            if optimizer is not None and not optimizer.built:
+                optimizer.build([alone.trainable_variables[place] for place in places])
+        if self._built and hasattr(alone, "_symbolic_build"):
+            with contextlib.suppress(Exception):  # a model without call
+                alone._symbolic_build(data_batch=self.batches[0])  # noqa: SLF001 - fit calls it under a strategy
 
     def _arguments(self, setup: Setup) -> Dict[str, Any]:
         """Arguments of ``fit``. Only the job's own optimizer needs a validation."""
@@ -151,20 +233,19 @@ class Trials:
         more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
         return {**self.fit.of_copies(), **more}
 
-    @staticmethod
-    def _train(
-        model: Any,
-        batches: Sequence[Any],
-        read: Callable[[Any], Sequence[Any]],
-        phase: Optional[Phase],
-        more: Dict[str, Any],
-    ) -> Trained:
+    def _train(self, copy: Copy, batches: Sequence[Any], setup: Setup, phase: Optional[Phase]) -> Trained:
+        model = copy.made
         started = model.get_weights()
-        clock = _clock(keras_of(model), phase)
-        history = model.fit(dataset(batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
-        copies = [[copy.numpy() for copy in read(one)] for one in model.weights]
+        clock = _clock(copy, phase)
+        data, more = dataset(batches, is_static=self.is_static), self._arguments(setup)
+        history = model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
+        copies = [[part.numpy() for part in read_copies(copy.strategy, one)] for one in model.weights]
+        slots = [
+            Slot(str(one.path).rpartition("_")[2], begun, read_copies(copy.strategy, one)[0].numpy())
+            for one, begun in clock.slots
+        ]
         logs = numbers({name: values[-1] for name, values in history.items() if values})
-        return Trained(started, copies, clock.losses, clock.seconds, logs)
+        return Trained(started, copies, clock.losses, clock.seconds, logs, slots)
 
     @contextlib.contextmanager
     def _timed(self, *, is_compared: bool = False) -> Iterator[None]:
@@ -178,12 +259,39 @@ class Trials:
         self._slowest = max(self._slowest, time.monotonic() - began)
 
 
-def dataset(batches: Sequence[Any]) -> Any:
-    """The batches as a dataset, the last of which may be shorter."""
+@contextlib.contextmanager
+def _variables_made(kept: Optional[Copy]) -> Iterator[List[Any]]:
+    """A list that gets every variable that TensorFlow makes meanwhile in this thread, after those of the copy."""
+    created: List[Any] = [] if kept is None else kept.created
+
+    def record(make: Any, **arguments: Any) -> Any:
+        created.append(make(**arguments))
+        return created[-1]
+
+    with tf.variable_creator_scope(record):
+        yield created
+
+
+def _places_built(model: Any) -> Dict[str, List[int]]:
+    places = {id(one): place for place, one in enumerate(model.trainable_variables)}
+    updated = {
+        name: [places.get(id(one)) for one in getattr(optimizer, "_trainable_variables", ())]
+        for name, optimizer in optimizers_in(keras_of(model), model).items()
+    }
+    return {name: [place for place in found if place is not None] for name, found in updated.items() if found}
+
+
+def dataset(batches: Sequence[Any], *, is_static: bool = True) -> Any:
+    """The batches as a dataset, the last of which may be shorter.
+
+    Args:
+        batches: arrays, in any structure.
+        is_static: whether its type has the size of a batch, if all have the same.
+    """
     size = len(tf.nest.flatten(batches[0])[0])
     joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
     full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
-    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full)
+    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full and is_static)
 
 
 def _reseed(model: Any, order: int) -> None:
@@ -245,18 +353,26 @@ def in_a_thread(work: Callable[[], T]) -> T:
     return results[0]
 
 
-def _clock(keras: Any, phase: Optional[Phase]) -> Any:
+def _clock(copy: Copy, phase: Optional[Phase]) -> Any:
     """A callback that reports each step, and records its loss and its seconds.
 
     The job's train_step is not wrapped, so tracing is part of the first step here.
     """
+    keras: Any = keras_of(copy.made)
 
     class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
         def __init__(self) -> None:
             super().__init__()
             self.losses: List[Optional[float]] = []
             self.seconds: List[float] = []
+            self.slots: List[Tuple[Any, Any]] = []
             self._started = 0.0
+
+        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+            copy.begin()
+            for optimizer in optimizers_in(keras, copy.made).values():
+                made = optimizer.variables
+                self.slots += [(one, one.numpy()) for one in ([] if callable(made) else made) if is_real(one)]
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if phase:

@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,9 +23,13 @@ import tensorflow as tf
 import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target import comparing
+from kdoctor_job.target.copies import Copier, Setup
+from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.model import random_layers
+from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
+from kdoctor_job.target.trials import Trials
 
 STEPS = 3
 DEADLINE_S = 1500
@@ -44,6 +49,7 @@ def main() -> None:
         "draws": _draws,
         "shares": _shares,
         "evaluations": _evaluations,
+        "again": _again,
         "fits": _fits,
     }
     here = Path.cwd()
@@ -243,24 +249,20 @@ def _fits(strategy: Any, *names: str) -> dict[str, Any]:
     return {name: _found(job_fits.examine(strategy, jobs[name])) for name in names}
 
 
-def _scales(_: Any) -> dict[str, list[float]]:
-    """How much steps for four times the gradient differ from the same steps, and from steps four times as long."""
-    numbers = np.random.RandomState(3)
-    gradients = [numbers.normal(size=(6, 5)).astype("float32") * 0.1 for _ in range(3)]
-
-    def way(kind: Any, factor: float) -> Any:
-        variable, optimizer = keras.Variable(np.full((6, 5), 0.5, "float32")), kind(0.01)
-        optimizer.build([variable])
-        for gradient in gradients:
-            optimizer.apply([tf.constant(factor * gradient)], [variable])
-        return variable.numpy() - 0.5
-
-    found = {}
-    for name, kind in vars(keras.optimizers).items():
-        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap"):
-            once, more = way(kind, 1.0), way(kind, 4.0)
-            found[name] = [float(np.max(np.abs(more - times * once)) / np.max(np.abs(once))) for times in (1, 4)]
-    return found
+def _scales(_: Any) -> dict[str, Any]:
+    """Why each optimizer of Keras hides the size of the gradient: by its steps alone, and with its variables."""
+    known = vars(keras.optimizers).items()
+    left_out = ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap")
+    kinds = {name: kind for name, kind in known if isinstance(kind, type) and name not in left_out}
+    hides = partial(hides_scale, keras, clips=False)
+    others = {
+        "clipped": hides_scale(keras, keras.optimizers.SGD(), clips=True, in_slots=True),
+        "accumulating": hides(keras.optimizers.SGD(gradient_accumulation_steps=2), in_slots=False),
+        "not to be copied": hides(job_hazards.Unclonable(), in_slots=True),
+        "wrapped": hides(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()), in_slots=False),
+    }
+    hidden = {name: [hides(kind(0.01), in_slots=seen) for seen in (False, True)] for name, kind in kinds.items()}
+    return {"hidden": hidden, "others": others}
 
 
 class Refusing(keras.layers.Dropout):  # type: ignore[misc]  # Keras has no types
@@ -331,6 +333,25 @@ def _evaluations(_: Any) -> dict[str, Any]:
     equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
     with mock.patch.object(comparing, "_evaluations", side_effect=[differs, equal]):
         return comparing.compare_evaluations(mock.Mock(), 3)
+
+
+def _again(strategy: Any) -> dict[str, Any]:
+    """Trainings of copies that were trained before, compared with those of new copies; and slots, equal and not."""
+    with strategy.scope():
+        model = job_models.compiled("cnn", job_models.cnn())
+    data = job_models.dataset("cnn").take(STEPS)
+    batches, setup = list(data.as_numpy_iterator()), Setup(still=True)
+    used, new = (Trials(Copier(model, None, STEPS), strategy, batches, None) for _ in range(2))
+    used.on_its_data(Epoch(data, {}, lambda: None), setup)
+    one, copies = used.on_one_device(setup), [used.mirrored, used.alone]
+    once, more = used.on_replicas(setup), used.on_one_device(setup, order=1)
+    pairs = [(once, new.on_replicas(setup)), (more, new.on_one_device(setup, order=1))]
+    twice = once._replace(slots=[slot._replace(ended=2 * slot.ended) for slot in once.slots])
+    return {
+        "kept": [copies[0] is used.mirrored, copies[1] is used.alone],
+        "apart": [max(map(np.max, map(np.abs, map(np.subtract, a.weights, b.weights)))).item() for a, b in pairs],
+        "slots": [comparing._equal_slots(one, other) for other in (once, twice, once._replace(slots=[]))],
+    }
 
 
 class Notes(logging.Handler):

@@ -642,7 +642,7 @@ def test_numbers_may_differ_by_a_share_of_the_larger_one_and_a_tenth_of_it_near_
     ("job.trains", {}, ["", ""]),
     ("job.metrics", {"training": {"evaluations": (JobEvaluation(final_batch=64, problem="no", reference=LOGS),)}},
      ["raises", ""]),
-    ("job.metrics", {"training": evaluated((64, 0.6))}, ["reports other numbers than on one device", ""]),
+    ("job.metrics", {"training": evaluated((64, 0.6))}, ["accuracy is 0.6 instead of 0.5", ""]),
 )  # fmt: skip
 def test_short_form_of_an_outcome(check_id: str, changes: dict[str, Any], expected: list[str]) -> None:
     assert briefs(judge(check_id, run(**changes))) == expected

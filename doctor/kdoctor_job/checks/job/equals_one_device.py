@@ -38,9 +38,9 @@ def equals_one_device(
     over the global batch, but adds up single numbers. A train_step that ignores the replicas is another cause. kdoctor
     compares copies of the model twice. The first comparison uses the job's own optimizer and options. Adam and most
     others divide by the size of the gradient, which hides one that is too large. So the second one uses SGD, unless the
-    job does. Random layers run in inference mode, and BatchNormalization uses the moments of the whole batch. The
-    relative difference is 1e-7 to 3e-4 for rounding, and 1 for a mean on two replicas. A variable that another order of
-    the examples changes as much is left out.
+    job does, or the variables of its optimizer match one device, too. Random layers run in inference mode, and
+    BatchNormalization uses the moments of the whole batch. The relative difference is 1e-7 to 3e-4 for rounding, and 1
+    for a mean on two replicas. A variable that another order of the examples changes as much is left out.
     Remedy: return one number per example from the loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
@@ -64,7 +64,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
     details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
     difference = f"({'; '.join(details)})"
     if own.deviation <= tolerance:
-        needless = " Plain SGD would show the same" if training.scale_hidden == "" else ""
+        needless = " The gradients have the same size" if training.scale_hidden == "" else ""
         observed = f"weights match one device's {difference}.{needless}".removesuffix(".")
         return Evidence(
             subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)

@@ -46,8 +46,7 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if own.deviation is None or own.deviation > tolerance:
         return unknown("fit", "its weights differ from one device's, so its metrics do, too", _OF_WEIGHTS)
     if wrong:
-        brief = "reports other metrics than on one device"
-        return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
+        return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=wrong[0], explained_by=of_losses(run))
     listed = ", ".join(without_loss) or "no metrics besides the loss"
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
 
@@ -65,8 +64,7 @@ def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outco
     reference = {name: value for name, value in own.reference_logs.items() if name.startswith(_VALIDATION)}
     wrong = differences(logs, reference, own.reordered_logs, tolerance)
     if wrong:
-        brief = "reports other numbers than on one device"
-        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=brief)
+        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=wrong[0])
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")
 
@@ -79,7 +77,7 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     if wrong and not full.problem and is_random(training):
         yield unknown("evaluate", RANDOM)
     elif full.problem or wrong:
-        brief = "raises" if full.problem else "reports other numbers than on one device"
+        brief = "raises" if full.problem else wrong[0]
         observed = full.problem or "; ".join(wrong)
         fix, cause = of_cause(training, _REMEDY)
         explained = of_evaluation(run, wrong)

@@ -1,9 +1,11 @@
 """The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
@@ -35,9 +37,19 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*
 
 
 def in_module(name: str) -> str:
-    """``jobs.train:build`` for ``./jobs/train.py:build``; other names as they are."""
+    """``jobs.train:build`` for ``./jobs/train.py:build``; other names as they are.
+
+    Raises:
+        UsageError: the file is not in the working directory, from which the job is imported.
+    """
     path, separator, function = name.partition(".py:")
-    return f"{path.removeprefix('./').replace('/', '.')}:{function}" if separator else name
+    if not separator:
+        return name
+    file = Path(os.path.normpath(Path.cwd() / path))
+    if not file.is_relative_to(Path.cwd()):
+        hint = f"Run kdoctor where the job starts, such as: cd {quoted(str(file.parent))}"
+        raise UsageError(f"{path}.py is not in the working directory, from which the job is imported", hint=hint)
+    return f"{'.'.join(file.relative_to(Path.cwd()).parts)}:{function}"
 
 
 def checked_function(option: str, name: str) -> None:

@@ -26,12 +26,7 @@ def trained(
     severity: Severity = Severity.ERROR,
     scenario: str = "",
     cases: Sequence[str] | None = None,
-    requires: Sequence[str] = TENSORFLOW,
-    explained_by: Sequence[str] = NO_GPU,
-    tolerance: float | None = TOLERANCE,
-    replicated: bool = True,
-    finished: bool = True,
-    **comparison: Any,
+    **options: Any,
 ) -> Callable[[Judge], Check]:
     """Make a check from a function that judges one case by a comparison. Its docstring is as for ``check``.
 
@@ -40,12 +35,10 @@ def trained(
         severity: the weight of a failure.
         scenario: the scenario that it judges; the one with the check's id if empty.
         cases: the cases that it judges; those that the scenario's definition gives to it if None.
-        requires: ids of checks that must not have failed.
-        explained_by: ids of checks whose failure explains that there is no run.
-        tolerance: the default of the check's parameter; None if it has none.
-        replicated: whether a case must have trained on all requested replicas, at least two.
-        finished: whether a case that did not finish is reported without the function.
-        comparison: other fields of ``Comparison``.
+        options: ``requires``, the checks that must not have failed; ``explained_by``, those whose failure explains that
+            there is no run; ``tolerance``, the default of the check's parameter, None if it has none; ``replicated``,
+            whether a case must have trained on all requested replicas, at least two; ``finished``, whether a case that
+            did not finish is reported without the function; and other fields of ``Comparison``.
     """
 
     def make(judge: Judge) -> Check:
@@ -56,12 +49,7 @@ def trained(
             severity=severity,
             scenario=scenario or id,
             cases=cases_of(id) if cases is None else cases,
-            requires=requires,
-            explained_by=explained_by,
-            tolerance=tolerance,
-            replicated=replicated,
-            finished=finished,
-            **comparison,
+            **options,
         )
 
     return make

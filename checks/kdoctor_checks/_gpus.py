@@ -242,12 +242,12 @@ def smi(selected: Gpu | Sequence[Gpu], *options: str, among: Gpus | None = None)
     Args:
         selected: one GPU or several.
         options: the rest of the command.
-        among: all GPUs; if they are the selected ones, the command names none.
+        among: all GPUs; if they are the selected ones, the command names none, nor if nothing names one of them.
     """
     chosen = (selected,) if isinstance(selected, Gpu) else tuple(selected)
-    if among is not None and len(chosen) == len(among.devices):
+    if (among is not None and len(chosen) == among.count) or not all(gpu.selector for gpu in chosen):
         return " ".join(("nvidia-smi", *options))
-    return " ".join(("nvidia-smi", "-i", quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in chosen)), *options))
+    return " ".join(("nvidia-smi", "-i", quoted(",".join(gpu.selector for gpu in chosen)), *options))
 
 
 def models(gpus: Sequence[Gpu]) -> str:
@@ -317,9 +317,9 @@ def field_diagnostic(found: Sequence[Gpu], gpus: Gpus, section: str) -> Remedy:
 
 def reset(found: Sequence[Gpu]) -> Remedy:
     """Reset these GPUs."""
-    addresses = quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in found))
+    named = [gpu.selector for gpu in found if gpu.selector]
     return Remedy.reboot(
         "Stop all processes on the GPU, then reset it.",
-        f"sudo nvidia-smi --gpu-reset -i {addresses}",
+        *((f"sudo nvidia-smi --gpu-reset -i {quoted(','.join(named))}",) if len(named) == len(found) else ()),
         look=(DRIVER_MESSAGES,),
     )

@@ -63,7 +63,6 @@ def small_matrix(*releases: Release, **changes: Any) -> VersionMatrix:
         "forward_compatibility": (ForwardCompatibility(cuda="12.5", branches=(535,), source=SOURCE),),
         "libraries": (Libraries(cuda=12, sonames={"cudart": "libcudart.so.12"}, source=SOURCE),),
         "registering": ("cudnn",),
-        "keras": (),
         "known_bad": (),
     }
     return VersionMatrix(**{**values, **changes})

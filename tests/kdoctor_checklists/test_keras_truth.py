@@ -21,15 +21,6 @@ def test_every_result_is_about_a_measured_release() -> None:
     assert results == measured
 
 
-def test_known_bad_releases_of_keras_are_those_that_were_measured_wrong() -> None:
-    for release in (row.release for row in MATRIX.keras_releases if row.package == "keras"):
-        behaviour = MATRIX.keras_behaviour(release)
-        result = MATRIX.keras_feature("baseline/mirrored", "keras", release).result
-        if behaviour is not None:
-            correct = behaviour.weights == behaviour.reported == "right"
-            assert (result == "right") == correct, release
-
-
 def test_tf_keras_trains_the_baseline_as_one_device() -> None:
     releases = [row.release for row in MATRIX.keras_releases if row.package == "tf_keras"]
     assert releases

@@ -99,7 +99,7 @@ def test_every_source_is_listed_and_every_listed_source_is_used() -> None:
     rows: list[Any] = [
         *MATRIX.releases, *MATRIX.cuda_majors, *MATRIX.cuda_releases, *MATRIX.cudnn, *MATRIX.gpus,
         *MATRIX.libraries, *MATRIX.jax, *MATRIX.ptx_versions, *MATRIX.platforms, *MATRIX.forward_compatibility,
-        *MATRIX.keras, *MATRIX.keras_releases, *MATRIX.keras_features, *MATRIX.known_bad,
+        *MATRIX.keras_releases, *MATRIX.keras_features, *MATRIX.known_bad,
     ]  # fmt: skip
     used = [source for row in rows for source in row.source]
     assert all(MATRIX.citation(source) for source in used)
@@ -116,26 +116,6 @@ def test_every_architecture_of_a_build_runs_on_a_known_gpu() -> None:
 
 def test_registering_libraries_are_loaded_by_the_newest_build() -> None:
     assert set(MATRIX.registering) <= set(MATRIX.sonames(RELEASES["2.21.0"]))
-
-
-def test_keras_rows_do_not_overlap_and_match_known_versions() -> None:
-    for at, row in enumerate(MATRIX.keras):
-        for other in MATRIX.keras[at + 1 :]:
-            assert not overlap(specifier(row.versions), specifier(other.versions))
-    for version, weights, reported in (
-        ("2.15.0", "right", "right"),
-        ("3.0.5", "wrong", "wrong"),
-        ("3.4.1", "wrong", "wrong"),
-        ("3.6.0", "wrong", "wrong"),
-        ("3.9.2", "right", "wrong"),
-        ("3.10.0", "right", "right"),
-        ("3.15.1", "right", "right"),
-    ):
-        found = MATRIX.keras_behaviour(version)
-        assert found is not None
-        assert (found.weights, found.reported) == (weights, reported), version
-    assert MATRIX.keras_behaviour("3.16.0") is None
-    assert MATRIX.keras_behaviour("3.0.0") is None
 
 
 @pytest.mark.parametrize("row", MATRIX.known_bad, ids=lambda row: f"{row.id}-{row.effect}")

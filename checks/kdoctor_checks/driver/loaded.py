@@ -5,10 +5,11 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import NVIDIA_DEVICES, branch_of
 from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, NotCollected, PciDevices, Unavailable
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
-from kdoctor_checks._versions import first_short
+from kdoctor_checks._versions import first_short, numbers
 from kdoctor_checks.driver._nodes import NODE, create_nodes
 from kdoctor_checks.driver._runtime import with_runtime
 
@@ -23,6 +24,7 @@ def loaded(
     host: Host | Unavailable,
     settings: Kernel | Unavailable,
     log: KernelLog | Unavailable,
+    matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """The NVIDIA driver is loaded, and this process can use it.
 
@@ -46,7 +48,7 @@ def loaded(
         yield _finding(unsuited)
         return
     if isinstance(kernel, Unavailable):
-        yield _by_nvml(gpus, kernel)
+        yield _by_nvml(gpus, kernel, matrix)
         return
     nodes = kernel.nodes or ()
     closed = [node for node in nodes if NODE.fullmatch(node.path) and not (node.readable and node.writable)]
@@ -145,7 +147,7 @@ def _by_bus(
     return _finding((brief, brief, remedy, rollback))
 
 
-def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
+def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix) -> Outcome:
     """What nvidia-smi alone shows, where the kernel module was not read."""
     if gpus.state == "library-mismatch":
         return Evidence(subject=_SUBJECT, observed="module and library are present (driver.library-matches-module)")
@@ -155,7 +157,9 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
         if gpus.errors.get("cuda_driver_version") in _WITHOUT_CUDA:
             return _finding(_no_cuda(gpus))
         observed = f"NVML ready, driver {gpus.driver_version}; kernel module not read"
-        return Evidence(subject=_SUBJECT, observed=observed, brief=gpus.driver_version)
+        least = _too_old_for_all(gpus, matrix)
+        brief = f"{gpus.driver_version} (TensorFlow {matrix.releases[0].version} needs {least})" if least else None
+        return Evidence(subject=_SUBJECT, observed=observed, brief=brief or gpus.driver_version)
     if gpus.state == "driver-not-loaded":
         _, _, remedy, rollback = _no_module(kernel)
         brief = "nvidia-smi cannot communicate with the driver"
@@ -167,6 +171,15 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
         brief, _, remedy, rollback = _nvml_fails(gpus)
         brief = brief.removeprefix("module loaded, but ")
     return _finding((brief, gpus.error or brief, remedy, rollback))
+
+
+def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> str | None:
+    """The oldest driver that runs any CUDA release of the matrix, if this one is older and no cuda-compat is in use."""
+    row = min(matrix.cuda_majors, key=lambda row: row.major, default=None)
+    version, offered = numbers(gpus.driver_version), numbers(gpus.cuda_driver_version)
+    if not (row and row.oldest_driver and version) or version >= (numbers(row.oldest_driver) or ()):
+        return None
+    return row.oldest_driver if offered is None or offered[0] < row.major else None
 
 
 def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:

@@ -197,7 +197,7 @@ class FaultReporter:
     def _gpu_remedy(self, index: int) -> Remedy:
         gpu = self._replicas.gpus[index]
         look = ["sudo dmesg | grep -iE 'NVRM|Xid'"]
-        look += [f"nvidia-smi -q -i {quoted(gpu.bus_id or str(gpu.index))}"] if gpu else []
+        look += [f"nvidia-smi -q -i {quoted(gpu.selector)}"] if gpu else []
         return Remedy(
             summary="Exclude the GPU to continue. Read its kernel log and counters, restart the machine once, and have "
             "the GPU or its slot inspected if the fault remains.",

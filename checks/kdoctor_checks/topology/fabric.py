@@ -1,11 +1,10 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, RESTART, inactive_links, only_lost, readings, too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, RESTART, inactive_links, only_lost, readings, reset, too_new, unsupported
 
 _VIRTUAL = ("passthrough", "vgpu")
 _LONGEST = 60
@@ -85,7 +84,7 @@ def _unhealthy(gpu: Gpu, problems: Sequence[str]) -> Finding:
         expected="full bandwidth, healthy routes, correct configuration",
         remedy=Remedy.reboot(
             "Stop all processes on the GPU, then reset it. If the health stays bad, have its NVLinks serviced.",
-            f"sudo nvidia-smi --gpu-reset -i {quoted(gpu.bus_id or str(gpu.index))}",
+            *reset([gpu]).commands,
             look=("nvidia-smi -q | grep -A 12 Fabric", "sudo journalctl -u nvidia-fabricmanager"),
         ),
         rollback=RESTART,

@@ -27,7 +27,9 @@ def iommu_faults(
         yield LOG_UNREAD
         return
     ours = nvidia_addresses(gpus, pci)
-    devices = by_device(event for event in log.events if event.kind == "iommu-fault")
+    faults = [event for event in log.events if event.kind == "iommu-fault"]
+    ours |= {event.bus_id for event in faults if event.bus_id and event.text.startswith("nvidia ")}
+    devices = by_device(faults)
     mine = {bus_id: events for bus_id, events in devices.items() if bus_id in ours}
     for bus_id, events in mine.items():
         yield Finding(

@@ -13,10 +13,11 @@ from kdoctor.matrix.values import specifier
 from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 
+_LOSSES = "keras3_metrics_wrong_or_nan"
 _BRIEFS = {
     "keras3_grads_not_reduced": "does not combine the gradients of the replicas",
     "keras3_lr_times_replicas": "sums gradients over the replicas instead of averaging them",
-    "keras3_metrics_wrong_or_nan": "reports wrong losses and metrics on several replicas",
+    _LOSSES: "reports wrong losses and metrics on several replicas",
 }
 """Row of the matrix to what it says in a few words."""
 
@@ -102,8 +103,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     if keras.package != "keras" or not bad:
         return _judge_baseline(keras, packages, target, matrix)
     (wanted,) = narrowed(target, packages, [f"keras{bad[-1].ended_by['keras']}"])
-    measured = [item for item in matrix.keras if specifier(item.versions).contains(version, prereleases=True)]
-    only_losses = bool(measured) and all(item.weights == "right" for item in measured)
+    only_losses = {row.id for row in bad} == {_LOSSES}
     finding = _finding(
         keras,
         f"gives wrong results on several replicas ({'; '.join(row.symptom for row in bad)})",

@@ -90,13 +90,7 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
 
 def _values(results: Iterable[Result]) -> str:
     """What happened, and the values that passed checks state, each once."""
-    noted = [
-        f"{judged.finding.subject}: {judged.finding.headline}"
-        for result in results
-        if result.severity is Severity.INFO
-        for judged in result.findings
-        if judged.counts and judged.finding.noted
-    ]
+    results = list(results)
     briefs = (
         evidence.brief
         for result in results
@@ -104,7 +98,18 @@ def _values(results: Iterable[Result]) -> str:
         for evidence in result.evidence
         if evidence.brief
     )
-    return ", ".join(dict.fromkeys([*noted, *briefs]))
+    return ", ".join(dict.fromkeys([*noted(results), *briefs]))
+
+
+def noted(results: Iterable[Result]) -> list[str]:
+    """What happened on this machine without harm to a job, each with its subject."""
+    return [
+        f"{judged.finding.subject}: {judged.finding.headline}"
+        for result in results
+        if result.severity is Severity.INFO
+        for judged in result.findings
+        if judged.counts and judged.finding.noted
+    ]
 
 
 def _skipped(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:

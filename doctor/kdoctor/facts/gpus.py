@@ -226,6 +226,11 @@ class Gpu:
             return f"GPU at {self.bus_id}" if self.bus_id else f"GPU {self.uuid or 'of unknown address'}"
         return f"GPU {self.index} ({self.bus_id})" if self.bus_id else f"GPU {self.index}"
 
+    @property
+    def selector(self) -> str:
+        """What ``nvidia-smi -i`` knows the GPU by; empty if nothing was read: a wrong index names a healthy GPU."""
+        return self.bus_id or (str(self.index) if self.numbered else self.uuid or "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPair:

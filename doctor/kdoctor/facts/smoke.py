@@ -14,25 +14,41 @@ result; it passed its deadline and was ended; it does not apply to this environm
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmokeWorker:
-    """One process of a case that trains in several. Fields without a description are as in ``SmokeCase``."""
+class _Process:
+    """How far the process of a training came."""
+
+    phase: str | None = None
+    """The last phase that it entered: import (of the scenario's program), strategy, reference (the same training on one
+    device), build, data, trace, first step, step 2 and so on, between steps, save, load, inspect; train if the steps
+    cannot be distinguished."""
+    finished: str | None = None
+    """The last phase that it finished; ``step 7`` while it trains step 8 or hangs in it."""
+    steps: int | None = None
+    """Training steps that it finished, over all epochs."""
+    error_type: Reason = None
+    """Class of the exception, for ``raised``."""
+    error_message: Reason = None
+    """The exception's first lines."""
+    exit_code: Annotated[int | None, SIGNED] = None
+    """Exit status of the process; None where a signal ended it."""
+    signal: str | None = None
+    """Name of the signal that ended it, for example ``SIGSEGV``."""
+    seconds: float | None = None
+    """Its wall time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeWorker(_Process):
+    """One process of a case that trains in several."""
 
     name: str
     """Its task, as in TF_CONFIG: ``worker 0``, ``ps 0``."""
     outcome: CaseOutcome
     """How it ended; ``timed-out`` if it waited for others, or they for it, until it was ended."""
-    phase: str | None = None
-    finished: str | None = None
-    steps: int | None = None
-    error_type: Reason = None
-    error_message: Reason = None
-    exit_code: Annotated[int | None, SIGNED] = None
-    signal: str | None = None
     losses: tuple[float | None, ...] = ()
     """Loss of each epoch in this worker."""
     weight_deviation: float | None = None
     """Largest absolute difference of any of its weights from the same training on one device."""
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +71,8 @@ PairOutcome = Literal["trained", "raised", "died", "timed-out", "not-tested"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmokePair:
-    """Two replicas that trained without the others, in a separate process.
+class SmokePair(_Process):
+    """Two replicas that trained without the others, in a separate process. Its final phase is all-reduce.
 
     Fields without a description are as in ``SmokeCase``.
     """
@@ -66,14 +82,6 @@ class SmokePair:
     second: int
     """Index of the second; always greater than ``first``."""
     outcome: PairOutcome
-    phase: str | None = None
-    """The last phase that it entered, as in ``SmokeCase``; the final one is all-reduce."""
-    finished: str | None = None
-    steps: int | None = None
-    error_type: Reason = None
-    error_message: Reason = None
-    exit_code: Annotated[int | None, SIGNED] = None
-    signal: str | None = None
     stacks: Reason = None
     stderr_tail: Reason = None
     log_lines: tuple[str, ...] = ()
@@ -86,7 +94,6 @@ class SmokePair:
     """Number of its 32-bit values that were not the exact sum, over both replicas."""
     bytes_per_s: float | None = None
     """Speed of that all-reduce: size over time, which is the bandwidth in each direction for two replicas."""
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,30 +122,14 @@ class BitDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmokeCase:
+class SmokeCase(_Process):
     """One training, in a separate process."""
 
     name: str
     """The case's name within its scenario, for example ``guarded``."""
     outcome: CaseOutcome
-    phase: str | None = None
-    """The last phase that it entered: import (of the scenario's program), strategy, reference (the same training on one
-    device), build, data, trace, first step, step 2 and so on, between steps, save, load, inspect; train if the steps
-    cannot be distinguished."""
-    finished: str | None = None
-    """The last phase that it finished; ``step 7`` while it trains step 8 or hangs in it."""
-    steps: int | None = None
-    """Training steps that it finished, over all epochs."""
     skip_reason: Reason = None
     """Why it does not apply to this environment, for ``skipped``."""
-    error_type: Reason = None
-    """Class of the exception, for ``raised``."""
-    error_message: Reason = None
-    """The exception's first lines."""
-    exit_code: Annotated[int | None, SIGNED] = None
-    """Exit status of the process; None where a signal ended it."""
-    signal: str | None = None
-    """Name of the signal that ended it, for example ``SIGSEGV``."""
     stacks: Reason = None
     """Python stacks of all threads, if it crashed or passed its deadline."""
     stderr_tail: Reason = None
@@ -189,8 +180,6 @@ class SmokeCase:
     """Median seconds of a step after the first epoch."""
     peak_memory_bytes: int | None = None
     """Largest resident set of the case's process."""
-    seconds: float | None = None
-    """Wall time of the case's process."""
 
     @property
     def on_gpus(self) -> int:

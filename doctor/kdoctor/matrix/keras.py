@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kdoctor.matrix.values import Date, Positive, Sources, SpecifierText, Text, Texts, VersionText, parse_version
+from kdoctor.matrix.values import Date, Positive, Sources, Text, Texts, VersionText, parse_version
 from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Package = Literal["keras", "tf_keras"]
@@ -31,21 +31,6 @@ VERBS: dict[FeatureResult, str] = {
 BASELINE = "baseline/mirrored"
 """The feature that every job has, measured with every release."""
 HARMLESS: tuple[FeatureResult, ...] = ("right", "unsupported")
-
-
-class KerasBehaviour(StrictPart):
-    """What some releases of Keras do with several replicas."""
-
-    versions: SpecifierText
-    weights: Literal["right", "wrong"]
-    """Whether even batches give the weights of a single device."""
-    reported: Literal["right", "wrong"]
-    """Whether the reported loss and metrics are correct."""
-    ragged: Text
-    """What an uneven final batch does."""
-    empty_replica: Text
-    """What a final batch does that leaves a replica without examples, with BatchNormalization."""
-    source: Sources
 
 
 def _some_releases(releases: tuple[str, ...]) -> tuple[str, ...]:

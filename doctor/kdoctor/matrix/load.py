@@ -213,7 +213,6 @@ class _Builder:
             forward_compatibility=tuple(sorted(rows["forward_compatibility"], key=lambda row: numbers(row.cuda))),
             libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
-            keras=rows["keras"],
             features={row.feature: row for row in rows["features"]},
             keras_releases=rows["keras_releases"],
             keras_features=rows["keras_features"],

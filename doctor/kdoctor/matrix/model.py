@@ -27,7 +27,7 @@ from kdoctor.matrix.cuda import (
     PtxVersion,
     windows_drivers,
 )
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
+from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.values import (
     Architectures,
@@ -273,7 +273,6 @@ class VersionMatrix:
     libraries: tuple[Libraries, ...]
     registering: tuple[str, ...]
     """The libraries that TensorFlow needs to register any GPU."""
-    keras: tuple[KerasBehaviour, ...]
     features: Mapping[str, MeasuredFeature] = field(default_factory=dict)
     """The measured features of jobs, by name."""
     keras_releases: tuple[KerasRelease, ...] = ()
@@ -367,11 +366,6 @@ class VersionMatrix:
         if days <= _OLD_DAYS:
             return None
         return f"{days} days old: newer releases are missing; update keras-doctor"
-
-    def keras_behaviour(self, version: str) -> KerasBehaviour | None:
-        """What a release of Keras does with several replicas; None if it was not measured."""
-        fitting = (row for row in self.keras if meets(version, row.versions, prereleases=True))
-        return next(fitting, None)
 
     def keras_feature(self, feature: str, package: str, version: str) -> KnownFeature:
         """What a release of Keras, which must be a valid version, does with a feature over several replicas."""

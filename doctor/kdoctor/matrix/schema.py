@@ -2,12 +2,12 @@
 # ruff: noqa: RUF012 - pydantic copies the defaults
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from kdoctor.matrix.cuda import CudaMajor, CudaRelease, CudnnSupport, Earlier, ForwardCompatibility, PtxVersion
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, MeasuredFeature
+from kdoctor.matrix.keras import KerasFeature, KerasRelease, MeasuredFeature
 from kdoctor.matrix.model import GpuKind, KnownBad, Libraries, Platform, Release
 from kdoctor.matrix.values import Date, Text, Texts
 from kdoctor.yamldoc.validation import StrictDocument
@@ -24,7 +24,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "libraries": ("cuda", "cudnn", "nccl"),
     "tensorflow": ("version",),
     "jax": ("version", "extra"),
-    "keras": ("versions",),
     "features": ("feature",),
     "keras_releases": ("package", "release"),
     "keras_features": ("feature", "package", "releases"),
@@ -63,8 +62,8 @@ class MatrixDocument(StrictDocument):
     libraries: list[Libraries] = []
     tensorflow: list[Release] = []
     jax: list[Release] = []
-    keras: list[KerasBehaviour] = []
     features: list[MeasuredFeature] = []
+    keras: list[Any] = []  # of older files, and not used
     keras_releases: list[KerasRelease] = []
     keras_features: list[KerasFeature] = []
     known_bad: list[KnownBad] = []

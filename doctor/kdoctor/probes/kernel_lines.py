@@ -26,13 +26,16 @@ ESCAPES = re.compile(
 _DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 _QUICK = re.compile(
     r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
-    r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
+    r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
 """What a line needs to have so that it can be the kernel's."""
-_STARTS = re.compile(rf"{_DRIVER}|\S+\[\d+\]: segfault at [\da-f]+ ip |traps: \S+\[\d+\] ")
-_ANYWHERE = re.compile(r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \(")
-"""What only the driver writes, whatever is written before it: fields of other tools, a sentence of a mail."""
+_STARTS = re.compile(rf"{_DRIVER}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at [\da-f]+ ip |traps: \S+\[\d+\] ")
+_ANYWHERE = re.compile(
+    r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \("
+    r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at"
+)
+"""What only the driver or the X server writes, whatever is before it: fields of other tools, a sentence of a mail."""
 _AFTER = " `\t\"'},|"
 """What other tools write after the message."""
 _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
@@ -44,8 +47,6 @@ _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
         r"[\s>|`*#]+",  # a quotation, a list, a heading, a table or code in a mail or in Markdown
-        r"\[pod/[^\]]+\] ",  # kubectl logs --prefix
-        r"[\w.-]+ *\| (?=\S)",  # docker compose logs
         r"(?:/[\w./-]+|[\w.-]+\.log(?:\.\d+)?|syslog|messages|dmesg)(?::\d+)?[:-](?=\S)",  # grep -H
         r"\d+[:-](?=[\[<]|\w{3} +\d|\d{4}-)",  # grep -n
         r"- (?=[\[<]|\w{3} +\d|\d{4}-|NVRM: )",
@@ -53,8 +54,6 @@ _PLACES = tuple(
         r"(?:kern|user|daemon|auth|syslog)\s*:\s*\w+\s*: ",  # dmesg -x
         r"\[ *[TC]\d+\] ?",  # CONFIG_PRINTK_CALLER
         r"\{\d+\}(?=\[Hardware Error\])",  # a record of APEI
-        # pdsh, clush
-        rf"[\w.-]+: (?=\[ *\d+\.\d{{6}}|\[\w{{3}} ?\w{{3}} |<\d+>|{_ISO}|{_SHORT}|kernel: |{_DRIVER}|kern *:)",
         r"(?:MESSAGE=|\"(?:MESSAGE|msg)\" *: *\")",  # journalctl -o verbose, export and json-pretty; dmesg --json
     )
 )

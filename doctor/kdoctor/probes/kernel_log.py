@@ -15,7 +15,7 @@ from pathlib import Path
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
 from kdoctor.probes.kernel_lines import Line, split_line
-from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, IN_LIBRARY, MESSAGES, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _BYTES = re.compile(r'"MESSAGE" ?: ?\[ ?\d')
@@ -35,13 +35,16 @@ _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     (
         "xid",
         re.compile(
-            rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d{{1,9}})"
+            rf"NVRM: (?:GPU at \S+ )?Xid \((?:(?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?|[^\d()]*)\): "
+            r"(?P<code>\d{1,9})"
         ),
     ),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d{{1,9}})")),
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
+_OF_X = re.compile(r"\bPCI:(\d{1,3}):(\d{1,2}):([0-7])\b")
+"""An address of the X server, in decimal."""
 _ANY_ADDRESS = re.compile(rf"(?:(?<![\w:.])|(?<=PCI:)){_ADDRESS}(?!\w|:\w)")
 
 
@@ -109,13 +112,12 @@ class LogReader:
 
     def read_block(self, block: bytes) -> None:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
-        left = block.translate(None, DROPPED)
-        if self._first is None or SIGNS.search(left) or IN_LIBRARY in block:
+        if self._first is None or any(sign in block for sign in SIGNS):
             self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)
         else:
-            self._lines += left.count(b"\n")
+            self._lines += block.count(b"\n")
             self._named = None
 
     def read(self, raw: str) -> None:
@@ -209,7 +211,8 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
     of_message, match = next(matches, (None, None))
     if of_message is None or match is None:
         return None
-    addresses = list(_ANY_ADDRESS.finditer(line.text))
+    text = _OF_X.sub(lambda at: f"PCI:{int(at[1]):02x}:{int(at[2]):02x}.{at[3]}", line.text)
+    addresses = list(_ANY_ADDRESS.finditer(text))
     # Of several addresses (a port that reports another device's error) the last one is the faulty device's. A port that
     # reports an error it has itself corrected names a device 0000:00:00.0 that is none.
     places = [place for place in map(_bus_id, addresses) if place != "0000:00:00.0"]
@@ -226,8 +229,10 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
     )
 
 
-def _bus_id(found: re.Match[str]) -> str:
-    """The address in sysfs form; the kernel may omit domain 0000, and NVIDIA the function."""
+def _bus_id(found: re.Match[str]) -> str | None:
+    """The address in sysfs form, if there is one; the kernel may omit domain 0000, and NVIDIA the function."""
+    if not found["bus"]:
+        return None
     domain = int(found["domain"] or "0", 16)
     return f"{domain:04x}:{found['bus']}:{found['device']}.{found['function'] or '0'}".lower()
 

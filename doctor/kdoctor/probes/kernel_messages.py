@@ -49,17 +49,19 @@ _FAILURES = (
     _message("no-address-space", r"NVRM: +(?:This PCI I/O region assigned to your|BAR\d is 0M)", _MODULE),
     _message(
         "not-supported",
-        r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|is not supported by (?:the )?open|"
-        r"requires use of the NVIDIA open kernel modules|is not supported by the NVIDIA \S+ driver)"
+        r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|requires use of the NVIDIA open kernel modules|"
+        r"is not supported by (?:the )?(?:open|NVIDIA|[\d.]+))"
         r"|NVRM: +Open nvidia\.ko is only ready",
         _MODULE,
     ),
     _message("no-power", r"NVRM: .*does not have the necessary power cables connected", _MODULE),
     _message(
         "init-failed",
-        r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module)"
+        r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module"
+        r"|failed to wait for GFW_BOOT)"
         r"|NVRM: (?:No NVIDIA (?:[\w ]+ found|devices probed)|None of the NVIDIA devices were init)"
-        r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error",
+        r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error"
+        r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at",  # the X server, about the same failure
         _MODULE,
     ),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
@@ -75,6 +77,7 @@ _FAILURES = (
     _message("reset-required", r"NVRM: .*(?:(?i:NV_ERR_RESET_REQUIRED|reset required)|[sS]tatus=0x0*62\b)", _RM),
     _message("uvm-fatal", r"uvm encountered (?:global )?fatal error", _RM),
     _message("not-probed", r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)", _MODULE),
+    _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout))", _NOUVEAU),
     _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
 )
 
@@ -117,6 +120,8 @@ _HARMLESS_NVRM = (
     r"visit http://www\.nvidia\.com/object/unix\.html",
     r"information\. +The [\d.]+ NVIDIA driver will ignore",
     r"this GPU\. +Continuing probe",
+    r"nvidia\.ko because it does not|System Processor|Please see the|Firmware' sections",
+    r"NVIDIA Linux driver release|A - Supported NVIDIA|README, available|at www\.nvidia",
 )
 _HARMLESS = (
     _message(None, "^NVRM: +(?:" + "|".join(_HARMLESS_NVRM) + ")", _MODULE),
@@ -225,22 +230,18 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 """All messages other than Xids and SXids, the most specific first."""
 
 RELEVANT = re.compile(
-    r"NVRM|nvidia|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v"
-    r"|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
+    r"NVRM|nvidia|the NVIDIA GPU at|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: "
+    r"|arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
     r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$"
 )
 """A line without any of these words is about something else."""
 
-_KEPT = b"ABCDEGHIKLMNOPRUVX\ndiuv"
-DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
-"""What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
-SIGNS = re.compile(
-    rb"V(?:RM|MI|IDIAMI|i(?<=AMDVi))|v(?:idi|iu(?<=uviu)|u(?<=uvu))|Xid|R(?<=AER)|B(?:UG|uE(?<=PCIBuE))"
-    rb"|D(?:MAR|PC|AC(?<=EDAC))|HdE|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Ki[di]|P(?:iP|(?<=OP))|MEAGE"
+SIGNS = tuple(
+    b"NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu"
+    b"|panic - not|Panic#|Oops#|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(
+        b"|"
+    )
 )
-"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare. The
-last one is left of "MESSAGE" in JSON, which may be a list of bytes."""
-IN_LIBRARY = b" in lib"
-"""Part of each line about a program that crashed. Its letters are in most lines, so the whole block is searched."""
+"""A block of lines without any of these has no line that ``RELEVANT`` finds."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

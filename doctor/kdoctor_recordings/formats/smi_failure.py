@@ -17,12 +17,18 @@ _MISSING = re.compile(
 _STATES: tuple[tuple[re.Pattern[str], NvmlState], ...] = (
     (re.compile(r"couldn't communicate with the NVIDIA driver|Driver Not Loaded", re.IGNORECASE), "driver-not-loaded"),
     (re.compile(r"Driver/library version mismatch", re.IGNORECASE), "library-mismatch"),
-    (re.compile(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE), "library-absent"),
+    (
+        re.compile(
+            r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE
+        ),
+        "library-absent",
+    ),
     (re.compile(r"Insufficient Permissions", re.IGNORECASE), "no-permission"),
     (_MISSING, "library-absent"),
 )
 START = re.compile(
-    r"NVIDIA-SMI (?:has failed|couldn't find)|.*Failed to initialize NVML\b|No devices were found"
+    r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
+    r"|.*nvidia-container-cli: [\w ]+ error: "
     r"|.*Unable to determine the device handle for|(?i:" + _MISSING.pattern + ")"
 )
 LOST = re.compile(
@@ -65,7 +71,8 @@ def parse(section: Section) -> Part:
     gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
     if gone:
         return section.part(gpus=tuple(gone))
-    message = " ".join(" ".join(section.lines).split())[:300].rstrip(" `")
+    message = " ".join(" ".join(section.lines).split())
+    message = message[max(message.find("nvidia-container-cli: "), 0) :][:300].rstrip(" `")
     if message.startswith("No devices were found"):
         return section.part(driver={"state": "ready", "count": 0})
     state = next((state for pattern, state in _STATES if pattern.search(message)), "failed")

@@ -48,6 +48,9 @@ def parse(section: Section) -> Part:
     closed = [line for line in lines if line.endswith("|")]
     head = {found["name"].lower(): found["text"] for line in closed for found in _VERSIONS.finditer(line)}
     driver, errors = read_all(DRIVER, head)
+    if any("vGPU ID" in line for line in closed):  # only a host prints the table of nvidia-smi vgpu
+        host = GpuPart(facts={"virtualization_mode": "host-vgpu"})
+        return section.part(driver=driver, driver_errors=errors, gpus=(host,))
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     processes = None if start is None else _processes(lines[start:])
     found = list(_rows(lines[:start]))

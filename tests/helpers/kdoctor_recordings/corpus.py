@@ -11,6 +11,7 @@ from helpers.judging import TODAY
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
+from kdoctor.matrix.load import shipped_matrix
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
 from kdoctor_recordings.importer import import_files
 
@@ -46,7 +47,7 @@ def judged_recording(*names: str, also: Path | None = None) -> dict[str, Result]
     """
     files = [recorded(name) for name in names]
     table = dict(import_files([*files, *([also] if also else [])]).facts)
-    rules = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
+    rules = Rules(today=TODAY, matrix=shipped_matrix(), assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
     return {result.id: result for result in judge(PLAN, table, rules)}
 
 

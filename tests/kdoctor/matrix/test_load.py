@@ -106,7 +106,7 @@ def test_missing_shipped_file_is_named_with_what_to_do(monkeypatch: pytest.Monke
 
 def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
     found = problems(tmp_path, HEAD.replace("shipped", "nothing"))
-    for section in ("tensorflow", "cuda_majors", "gpus", "keras", "sources"):
+    for section in ("tensorflow", "cuda_majors", "gpus", "sources"):
         assert f"missing key '{section}'" in found
 
 

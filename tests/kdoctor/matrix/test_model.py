@@ -8,7 +8,6 @@ import pytest
 from helpers.cases import cases
 from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
 from kdoctor.matrix.cuda import CudaMajor, CudaRelease, PtxVersion
-from kdoctor.matrix.keras import KerasBehaviour
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.model import GpuKind, Libraries, Platform, Release, cudnn_requirement
 
@@ -176,18 +175,6 @@ def test_rows_are_found_by_their_keys() -> None:
     ]
     assert matrix.of("tensorflow") is matrix
     assert (matrix.of("jax").framework, matrix.of("jax").releases) == ("JAX", matrix.jax)
-
-
-def test_first_row_about_keras_counts() -> None:
-    first, second = (
-        KerasBehaviour(
-            versions=versions, weights="right", reported="right", ragged=text, empty_replica=text, source=SOURCE
-        )
-        for versions, text in ((">=3.0,<3.5", "first"), (">=3.2", "second"))
-    )
-    matrix = small_matrix(keras=(first, second))
-    found = [matrix.keras_behaviour(version) for version in ("3.0", "3.4.0", "3.5.0", "2.15", "3.6.0rc1")]
-    assert found == [first, first, second, None, second]
 
 
 @cases(

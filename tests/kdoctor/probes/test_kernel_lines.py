@@ -9,7 +9,7 @@ from helpers.cases import cases
 from kdoctor.facts import KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_lines import is_kernels, split_line
 from kdoctor.probes.kernel_log import LogReader, parse_log
-from kdoctor.probes.kernel_messages import DROPPED, IN_LIBRARY, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import RELEVANT, SIGNS
 from kdoctor_recordings.facts import Diagnostics
 from kdoctor_recordings.importer import import_files
 
@@ -69,10 +69,7 @@ FORMS = {
     "indented": "    [ 1843.308145] {}",
     "a list": "- [ 1843.308145] {}",
     "code in a text": "`[ 1843.308145] {}`",
-    "pdsh": "node17: [ 1843.308145] {}",
-    "kubectl logs --prefix": "[pod/driver-7x9zq/driver] [ 1843.308145] {}",
     "docker logs -t": "2025-02-23T16:24:18.123456789Z [ 1843.308145] {}",
-    "docker compose logs": "driver-1  | [ 1843.308145] {}",
     "grep -H": "/var/log/kern.log:Feb 23 16:24:18 node17 kernel: [ 1843.308145] {}",
     "grep -n": "123:[ 1843.308145] {}",
     "an escape sequence": "\x1b[32m[ 1843.308145] \x1b[0m\x1b[33m{}\x1b[0m",
@@ -191,7 +188,7 @@ RELEVANT_LINES = [
 def test_quick_search_misses_no_relevant_line(line: str) -> None:
     assert RELEVANT.search(line)
     block = f"usb 1-1: new device\n{line}\nusb 1-1: gone\n".encode()
-    assert SIGNS.search(block.translate(None, DROPPED)) or IN_LIBRARY in block
+    assert any(sign in block for sign in SIGNS)
 
 
 def test_blocks_and_lines_give_the_same_log() -> None:

@@ -75,6 +75,9 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
         "0000:3a:00.0",
         None,
     ),
+    ("NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11 (...)", "xid", None, 145),
+    # X writes addresses in decimal.
+    ("NVIDIA(GPU-0): Failed to initialize the NVIDIA GPU at PCI:82:0:0.  Please", "init-failed", "0000:52:00.0", None),
     (
         "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.",
         "no-power",
@@ -114,6 +117,9 @@ def test_unrelated_lines_are_ignored(line: str) -> None:
     ("NVRM: Xid (a form that is not known)", "unclassified"),
     ("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context", "unclassified"),
     ("nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed", "unclassified"),
+    ("nouveau 0000:01:00.0: timeout", "not-probed"),
+    ("NVRM: installed in this system is not supported by the 367.57", "not-supported"),
+    ("NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x0)", "init-failed"),
 )
 def test_problems_of_a_driver_are_events(line: str, kind: KernelLogKind) -> None:
     assert event(line).kind == kind

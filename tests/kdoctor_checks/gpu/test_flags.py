@@ -347,6 +347,13 @@ def test_modes_are_restored() -> None:
         assert judged(name, QUESTIONS[name].bad[0][0]).findings[0].finding.rollback.commands == (command,)
 
 
+def test_gpu_that_nothing_names_is_not_named_in_a_command() -> None:
+    unnamed = {"numbered": False, "uuid": None, "bus_id": None}
+    for name, commands in (("gpu.row-remapping-pending", ()), ("gpu.mig-mode", ("sudo nvidia-smi -mig 0",))):
+        (found,) = judged(name, {**QUESTIONS[name].bad[0][0], **unnamed}).findings
+        assert found.finding.remedy.commands == commands
+
+
 def test_ecc_off_and_mig_leave_errors_uncounted() -> None:
     off = judged("gpu.ecc-errors", {"ecc_mode": False}, {"ecc_mode": False})
     assert (off.status, "gpu.ecc-mode" in (off.reason or "")) == (Status.SKIP, True)

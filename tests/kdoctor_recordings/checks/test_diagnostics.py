@@ -21,7 +21,7 @@ def given(*statuses: DiagnosticStatus) -> Diagnostics:
     (("pass", "pass"), Status.PASS, Status.PASS),
     (("pass", "fail"), Status.FAIL, Status.PASS),
     (("pass", "warn"), Status.PASS, Status.FAIL),
-    (("skip", "skip"), Status.SKIP, Status.SKIP),
+    (("skip", "skip"), Status.UNKNOWN, Status.SKIP),
     (("unknown",), Status.UNKNOWN, Status.SKIP),
     (("warn",), Status.SKIP, Status.FAIL),
     ((), Status.SKIP, Status.SKIP),

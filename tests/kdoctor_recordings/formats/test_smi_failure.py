@@ -51,6 +51,16 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
     assert len(gpus.error or "") == 300
 
 
+@cases(
+    ("initialization error: nvml error: driver not loaded: unknown.", "driver-not-loaded"),
+    ("initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object", "library-absent"),
+    ("initialization error: driver error: failed to process request", "failed"),
+)
+def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, state: str) -> None:
+    gpus = imported_gpus(tmp_path, f"docker: Error response: hook #0: stderr: nvidia-container-cli: {why}\n")
+    assert (gpus.state, gpus.error) == (state, f"nvidia-container-cli: {why}")
+
+
 def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:
     found = group(imported(tmp_path, "No devices were found\nand more\n").facts, Gpus)
     assert (found.state, found.count, found.devices) == ("ready", 0, ())

@@ -146,3 +146,14 @@ def test_several_processes_of_each_gpu(tmp_path: Path) -> None:
     assert [(one.pid, one.name) for one in second.processes or ()] == [(4713, None)]
     assert [one.pid for one in second.graphics_processes or ()] == [80]
     assert first.graphics_processes == ()
+
+
+def test_gpus_of_virtual_machines_are_not_gpus_of_their_host(tmp_path: Path) -> None:
+    head = (
+        "| NVIDIA-SMI 470.63  Driver Version: 470.63 |\n|   vGPU ID     Name   | VM ID     VM Name   | vGPU-Util  |\n"
+    )
+    rows = (
+        "|   0  Tesla T4   | 00000000:85:00.0   |   0%  |\n|   3251649543  GRID T4-4C  | 0607...  vm-7  |   0%    |\n"
+    )
+    (device,) = imported_gpus(tmp_path, head + rows).devices
+    assert (device.virtualization_mode, device.numbered) == ("host-vgpu", False)

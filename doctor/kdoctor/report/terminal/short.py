@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kdoctor.commands.stand_in import CHECK_ANOTHER
+from kdoctor.engine.categories import noted
 from kdoctor.engine.report import Category, Conclusion, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_title, verdict_line
@@ -48,7 +49,9 @@ def _below(report: Report, canvas: Canvas) -> Page:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """What neither the causes nor the verdict show: drift, waivers that cover nothing, and those of a failed run."""
+    """Harmless events next to a problem, drift, waivers that cover nothing, and those of a run that did not pass."""
+    shown = " ".join(category.text for category in report.categories)
+    yield from [text for text in noted(report.results) if text not in shown][:_HEADINGS]
     if report.drift and report.drift.changes:
         changed = some([change.fact for change in report.drift.changes])
         since = f"since the lock of {report.drift.recorded[:10]}"

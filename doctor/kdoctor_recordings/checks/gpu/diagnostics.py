@@ -48,7 +48,9 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         elif passed := [result for result in own if result.status == "pass"]:
             yield Evidence(subject=subject, observed=f"{tool}: {counted(len(passed), 'test')} passed")
     if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in results.results):
-        yield NotApplicable(reason="the diagnostic tools report no test that passed or failed")
+        skipped = some(list(dict.fromkeys(result.test for result in results.results if result.status == "skip")))
+        none = NotApplicable(reason="the diagnostic tools report no test that passed or failed")
+        yield Unjudged(subject="diagnostics", reason=f"all tests were skipped: {skipped}") if skipped else none
 
 
 SAID = 160

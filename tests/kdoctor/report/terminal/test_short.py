@@ -45,6 +45,12 @@ def test_command_with_a_path_to_fill_in_is_not_the_whole_fix() -> None:
     assert ("Fix: Name it" in text, CHECK_ANOTHER in text) == (True, False)
 
 
+def test_event_is_said_next_to_a_problem_of_its_family() -> None:
+    noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
+    text = render(cpu_report(results=(failure("gpu.log", finding("GPU 2", observed="Xid 94")), noted)), "terminal")
+    assert "\nGPU 1: a program failed\n" in text
+
+
 FAMILIES = (
     result("versions.cuda-build", evidence=(Evidence(subject="a", observed="b", brief="CUDA 12.5.1"),)),
     result("gpu.free", Status.UNKNOWN, reason="not read"),

@@ -47,6 +47,8 @@ class Defect(BaseModel):
     """The type of the error that it raises, or ``*`` for any."""
     message: str = ""
     """A part of the message of that error."""
+    deviates: bool = False
+    """Whether the result is wrong where that error is not raised."""
     observed: str = "{error} {phase} ({keras})"
     """What a finding about the error says; see ``kdoctor_checks.smoke.defects``."""
     expected: str = "it trains"

@@ -88,7 +88,7 @@ def _first_batch(case: SmokeCase) -> str:
 
 def _deviates(defect: Defect, outcome: Outcome) -> Outcome:
     """An outcome whose finding has the remedy of the defect, if the defect is a wrong result."""
-    return outcome if defect.raises else with_remedy(outcome, remedy_of(defect), defect.brief)
+    return outcome if defect.raises and not defect.deviates else with_remedy(outcome, remedy_of(defect), defect.brief)
 
 
 def _predictions(defect: Defect, compare: Comparison, case: SmokeCase) -> Outcome:

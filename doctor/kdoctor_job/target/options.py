@@ -8,6 +8,7 @@ from typing import Any, Collection, Dict, List, NamedTuple
 import tensorflow as tf
 
 from kdoctor_job.target.model import CLIPPING, layers_of, steps_per_execution
+from kdoctor_job.target.parts import keras_of
 
 TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
@@ -17,7 +18,9 @@ _MASKS = "masks"
 """Layers that mask tokens. Without this option, the loss is the mean over all tokens."""
 _LOSSES = "added losses"
 """Layers that add to the loss, with synchronized BatchNormalization. Without this option, each replica has its own."""
-OF_MODEL = (_MASKS, _LOSSES)
+_OBJECTS = "loss objects of layers"
+"""Losses that layers add with a loss object of Keras. Without this option, they are divided by the replicas once."""
+OF_MODEL = (_MASKS, _LOSSES, _OBJECTS)
 """Options that are removed from the model, not from the arguments of ``compile``."""
 _SPARSE = "sparse gradients"
 """Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
@@ -48,16 +51,8 @@ def options_of(model: Any) -> List[Option]:
     together = steps_per_execution(model)
     if together and together > 1:
         found.append(Option(TOGETHER, f"{TOGETHER}={together}"))
-    masking = [layer.name for layer in layers_of(model) if _masks(layer)]
-    if masking:
-        found.append(Option(_MASKS, ", ".join(masking)))
-    adding = [layer.name for layer in layers_of(model) if _adds_loss(layer)]
-    if adding and any(getattr(layer, "synchronized", False) for layer in layers_of(model)):
-        found.append(Option(_LOSSES, ", ".join(adding)))
+    found += [Option(name, ", ".join(used)) for name, used in _of_layers(model).items() if used]
     optimizer = getattr(model, "optimizer", None)
-    embedding = [layer.name for layer in layers_of(model) if type(layer).__name__ == "Embedding"]
-    if embedding and hasattr(optimizer, "apply"):
-        found.append(Option(_SPARSE, ", ".join(embedding)))
     if hasattr(optimizer, "inner_optimizer"):
         found.append(Option(_SCALES, type(optimizer).__name__))
     for name, attributes in _OF_OPTIMIZER.items():
@@ -65,6 +60,20 @@ def options_of(model: Any) -> List[Option]:
         if given:
             found.append(Option(name, ", ".join(given)))
     return found
+
+
+def _of_layers(model: Any) -> Dict[str, List[str]]:
+    """What uses each of the options that are in layers."""
+    layers = layers_of(model)
+    adding = [layer for layer in layers if _adds_loss(layer)]
+    synchronized = any(getattr(layer, "synchronized", False) for layer in layers)
+    sparse = hasattr(getattr(model, "optimizer", None), "apply")
+    return {
+        _MASKS: [layer.name for layer in layers if _masks(layer)],
+        _LOSSES: [layer.name for layer in adding if synchronized],
+        _OBJECTS: [f"{layer.name}.{name}" for layer in adding for name in _loss_objects(model, layer)],
+        _SPARSE: [layer.name for layer in layers if sparse and type(layer).__name__ == "Embedding"],
+    }
 
 
 def optimizers_of(optimizer: Any) -> List[Any]:
@@ -104,6 +113,8 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
     """Remove options from a copy of the model that is not compiled: masks in the loss, losses of other replicas."""
     if _LOSSES in without:
         separate_losses(model)
+    if _OBJECTS in without:
+        _divide_once(model)
     if _MASKS in without:
         _count_masked(model)
 
@@ -124,6 +135,21 @@ def _adds_loss(layer: Any) -> bool:
     code = getattr(type(layer).call, "__code__", None)
     adds = getattr(layer, "activity_regularizer", None) is not None or "add_loss" in getattr(code, "co_names", ())
     return adds and hasattr(layer, "_get_own_losses")
+
+
+def _loss_objects(model: Any, layer: Any) -> Dict[str, Any]:
+    loss = keras_of(model).losses.Loss
+    return {name: value for name, value in vars(layer).items() if isinstance(value, loss)}
+
+
+def _divide_once(model: Any) -> None:
+    for layer in layers_of(model):
+        for name, loss in _loss_objects(model, layer).items():
+
+            def undivided(*arguments: Any, loss: Any = loss, **named: Any) -> Any:
+                return loss(*arguments, **named) * tf.distribute.get_strategy().num_replicas_in_sync
+
+            object.__setattr__(layer, name, undivided)
 
 
 def separate_losses(model: Any) -> None:

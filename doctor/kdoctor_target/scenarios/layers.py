@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, List
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History, Job, compare, fit, sgd
-from kdoctor_target.training.regression import FEATURES, Batches, make_batches
+from kdoctor_target.training.regression import Batches, make_batches
 from kdoctor_target.training.seeded import (
     TOKENS,
     WIDTH,
@@ -25,15 +25,12 @@ from kdoctor_target.training.seeded import (
 
 
 def layers(
-    make: Callable[[Any], Any],
-    data: Callable[[int], Batches] = make_batches,
-    optimizer: Callable[[], Any] = sgd,
-    options: Callable[[], Dict[str, Any]] = dict,
+    make: Callable[[Any], Any], data: Callable[[int], Batches] = make_batches, optimizer: Callable[[], Any] = sgd
 ) -> Callable[[Case], None]:
     """A case for the layers of a model."""
 
     def run(case: Case) -> None:
-        compare(case, Job(optimizer=optimizer, model=lambda: make(tf.keras), data=data, compile=options))
+        compare(case, Job(optimizer=optimizer, model=lambda: make(tf.keras), data=data))
 
     return run
 
@@ -102,33 +99,9 @@ def positions(rows: Callable[[Any], Any]) -> Callable[[Case], None]:
     return run
 
 
-def penalized(*, in_loss: bool) -> Callable[[Case], None]:
-    """A case for a penalty on what synchronized BatchNormalization gets: a layer adds it, or the loss has it."""
-
-    class Penalty(tf.keras.layers.Layer):  # type: ignore[misc]  # Keras has no types here
-        def call(self, inputs: Any) -> Any:
-            self.add_loss(0.1 * tf.reduce_mean(tf.square(inputs)))
-            return inputs
-
-    def model() -> Any:
-        inputs = tf.keras.Input((FEATURES,))
-        hidden = dense(tf.keras, 4, 1)(inputs)
-        normalized = tf.keras.layers.BatchNormalization(synchronized=True)(hidden if in_loss else Penalty()(hidden))
-        outputs = dense(tf.keras, 1, 2)(normalized)
-        return tf.keras.Model(inputs, tf.keras.layers.Concatenate()([outputs, hidden]) if in_loss else outputs)
-
-    def loss(targets: Any, outputs: Any) -> Any:
-        squares = tf.square(outputs[:, :1] - targets)[:, 0]
-        return squares + 0.1 * tf.reduce_mean(tf.square(outputs[:, 1:]), axis=1)
-
-    return layers(lambda _: model(), options=lambda: {"loss": loss} if in_loss else {})
-
-
 CASES = {
     "position-embedding": positions(lambda table: table(tf.range(TOKENS))),
     "position-slice": positions(lambda table: table.embeddings[:TOKENS]),
-    "added-loss-synchronized": penalized(in_loss=False),
-    "penalty-in-loss": penalized(in_loss=True),
     "normalization": layers(normalized),
     "embedding": layers(embedded, sequences, momentum),
     "recurrent": layers(recurrent, sequences),

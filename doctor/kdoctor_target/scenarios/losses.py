@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -52,6 +52,26 @@ def class_weight(case: Case) -> None:
 def regularizers(case: Case) -> None:
     """L1 and L2 of the weights, and a loss of a layer (``add_loss``)."""
     compare(case, Job(model=_regularized))
+
+
+def loss_object_in_layer(case: Case) -> None:
+    """The same, if the layer computes its loss with a loss object of Keras."""
+    compare(case, Job(model=lambda: _regularized(tf.keras.losses.MeanSquaredError())))
+
+
+def added_loss_synchronized(case: Case) -> None:
+    """A layer that adds to the loss before synchronized BatchNormalization."""
+    compare(case, Job(model=lambda: _normalized(Penalty())))
+
+
+def penalty_in_loss(case: Case) -> None:
+    """The alternative: what is penalized is a part of the output, and the loss penalizes it."""
+
+    def loss(targets: Any, predictions: Any) -> Any:
+        errors = tf.square(predictions[:, :1] - targets)[:, 0]
+        return errors + 0.1 * tf.reduce_mean(tf.square(predictions[:, 1:]), axis=1)
+
+    compare(case, Job(model=lambda: _normalized(None), compile=lambda: {"loss": loss}))
 
 
 def outputs(case: Case) -> None:
@@ -110,16 +130,29 @@ def _mean_of_batch(targets: Any, predictions: Any) -> Any:
 class Penalty(tf.keras.layers.Layer):  # type: ignore[misc]  # TensorFlow has no types here
     """Adds the mean square of its inputs to the loss."""
 
+    def __init__(self, mean_square: Callable[[Any, Any], Any] = _mean_of_batch) -> None:
+        super().__init__()
+        self.mean_square = mean_square
+
     def call(self, inputs: Any) -> Any:
         """The inputs."""
-        self.add_loss(0.1 * tf.reduce_mean(tf.square(inputs)))
+        self.add_loss(0.1 * self.mean_square(tf.zeros_like(inputs), inputs))
         return inputs
 
 
-def _regularized() -> Any:
+def _regularized(mean_square: Callable[[Any, Any], Any] = _mean_of_batch) -> Any:
     options = {"kernel_regularizer": tf.keras.regularizers.L1L2(0.01, 0.02)}
     hidden = dense(tf.keras, 8, 1, activation="tanh", **options)
-    return tf.keras.Sequential([tf.keras.Input((FEATURES,)), hidden, Penalty(), dense(tf.keras, 1, 2, **options)])
+    last = dense(tf.keras, 1, 2, **options)
+    return tf.keras.Sequential([tf.keras.Input((FEATURES,)), hidden, Penalty(mean_square), last])
+
+
+def _normalized(penalty: Optional[Penalty]) -> Any:
+    inputs = tf.keras.Input((FEATURES,))
+    hidden = dense(tf.keras, 8, 1)(inputs)
+    layer = tf.keras.layers.BatchNormalization(synchronized=True)
+    last = dense(tf.keras, 1, 2)(layer(penalty(hidden) if penalty else hidden))
+    return tf.keras.Model(inputs, last if penalty else tf.keras.layers.Concatenate()([last, hidden]))
 
 
 class TrainStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here

@@ -362,7 +362,7 @@ test_options = table(
     passes(
         run(),
         "options: none of jit_compile, gradient_accumulation_steps, loss scaling, use_ema, weight_decay, run_eagerly, "
-        "added losses, sparse gradients.",
+        "added losses, loss objects of layers, sparse gradients.",
     ),
     passes(
         run(model=AVERAGED, replicas=None),

@@ -19,6 +19,7 @@ _REMEDIES = {
     "weight_decay": "Remove weight_decay, and use kernel_regularizer=keras.regularizers.L2(...) instead.",
     "run_eagerly": "Compile with run_eagerly=False.",
     "added losses": defect("smoke.synchronized-added-loss").fix,
+    "loss objects of layers": defect("smoke.loss-object-in-layer").fix,
     "sparse gradients": defect("smoke.position-embedding").fix,
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }

@@ -471,8 +471,11 @@ def test_missing_facts_are_explained_by_what_the_check_names() -> None:
 
 
 def test_check_of_releases_is_unknown_without_a_matrix() -> None:
+    seen = []
+
     @described("versions.it")
     def function(matrix: VersionMatrix) -> Iterator[Outcome]:
+        seen.append(matrix)
         yield GOOD
 
     plan = [PlannedCheck(check=function, severity=Severity.ERROR)]
@@ -480,6 +483,8 @@ def test_check_of_releases_is_unknown_without_a_matrix() -> None:
     assert (judged.status, judged.reason) == (Status.UNKNOWN, "no version matrix was given")
     (judged,) = judge(plan, {}, Rules(today=TODAY, matrix=load_matrix()))
     assert judged.status is Status.PASS
+    judge(plan, {Host: host(kernel="5.15.167.4-microsoft-standard-WSL2")}, Rules(today=TODAY, matrix=load_matrix()))
+    assert seen == [load_matrix(), load_matrix().at("wsl2")]
 
 
 def test_duration_is_that_of_the_check() -> None:

@@ -33,14 +33,13 @@ FOUND = {
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
     "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
-    "copies weights": ("job.options", "an optimizer that the first train_step builds on 2 replicas: weights differ"),
     "sampling": ("job.random-layers", "sampling on 2 replicas: equal numbers"),
     "sums gradients": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "mixed examples": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added mean": ("job.state", "batch_normalization"),
-    "positions": ("job.options", "embedding on 2 replicas: weights differ from one device's by"),
+    "positions": ("job.options", "embedding"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
@@ -56,6 +55,7 @@ CAUSES = {
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
+    "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""

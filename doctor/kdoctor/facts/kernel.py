@@ -134,6 +134,8 @@ class KernelLog(FactGroup):
     lines: int
     complete: bool | None = None
     """Whether the log reaches back to the boot; None if unknown (an excerpt)."""
+    until_s: float | None = None
+    """Seconds since the boot when this machine's log was read; None for a file."""
     unclassified: int = 0
     """The number of lines of the GPU drivers that are not understood."""
     events: tuple[KernelLogEvent, ...] = ()

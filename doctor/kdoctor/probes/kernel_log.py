@@ -7,6 +7,7 @@ https://docs.nvidia.com/deploy/xid-errors/ for Xid lines. :mod:`kdoctor.probes.k
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -60,7 +61,8 @@ def collect(context: Context) -> Facts:
         return {KernelLog: Unavailable(unavailable=why)}
     except OSError as error:
         return {KernelLog: Unavailable(unavailable=f"the kernel log cannot be read: {reason(error)}")}
-    return {KernelLog: parse_log(lines, source="/dev/kmsg", complete=complete)}
+    log = parse_log(lines, source="/dev/kmsg", complete=complete)
+    return {KernelLog: replace(log, until_s=time.monotonic()) if context.root == Path("/") else log}
 
 
 def _read(path: Path) -> tuple[list[str], bool | None]:

@@ -46,6 +46,9 @@ test_restores = table(
     unknown(restored(no_room=True, half=None), unjudged=["space", "half-written save"]),
     fails(restored(lost=("adam/momentum",)), "adam/momentum", of=["the saved model"]),
     fails(restored(apart=("dense/kernel",)), "dense/kernel", of=["the saved model"]),
+    fails(restored(apart=("a",), forgotten=("ReduceLROnPlateau.wait",)), "the callbacks forget numbers"),
+    # What is lost alike everywhere is one finding.
+    fails(restored(lost=("a",), lost_alone=("a",)), "as on all replicas", of=["the saved model"]),
     fails(restored(lost_alone=("dense/kernel",)), "on one device", of=["one device"]),
     fails(restored(alone_problem="ValueError: no"), "ValueError: no", of=["loading on one device"]),
     fails(restored(half="silent"), "without an error", of=["half-written save"]),
@@ -105,6 +108,10 @@ test_save_interval = table(
     passes(restored(1, save_s=0.5), "save every 3.8 h: 0.01%"),
     # Four in 800 hours, the last two at once: the square root of 2 * 18 s * 800 h * 3600 s / 3 is 5,879 s.
     passes(restored(), fallen(100, 300, 799.9, 800), "save every 98 min", "the kernel log has 3"),
+    # One in the first minute of 800 hours: 2 * 18 s * 800 h * 3600 s, not of a minute.
+    passes(restored(), fallen(0.02, until_s=3600 * 800.0), "save every 2.8 h: 0.35%", "has 1 since the boot"),
+    # At the boot: ten minutes, T = 147 s. Daly: 1 - 147 / (600 * e^(25/600) * (e^(165/600) - 1)).
+    passes(restored(), fallen(0.0), "save every 2 min: 25.76%"),
     passes(restored(), fallen(100, complete=False), "save every 8.0 h"),
     passes(restored(), KernelLog(**LOG), "save every 8.0 h"),
     passes(restored(), fallen(100), {"hours": 50_700.0}, "save every 8.0 h"),

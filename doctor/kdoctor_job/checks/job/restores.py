@@ -22,6 +22,7 @@ _TO_STATE = (
     "Restore with a tf.train.Checkpoint of model and optimizer, or BackupAndRestore, and compare the variables after "
     "loading."
 )
+_TO_VARIABLES = "Keep what the training needs in variables of the model: plain attributes are not saved."
 _TO_BEGIN = (
     "Add keras.callbacks.BackupAndRestore, or let the function of --model take the folder and load the newest save. "
     "Build the optimizer before load_weights: model.optimizer.build(model.trainable_variables)."
@@ -76,8 +77,13 @@ def _loaded(restore: JobRestore) -> Outcome:
         return finding(_SAVED, observed, _ALIKE, _TO_STATE, brief="loading loses variables")
     if restore.apart:
         observed = f"after another epoch, other values than without the kill: {some(restore.apart)}"
-        remedy = "Keep what the training needs in variables of the model: plain attributes are not saved."
-        return finding(_SAVED, observed, _ALIKE, remedy, brief="it trains on differently")
+        remedy, brief = _TO_VARIABLES, "it trains on differently"
+        if restore.forgotten:
+            remedy, brief = (
+                f"Save {some(restore.forgotten)}, and set it in on_train_begin.",
+                "the callbacks forget numbers",
+            )
+        return finding(_SAVED, observed, _ALIKE, remedy, brief=brief)
     variables = counted(restore.variables, "variable")
     then = "has other examples" if restore.apart is None else "ends the same"
     return evidence(_SAVED, f"{variables} the same after loading, and the next epoch {then}")
@@ -98,6 +104,8 @@ def _alone(restore: JobRestore) -> Outcome:
         return unknown(subject, "as on all replicas") if same else _not_loaded(restore.alone_problem, subject)
     if restore.lost_alone is None:
         return unknown(subject, "loading the save there had no result")
+    if restore.lost_alone and restore.lost_alone == restore.lost:
+        return unknown(subject, "as on all replicas")
     if restore.lost_alone:
         observed = f"not as saved after loading on one device: {some(restore.lost_alone)}"
         return finding(subject, observed, _ALIKE, _TO_STATE, brief="loading on one device loses variables")

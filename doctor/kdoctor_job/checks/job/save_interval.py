@@ -14,6 +14,8 @@ HOURS_PER_GPU = 50_700.0
 """Hours between two unexpected interruptions of one GPU: 419 in 54 days on 16,384 GPUs (arXiv 2407.21783, table 5)."""
 _ONE_S = 600.0
 """Failures with fewer seconds between them are one interruption."""
+_MOST = 300.0
+"""Exponents beyond which all time is lost, and numbers would overflow."""
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _LEAST_SAVES = 2
 """The new file and the one before, until the new one is complete."""
@@ -29,12 +31,14 @@ def save_interval(
     is the square root of twice the time of a save and the time between interruptions (Young 1974). That is ``hours``
     for one GPU. Without it, it is the mean time between those that the kernel log has since the boot, or 50,700 hours
     for one GPU as in the training of Llama 3; a job on several GPUs is interrupted that many times more often.
+    The time that is lost is Daly's, with the load after each interruption.
     A failure within ten minutes of another is not a further one. The time of a save is measured on the folder's file
     system, for the weights and the optimizer of the job as it is. ``keep`` is the number of files that the job keeps.
     Remedy: free space, or keep fewer files.
     Sources:
         https://arxiv.org/abs/2407.21783
         https://doi.org/10.1145/361147.361115
+        https://doi.org/10.1016/j.future.2004.11.016
     """
     for folder in restore.left_behind:
         removal = Remedy.configure("Remove it.", f"rm -r {shlex.quote(folder)}")
@@ -45,12 +49,13 @@ def save_interval(
         return
     logged = [] if hours or not isinstance(log, KernelLog) else _interruptions(log)
     each = hours or HOURS_PER_GPU
-    between_s = logged[-1] / len(logged) if logged else each * 3600 / replicas
+    seen_s = max([_ONE_S, getattr(log, "until_s", None) or 0.0, *logged])
+    between_s = seen_s / len(logged) if logged else each * 3600 / replicas
     known = (
         f"as the kernel log has {len(logged)} since the boot" if logged else f"if a GPU has one in {each:,.0f} hours"
     )
     interval_s = math.sqrt(2 * restore.save_s * between_s)
-    share = restore.save_s / interval_s + interval_s / (2 * between_s)
+    share = _lost(interval_s, restore.save_s, restore.restore_s or 0.0, between_s)
     loads = f", {restore.restore_s:.2g} s to load" if restore.restore_s is not None else ""
     yield evidence(
         "saving",
@@ -66,6 +71,12 @@ def save_interval(
         yield finding(restore.folder, observed, f"at least {_bytes(wanted)} free", remedy, brief="too little space")
     else:
         yield evidence(restore.folder, f"{_bytes(restore.free_bytes)} free, {_bytes(wanted)} needed")
+
+
+def _lost(interval_s: float, save_s: float, load_s: float, between_s: float) -> float:
+    """The share of the time that does not train: Daly 2006, complete model. Never more than 1."""
+    grown = math.expm1(min((interval_s + save_s) / between_s, _MOST)) * math.exp(min(load_s / between_s, _MOST))
+    return 1 - interval_s / (between_s * grown)
 
 
 def _interruptions(log: KernelLog) -> list[float]:

@@ -3,9 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ class Cache:
         self._state = _digest(repr((__version__, state, [path.stat().st_mtime_ns for path in sources])).encode())
         self._keys: dict[str, str] = {}
         self._changed = False
-        self._module = lru_cache(maxsize=None)(_module)
+        self._content = lru_cache(maxsize=None)(lambda file: _digest(os.fsencode(file) + read_bounded(Path(file))))
+        self._module = lru_cache(maxsize=None)(partial(_module, self._content))
         try:
             self._entries: dict[str, Any] = dict(json.loads(self._file.read_bytes()))
         except (OSError, ValueError, TypeError):
@@ -45,11 +46,10 @@ class Cache:
     def get(self, file: str, rules: Iterable[str]) -> Result | None:
         """The result of a file, if nothing has changed that it depends on."""
         try:
-            content = read_bounded(Path(file))
+            content = self._content(os.path.abspath(file))  # noqa: PTH100
         except (OSError, ValueError, UsageError):
             return None  # such files are not remembered
-        key = _digest(repr((self._state, sorted(rules), os.path.abspath(file))).encode() + content)  # noqa: PTH100
-        self._keys[file] = key
+        key = self._keys[file] = _digest(" ".join([self._state, content, *sorted(rules)]).encode())
         try:
             found, ignored, modules = self._entries[key]
             if any(self._module(*place) != digest for *place, digest in modules):
@@ -86,11 +86,11 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def _module(near: str, level: int, name: str) -> str:
+def _module(content: Callable[[str], str], near: str, level: int, name: str) -> str:
     """The content of the module that an import finds now."""
     file = file_of(near, level, name)
     try:
-        return "" if file is None else _digest(os.fsencode(file) + read_bounded(Path(file)))
+        return "" if file is None else content(file)
     except (OSError, UsageError) as error:
         return repr(error)
 

@@ -24,7 +24,7 @@ def loaded(
     host: Host | Unavailable,
     settings: Kernel | Unavailable,
     log: KernelLog | Unavailable,
-    matrix: VersionMatrix,
+    matrix: VersionMatrix | Unavailable,
 ) -> Iterator[Outcome]:
     """The NVIDIA driver is loaded, and this process can use it.
 
@@ -147,7 +147,7 @@ def _by_bus(
     return _finding((brief, brief, remedy, rollback))
 
 
-def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix) -> Outcome:
+def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix | Unavailable) -> Outcome:
     """What nvidia-smi alone shows, where the kernel module was not read."""
     if gpus.state == "library-mismatch":
         return Evidence(subject=_SUBJECT, observed="module and library are present (driver.library-matches-module)")
@@ -157,9 +157,10 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix) -> Outcome:
         if gpus.errors.get("cuda_driver_version") in _WITHOUT_CUDA:
             return _finding(_no_cuda(gpus))
         observed = f"NVML ready, driver {gpus.driver_version}; kernel module not read"
-        least = _too_old_for_all(gpus, matrix)
-        brief = f"{gpus.driver_version} (TensorFlow {matrix.releases[0].version} needs {least})" if least else None
-        return Evidence(subject=_SUBJECT, observed=observed, brief=brief or gpus.driver_version)
+        brief = gpus.driver_version
+        if isinstance(matrix, VersionMatrix) and (least := _too_old_for_all(gpus, matrix)):
+            brief = f"{brief} (TensorFlow {matrix.releases[0].version} needs {least})"
+        return Evidence(subject=_SUBJECT, observed=observed, brief=brief)
     if gpus.state == "driver-not-loaded":
         _, _, remedy, rollback = _no_module(kernel)
         brief = "nvidia-smi cannot communicate with the driver"

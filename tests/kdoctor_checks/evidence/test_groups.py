@@ -19,6 +19,7 @@ WORDING_ONLY = {
     ("driver.loaded", "Host"),
     ("driver.loaded", "Kernel"),
     ("driver.loaded", "KernelLog"),
+    ("driver.loaded", "VersionMatrix"),
     ("driver.libcuda-found", "Host"),
     ("gpu.responding", "PciDevices"),
     ("gpu.responding", "KernelLog"),

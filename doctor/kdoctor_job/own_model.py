@@ -45,11 +45,12 @@ def in_module(name: str) -> str:
     path, separator, function = name.partition(".py:")
     if not separator:
         return name
-    file = Path(os.path.normpath(Path.cwd() / path))
-    if not file.is_relative_to(Path.cwd()):
+    here = Path.cwd()
+    file = Path(os.path.normpath(here / path))
+    if not file.is_relative_to(here):
         hint = f"Run kdoctor where the job starts, such as: cd {quoted(str(file.parent))}"
         raise UsageError(f"{path}.py is not in the working directory, from which the job is imported", hint=hint)
-    return f"{'.'.join(file.relative_to(Path.cwd()).parts)}:{function}"
+    return f"{'.'.join(file.relative_to(here).parts)}:{function}"
 
 
 def checked_function(option: str, name: str) -> None:

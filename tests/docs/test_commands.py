@@ -62,6 +62,7 @@ EXIT_CODES = {
     "kdoctor check --checklist two-weeks.yaml": 1,
     OF_TRAIN: 1,
     f"{OF_TRAIN} --restore /path/of/checkpoints": 1,
+    "kdoctor check --loop train:loop --restore /path/of/checkpoints": 1,
     f"{OF_TRAIN} --fit-arguments train:arguments --restore /path/of/checkpoints": 1,
     "kdoctor check --no-smoke --snapshot node7.json": 1,
     "kdoctor check --checklist single-gpu-keras": 1,

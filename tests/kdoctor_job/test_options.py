@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from kdoctor.errors import UsageError
@@ -16,11 +18,12 @@ def test_options_of_a_model_require_it(values: tuple[int | None, int | None, flo
         own_job(model="job:build", data="job:read", fit_arguments="job.py")
 
 
-def test_files_and_modules_name_the_same_functions() -> None:
-    of_files, of_modules = (
-        own_job(model=f"{name}:build", data="read.py:data") for name in ("./jobs/train.py", "jobs.train")
-    )
-    assert of_files is not None
-    assert of_modules is not None
-    assert of_files.scenario.settings == of_modules.scenario.settings
-    assert dict(of_files.scenario.settings)["data"] == "read:data"
+def test_files_and_modules_name_the_same_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = ("jobs.train", "./jobs/train.py", f"{tmp_path}/jobs/train.py", "jobs/../jobs/train.py")
+    settings = [own_job(model=f"{name}:build", data="read.py:data").scenario.settings for name in named]  # type: ignore[union-attr]
+    assert settings == [settings[0]] * len(named)
+    assert dict(settings[0])["data"] == "read:data"
+    with pytest.raises(UsageError, match="is not in the working directory") as caught:
+        own_job(model="/elsewhere/train.py:build", data="read.py:data")
+    assert "cd /elsewhere" in str(caught.value.hint)

@@ -6,6 +6,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import NVIDIA_DEVICES, branch_of
 from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, NotCollected, PciDevices, Unavailable
 from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.values import older_driver
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
@@ -177,8 +178,8 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix | Unavailabl
 def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> str | None:
     """The oldest driver that runs any CUDA release of the matrix, if this one is older and no cuda-compat is in use."""
     row = min(matrix.cuda_majors, key=lambda row: row.major, default=None)
-    version, offered = numbers(gpus.driver_version), numbers(gpus.cuda_driver_version)
-    if not (row and row.oldest_driver and version) or version >= (numbers(row.oldest_driver) or ()):
+    version, offered = gpus.driver_version, numbers(gpus.cuda_driver_version)
+    if not (row and row.oldest_driver and version and numbers(version)) or not older_driver(version, row.oldest_driver):
         return None
     return row.oldest_driver if offered is None or offered[0] < row.major else None
 

@@ -88,9 +88,8 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
     yield f"{finding.subject}: {finding.headline}"
 
 
-def _values(results: Iterable[Result]) -> str:
+def _values(results: Sequence[Result]) -> str:
     """What happened, and the values that passed checks state, each once."""
-    results = list(results)
     briefs = (
         evidence.brief
         for result in results

@@ -131,6 +131,7 @@ class Comparison:
         self._starts_alike = self._equal_slots = False
         """Whether the variables of the job's own optimizer are those of one device, before the steps and after."""
         self._losses: Facts = {}
+        """Those of the comparison that decides, with the job's own optimizer."""
         model = trials.mirrored
         made = list(optimizers_in(keras_of(model), model).values())
         # A train_step may use other optimizers than the one that compile() makes by default.
@@ -179,7 +180,7 @@ class Comparison:
             return
         self._is_decided = found.rounded_share <= measures.MOSTLY
         self._starts_alike = _starts_alike(alone, mirrored)
-        self._note_slots(alone, mirrored)
+        self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
@@ -248,11 +249,11 @@ class Comparison:
             if is_cause or option.name != BUILT_LATE:  # which the job did not set
                 self._note_option(facts)
             if rest and is_cause:
-                self._note_slots(alone_without, mirrored)
+                self._keep_decisive(alone_without, mirrored)
                 return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 
-    def _note_slots(self, alone: Trained, mirrored: Trained) -> None:
+    def _keep_decisive(self, alone: Trained, mirrored: Trained) -> None:
         self._equal_slots = _equal_slots(alone, mirrored)
         self._losses = {"losses": mirrored.losses, "reference_losses": alone.losses}
 
@@ -361,9 +362,9 @@ def _difference(names: List[str], alone: Trained, other: Trained, reordered: Lis
 
 def _starts_alike(alone: Trained, mirrored: Trained) -> bool:
     """Whether the optimizers have the same variables before the first step, so that none is built late."""
-    pairs = list(zip(alone.slots, mirrored.slots))
-    return len(alone.slots) == len(mirrored.slots) == len(pairs) and all(
-        one.kind == other.kind and np.array_equal(one.started, other.started) for one, other in pairs
+    return len(alone.slots) == len(mirrored.slots) and all(
+        one.kind == other.kind and np.array_equal(one.started, other.started)
+        for one, other in zip(alone.slots, mirrored.slots)
     )
 
 

@@ -59,6 +59,7 @@ JOBS = {
     "shuffled": Job("plain", "shuffled", "twice"),
     "arrays": Job("plain", "arrays", "twice"),
     "generator": Job("plain", "generator", "twice", (_POSITION,)),
+    "generator without end": Job("plain", "generator_without_end", "endless_arguments", (_POSITION,)),
     "steps_per_epoch": Job("plain", "endless", "endless_arguments", (_POSITION,)),
     "steps_per_epoch, skipping": Job("plain", "skipping", "endless_arguments"),
 }

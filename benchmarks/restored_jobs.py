@@ -31,6 +31,11 @@ def generator() -> Iterator[Any]:
         yield NUMBERS[start : start + 16], NUMBERS[start : start + 16, :1]
 
 
+def generator_without_end() -> Iterator[Any]:
+    while True:
+        yield from generator()
+
+
 def endless() -> Any:
     return tf.data.Dataset.from_tensor_slices((NUMBERS, NUMBERS[:, :1])).batch(16).repeat()
 

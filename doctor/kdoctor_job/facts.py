@@ -287,6 +287,8 @@ class JobRestore:
     """Examples that were trained once more, or once less, than without the kill; None if not known."""
     position_unread: Reason = None
     """Why the examples were not compared."""
+    begins_again: bool = False
+    """Whether the data was seen to begin again, although the examples were not compared."""
     half: Literal["noticed", "silent", "gone"] | None = None
     """After a kill in a save, the job goes on from a complete one, goes on with wrong values, or begins again."""
     backup_step: int | None = None

@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +17,9 @@ _EXAMINING = ("check", "smoke", "snapshot")
 """The commands that examine an environment."""
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
-_NO_SMOKE = "--no-smoke"
+_CHECK, _PYTHON = "check", "--python"
+_REPLACES = {"--checklist": ("-c", "--gpus")}
+"""Options of a run that do not fit another value of this one."""
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -37,7 +39,7 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def in_same_place(command: str, asked: str) -> str:
-    """A command of a fix, for the user, the environment and the checklist of a run.
+    """A command of a fix, for the user, the environment and the job of a run.
 
     Args:
         command: any command. Only those of kdoctor change, and those with sudo where root has none.
@@ -53,14 +55,28 @@ def in_same_place(command: str, asked: str) -> str:
     does = command.split()[1]
     if does not in _EXAMINING:
         return here
-    kept = [("--python",), *([("--checklist", "-c")] if does == "check" else [])]
-    given = {names[0]: _value(words, names) for names in kept if names[0] not in command}
-    if does == "check" and _NO_SMOKE in words and _NO_SMOKE not in command:
-        here += f" {_NO_SMOKE}"
-    return " ".join([here, *(f"{option} {quoted(value)}" for option, value in given.items() if value)])
+    if does == _CHECK and _CHECK in words:
+        return " ".join([here, *map(quoted, _others(words[words.index(_CHECK) + 1 :], command.split()[2:]))])
+    given = None if _PYTHON in command else _value(words, _PYTHON)
+    return f"{here} {_PYTHON} {quoted(given)}" if given else here
 
 
-def _value(words: Sequence[str], names: Sequence[str]) -> str | None:
+def _others(asked: Sequence[str], changed: Sequence[str]) -> Iterator[str]:
+    """The options of a run but for those that a fix changes."""
+    has_value = {
+        name: not after.startswith("-")
+        for word, after in pairwise([*changed, "-"])
+        for name in (word, *_REPLACES.get(word, ()))
+    }
+    left_out = False
+    for word in asked:
+        name, joined, _ = word.partition("=")
+        if not left_out and name not in has_value:
+            yield word
+        left_out = not joined and has_value.get(name, False)
+
+
+def _value(words: Sequence[str], name: str) -> str | None:
     """The value of an option of the run."""
-    after = (value for word, value in pairwise(words) if word in names)
-    return next(after, next((word.partition("=")[2] for word in words if word.startswith(f"{names[0]}=")), None))
+    after = (value for word, value in pairwise(words) if word == name)
+    return next(after, next((word.partition("=")[2] for word in words if word.startswith(f"{name}=")), None))

@@ -265,6 +265,12 @@ def _forgotten(saved: Snapshot, started: Snapshot, files: Path) -> List[str]:
     ][:SHOWN]
 
 
+def _begins_again(steps: int, end: Snapshot, *others: Snapshot) -> bool:
+    """Whether the first examples are those of the first step, and the others have different ones after these steps."""
+    first = end.rows[:1]
+    return all(one.rows[:1] == first != one.rows[steps : steps + 1] for one in others)
+
+
 def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
     """How the rest of the training differs from that of the run that was not killed."""
     wanted, noise = read(files / "whole.end"), read(files / "noise.end")
@@ -272,7 +278,7 @@ def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
         reason = (
             "its examples differ from run to run: give it a seed; of a generator, fit may lose other batches each time"
         )
-        return {"position_unread": reason}
+        return {"position_unread": reason, "begins_again": _begins_again(saved.steps, end, wanted, noise)}
     if [*saved.rows, *end.rows] == wanted.rows:
         first_epoch, _ = read(files / "whole.more")
         differing = apart(first_epoch, wanted.state, noise.state, end.state)[:SHOWN]

@@ -157,7 +157,31 @@ class _Walker(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         other, words = (ast.Or, "and to or") if isinstance(node.op, ast.And) else (ast.And, "or to and")
         changed = ast.copy_location(ast.BoolOp(op=other(), values=node.values), node)
-        return changed if self._offer(node, words, lambda: changed) is changed else self.generic_visit(node)
+        if self._offer(node, words, lambda: changed) is changed:
+            return changed
+        for place in range(len(node.values)):
+            kept = node.values[:place] + node.values[place + 1 :]
+            shorter = kept[0] if len(kept) == 1 else ast.copy_location(ast.BoolOp(op=node.op, values=kept), node)
+            if self._offer(node, f"operand {place + 1} removed", lambda shorter=shorter: shorter) is shorter:  # type: ignore[misc]
+                return shorter
+        return self.generic_visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        """Leave out what a list, tuple or call takes over from elsewhere."""
+        if not self._function or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        empty = ast.copy_location(ast.Starred(ast.Tuple(elts=[], ctx=ast.Load()), ast.Load()), node)
+        return empty if self._offer(node, "group removed", lambda: empty) is empty else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Exchange the first two arguments, which are often of one kind."""
+        names = [ast.dump(one) for one in node.args[:2] if isinstance(one, ast.Name | ast.Attribute)]
+        if self._function and len(set(names)) == 2:
+            first, second, *others = node.args
+            changed = ast.copy_location(ast.Call(node.func, [second, first, *others], node.keywords), node)
+            if self._offer(node, "arguments exchanged", lambda: changed) is changed:
+                return changed
+        return self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.op, ast.Not) and self._offer(node, "not removed", lambda: node.operand) is node.operand:
@@ -193,6 +217,9 @@ class _Walker(ast.NodeTransformer):
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self.visit(node.iter)
         for place, test in enumerate(node.ifs):
+            if self._offer(test, "filter removed", lambda: None) is None:
+                del node.ifs[place]
+                return node
             node.ifs[place] = self._negated(test)
         return node
 

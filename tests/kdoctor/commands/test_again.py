@@ -43,9 +43,9 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
         "kdoctor check --python 'a b'",
         "kdoctor check --checklist cpu-smoke --python 'a b'",
     ),
-    ("kdoctor check --gpus 1", "kdoctor check -c node.yaml", "kdoctor check --gpus 1 --checklist node.yaml"),
+    ("kdoctor check --gpus 1", "kdoctor check -c node.yaml", "kdoctor check --gpus 1 -c node.yaml"),
     ("kdoctor snapshot", "kdoctor check --checklist=x --python y", "kdoctor snapshot --python y"),
-    ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python x"),
+    ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python=x"),
     ("kdoctor check --python PATH", "kdoctor check --python x", "kdoctor check --python PATH"),
     (
         "kdoctor explain gpu.free",
@@ -54,9 +54,19 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
     ),
     ("kdoctor topology --replicas 2", "'my env/kdoctor' check", "'my env/kdoctor' topology --replicas 2"),
     ("sudo reboot", "kdoctor check --python x", "sudo reboot"),
-    ("kdoctor check", "kdoctor check --python x --no-smoke", "kdoctor check --no-smoke --python x"),
+    ("kdoctor check", "kdoctor check --python x --no-smoke", "kdoctor check --python x --no-smoke"),
     ("kdoctor check --no-smoke", "kdoctor check --no-smoke", "kdoctor check --no-smoke"),
     ("kdoctor snapshot", "kdoctor check --no-smoke", "kdoctor snapshot"),
+    (
+        "kdoctor check --checklist cpu-smoke",
+        "kdoctor check -c multi.yaml --model train:build --gpus=4 --data 'a b:data'",
+        "kdoctor check --checklist cpu-smoke --model train:build --data 'a b:data'",
+    ),
+    (
+        "kdoctor check --checklist cpu-smoke",
+        "kdoctor smoke --python x",
+        "kdoctor check --checklist cpu-smoke --python x",
+    ),
     ("kdoctor check", "", "kdoctor check"),
 )
 def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: str, printed: str) -> None:

@@ -83,6 +83,9 @@ test_resumes_exactly = table(
     ),
     fails(restored(**BETWEEN, forgotten=("EarlyStopping.best",)), "EarlyStopping.best", of=["the job's callbacks"]),
     unknown(restored(**{**BETWEEN, "repeated": None, "position_unread": "no seed"}), "no seed"),
+    fails(
+        restored(**{**BETWEEN, "repeated": None, "position_unread": "no seed", "begins_again": True}), "begins again"
+    ),
     skips(restored(load_problem="ValueError: no")),
     skips(NOT_ASKED),
 )

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, remedy_for
 from kdoctor_job.facts import JobGoingOn, JobLoop
 from kdoctor_job.own_loop import SCENARIO
 
@@ -36,7 +36,8 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     if problem:
         subject = "saving" if loop.save_problem else _LOOP
         fix = f"Make {loop.folder} writable." if loop.save_problem else "To reproduce the error, run the loop."
-        yield finding(subject, problem, "the loop trains and saves", remedy_for(problem, fix))
+        remedy, brief = remedy_for(problem, fix), headline(problem)
+        yield finding(subject, problem, "the loop trains and saves", remedy, brief=brief)
     elif loop.noise is None or not loop.steps:
         yield unknown(_LOOP, "it yielded nothing")
     elif loop.unsaved:

@@ -71,7 +71,7 @@ def _loaded(restore: JobRestore) -> Outcome:
     if not restore.resumed_step:
         lost = f": {some(restore.lost)} are not as saved" if restore.lost else ""
         observed = f"the optimizer begins again with its first step{lost}"
-        return finding(_SAVED, observed, _ALIKE, _TO_BEGIN, brief="it begins again")
+        return finding(_SAVED, observed, _ALIKE, _TO_BEGIN, brief="the optimizer begins again")
     if restore.lost:
         observed = f"not as saved after loading: {some(restore.lost)}"
         return finding(_SAVED, observed, _ALIKE, _TO_STATE, brief="loading loses variables")

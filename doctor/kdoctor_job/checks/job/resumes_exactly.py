@@ -52,6 +52,10 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
 
 
 def _position(restore: JobRestore) -> Outcome:
+    expected = "each as often as without the kill"
+    if restore.begins_again:
+        observed = f"going on after step {restore.resumed_step}: the data begins again, with the first step's examples"
+        return finding(_POSITION, observed, expected, _TO_POSITION, brief="the data begins again")
     if restore.repeated is None or restore.missing is None:
         return unknown(_POSITION, restore.position_unread or "going on had no result")
     if restore.repeated or restore.missing:
@@ -59,6 +63,6 @@ def _position(restore: JobRestore) -> Outcome:
             f"going on after step {restore.resumed_step}: {counted(restore.repeated, 'example')} trained once more "
             f"and {restore.missing} once less than without the kill"
         )
-        return finding(_POSITION, observed, "each as often as without the kill", _TO_POSITION, brief="examples differ")
+        return finding(_POSITION, observed, expected, _TO_POSITION, brief="examples differ")
     order = "" if restore.apart is not None else ", in another order"
     return evidence(_POSITION, f"after step {restore.resumed_step}, each example as often as without the kill{order}")

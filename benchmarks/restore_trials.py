@@ -48,6 +48,7 @@ JOBS = {
     "BackupAndRestore": Job("plain", "batches", "once", (_HALF,)),
     "BackupAndRestore(save_freq=3)": Job("plain", "batches", "in_the_middle", (_POSITION,)),
     "ModelCheckpoint, numbered": Job("plain", "batches", "numbered"),
+    "ModelCheckpoint, then BackupAndRestore": Job("plain", "batches", "numbered_and_backup", (_HALF,)),
     "ModelCheckpoint, one file": Job("plain", "batches", "one_file", (_HALF,)),
     "ModelCheckpoint, weights only": Job("plain", "batches", "weights", (_SAVED, _ALONE)),
     "tf.train.Checkpoint": Job("plain", "batches", "checkpoint"),

@@ -104,6 +104,10 @@ def one_file(folder: str = "/data") -> Any:
     return {"callbacks": [C.ModelCheckpoint(f"{folder}/model.keras")]}
 
 
+def numbered_and_backup(folder: str = "/data") -> Any:
+    return {"callbacks": [*numbered(folder)["callbacks"], *once(folder)["callbacks"]]}
+
+
 def weights(folder: str = "/data") -> Any:
     return {"callbacks": [C.ModelCheckpoint(folder + "/{epoch:03d}.weights.h5", save_weights_only=True)]}
 

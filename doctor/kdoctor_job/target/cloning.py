@@ -7,7 +7,8 @@ import inspect
 import re
 from typing import Any, Dict, Iterator, List
 
-from kdoctor_job.target.model import layers_of, raw_compile
+from kdoctor_job.target.layers import layers_of
+from kdoctor_job.target.model import raw_compile
 from kdoctor_job.target.options import optimizers_of
 from kdoctor_job.target.parts import describe, is_model, is_own_class
 

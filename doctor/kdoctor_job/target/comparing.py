@@ -12,8 +12,8 @@ import tensorflow as tf
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup, optimizers_in
+from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import Difference, Logs, differ, named_as, numbers
-from kdoctor_job.target.model import layers_of
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale

@@ -6,7 +6,8 @@ import inspect
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
-from kdoctor_job.target.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
+from kdoctor_job.target.layers import layers_of, normalisations, random_layers
+from kdoctor_job.target.model import is_compiled, raw_compile
 from kdoctor_job.target.options import BUILT_LATE, OF_MODEL, TOGETHER, remove, remove_from_model, separate_losses
 from kdoctor_job.target.parts import describe, is_model, keras_of
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import tensorflow as tf
 
-from kdoctor_job.target.model import layers_of, random_layers
+from kdoctor_job.target.layers import layers_of, random_layers
 from kdoctor_job.target.parts import describe, is_own_class
 
 _DRAWS = 16

@@ -7,13 +7,12 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
+from kdoctor_job.target.layers import normalisations, random_layers
 from kdoctor_job.target.parts import is_default, is_own_class, keras_of
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
 _NAMES_SHOWN = 6
-_RATES = ("dropout", "recurrent_dropout", "rate", "stddev", "addition_factor", "threshold_factor")
-"""Attributes without which a layer with a generator draws nothing, if it has any of them and all are zero."""
 CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 """The options of every optimizer of Keras that clip gradients."""
 
@@ -57,40 +56,11 @@ def is_compiled(model: Any) -> bool:
     return bool(getattr(model, "compiled", getattr(model, "_is_compiled", False)))
 
 
-def layers_of(model: Any) -> List[Any]:
-    """Every layer, including nested ones."""
-    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - no public equivalent
-
-
-def normalisations(model: Any) -> Iterator[Any]:
-    """BatchNormalization layers that train on the moments of one replica's share."""
-    for layer in layers_of(model):
-        kinds = [base.__name__ for base in type(layer).__mro__]
-        if "BatchNormalization" in kinds and layer.trainable and not getattr(layer, "synchronized", False):
-            yield layer
-
-
 def is_real(variable: Any) -> bool:
     """Whether the variable holds floating-point numbers."""
     kind = variable.dtype
     name = kind if isinstance(kind, str) else kind.name
     return "float" in name
-
-
-def random_layers(model: Any) -> List[Any]:
-    """Layers that draw random numbers during training."""
-    return [layer for layer in layers_of(model) if _draws(layer)]
-
-
-def _draws(layer: Any) -> bool:
-    # A layer may have a generator that it does not use: recurrent and attention layers without dropout, every Dropout
-    # of Keras 2, and Solarization, whose ranges are empty by default.
-    rates = [value for value in (getattr(layer, name, None) for name in _RATES) if value is not None]
-    if rates and not any(np.any(rate) for rate in rates):
-        return False
-    owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
-    owned += getattr(layer, "_seed_generators", ())  # of Keras 3, also those in a list or a dictionary
-    return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)
 
 
 def _strategy_of_model(model: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any, Collection, Dict, List, NamedTuple
 
 import tensorflow as tf
 
-from kdoctor_job.target.model import CLIPPING, layers_of, steps_per_execution
+from kdoctor_job.target.layers import layers_of
+from kdoctor_job.target.model import CLIPPING, steps_per_execution
 from kdoctor_job.target.parts import keras_of
 
 TOGETHER = "steps_per_execution"

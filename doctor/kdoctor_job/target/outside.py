@@ -20,7 +20,8 @@ import tensorflow as tf
 
 from kdoctor_job.target.cloning import flat
 from kdoctor_job.target.functions import cells, codes, defaults, global_names, plain_function
-from kdoctor_job.target.model import layers_of, raw_compile
+from kdoctor_job.target.layers import layers_of
+from kdoctor_job.target.model import raw_compile
 from kdoctor_job.target.parts import INSTALLED, is_model, is_own_class
 
 T = TypeVar("T")

@@ -30,7 +30,7 @@ from kdoctor_job.target.parts import PartError, call, describe_kind, find, name_
 from kdoctor_job.target.restoring import end_of, in_fresh_processes, in_new_folder
 from kdoctor_job.target.resuming import FOLDER
 from kdoctor_job.target.strategies import replace_own
-from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE, Facts, kill_in_a_save, sizes
+from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE, Facts, kill_in_a_save, kinds_of, sizes
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import make_strategy
 from kdoctor_target.training.workers import Task
@@ -111,7 +111,8 @@ class _Loop:
                 if kill == BETWEEN_SAVES and is_half and sizes(place) != before:
                     os.kill(os.getpid(), signal.SIGKILL)
                 if kill == IN_A_SAVE and step == self._most // 2:
-                    kill_in_a_save(place, sizes(place))
+                    seen = sizes(place)
+                    kill_in_a_save(place, seen, next(iter(kinds_of(place, seen)), ""))
                 if kill == IN_A_SAVE and is_half:
                     time.sleep(_LOOK_S)
 

@@ -105,13 +105,19 @@ class _Restoring:
             trained = killed["outcome"] == "trained"
             self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{end_of(killed)}"}))
             return
-        self._say(**killed.get("job") or {})
+        noted = killed.get("job") or {}
+        kinds = noted.pop("kinds", [])
+        self._say(**noted)
         # BackupAndRestore refuses a model that is not built.
         for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)
         shutil.rmtree(str(self._folder / BETWEEN_SAVES))
-        if self._process(IN_A_SAVE, partial(resuming.killed, kill=IN_A_SAVE)).get("signal") == "SIGKILL":
-            self._note("half")
+        for written in kinds:
+            torn = self._process(IN_A_SAVE, partial(resuming.killed, kill=IN_A_SAVE, written=written))
+            if torn.get("signal") == "SIGKILL" and self._note("half") != {"half": "noticed"}:
+                self._say(half_file=written)
+                break
+            shutil.rmtree(str(self._folder / IN_A_SAVE))
 
     def _free(self) -> int:
         return shutil.disk_usage(str(self._folder)).free
@@ -119,15 +125,17 @@ class _Restoring:
     def _is_full(self) -> bool:
         return self._free() < _LEAST_FREE + 2 * self._size
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str) -> Facts:
+        """Let a process go on, and note what it finds."""
         done = self._process(name, partial(resuming.again, name=name))
+        found: Facts = {f"{name}_problem": end_of(done)}
         if done["outcome"] == "trained":
-            self._say(**done.get("job") or {})
+            found = done.get("job") or {}
         elif (done.get("job") or {}).get(_SAVING) and self._is_full():
-            self._say(no_room=True)
-        else:
-            self._say(**{f"{name}_problem": end_of(done)})
+            found = {"no_room": True}
+        self._say(**found)
         shutil.rmtree(str(self._folder / name), ignore_errors=True)
+        return found
 
     def _process(self, name: str, work: Callable[[Own], None]) -> Facts:
         def run(case: Case, *_: Any) -> None:

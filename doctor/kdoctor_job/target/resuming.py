@@ -85,18 +85,22 @@ class Own:
         """Whether the model has variables before ``fit``, and whether the job has callbacks, which may not be run."""
         self.watch = self._new_watch()
 
-    def train(self, *, shaken: bool = False, kill: Optional[str] = None, after: Optional[str] = None) -> Snapshot:
+    def train(
+        self, *, shaken: bool = False, kill: Optional[str] = None, after: Optional[str] = None, written: str = ""
+    ) -> Snapshot:
         """Train, or go on; returns the end.
 
         Args:
             shaken: whether the last bit of the inputs differs.
             kill: another kind of end.
             after: the kind of end of the process after which this one goes on.
+            written: the kind of file in whose save it ends.
 
         Raises:
             SaveError: a callback raised, but not while it restored the job.
         """
         watch, self._after = self.watch, after
+        watch.written = written
         watch.kill, watch.resumes, watch.moment = kill, bool(after), int(self._settings.get("moment") or 0)
         try:
             return self._fit(self._made("model"), shaken=shaken)
@@ -222,9 +226,9 @@ def whole(own: Own, *, shaken: bool = False) -> None:
     shutil.rmtree(str(own.folder / own.name))
 
 
-def killed(own: Own, kill: str) -> None:
-    """Train until it is killed."""
-    own.train(kill=kill)
+def killed(own: Own, kill: str, written: str = "") -> None:
+    """Train until it is killed; in a save, while it writes a file of this kind."""
+    own.train(kill=kill, written=written)
 
 
 def again(own: Own, name: str) -> None:

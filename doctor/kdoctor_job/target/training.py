@@ -12,7 +12,8 @@ from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
 from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
-from kdoctor_job.target.model import is_compiled, is_real, random_layers
+from kdoctor_job.target.layers import random_layers
+from kdoctor_job.target.model import is_compiled, is_real
 from kdoctor_job.target.options import BUILT_LATE, Option, options_of
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices

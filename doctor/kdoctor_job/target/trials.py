@@ -16,8 +16,9 @@ import tensorflow as tf
 from kdoctor_job.target.copies import Copier, Setup, optimizers_in
 from kdoctor_job.target.epoch import Epoch, count_examples, fit
 from kdoctor_job.target.fitting import FitArguments
+from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
-from kdoctor_job.target.model import is_real, layers_of
+from kdoctor_job.target.model import is_real
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.strategies import train_alone

@@ -58,6 +58,8 @@ class Watch:
         self.go_on: Callable[[int], None]
         """Called with its steps before the first one."""
         self.kill: Optional[str] = None
+        self.written = ""
+        """The kind of file in whose save it ends, see :func:`kinds_of`."""
         self.moment = 0
         """Steps of the last epoch before the kill, 0 for half of them, and milliseconds after a save has begun."""
         self.resumes = False
@@ -92,7 +94,7 @@ class Watch:
         """In the last epoch, a save ends this process, if it is to be killed in one."""
         self._epoch = epoch
         if epoch and self.kill == IN_A_SAVE:
-            kill_in_a_save(self._place, self._seen, self.moment)
+            kill_in_a_save(self._place, self._seen, self.written, self.moment)
 
     def leave(self, batch: Optional[int]) -> None:
         """They have ended after a step, or after an epoch (None)."""
@@ -108,7 +110,7 @@ class Watch:
         # Less than half of what it has written at a time is a log.
         if written > self._bytes // 2:
             self._bytes = max(self._bytes, written)
-            self._note({"save_s": seconds, "save_bytes": written})
+            self._note({"save_s": seconds, "save_bytes": written, "kinds": kinds_of(self._place, seen)})
             self._keep(self.look())
         is_time = batch is None or batch + 1 >= (self.moment or self.steps_per_epoch // 2)
         if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_time:
@@ -128,20 +130,32 @@ class Watch:
             old.unlink()
 
 
-def kill_in_a_save(place: Path, seen: Dict[Path, Tuple[int, int]], moment: int = 0) -> None:
-    """From now on, kill this process as soon as there are other bytes in a file of the kind of the largest.
+def kinds_of(place: Path, seen: Dict[Path, Tuple[int, int]]) -> List[str]:
+    """The kinds of files that are saves: each with its folder in this one, and its suffix."""
+    largest: Dict[str, int] = {}
+    for path, (size, _) in seen.items():
+        largest[_kind(place, path)] = max(size, largest.get(_kind(place, path), 0))
+    return [kind for kind, size in sorted(largest.items()) if size > max(largest.values()) // 2]
+
+
+def _kind(place: Path, path: Path) -> str:
+    return str(path.with_name(f"*{path.suffix}").relative_to(place))
+
+
+def kill_in_a_save(place: Path, seen: Dict[Path, Tuple[int, int]], kind: str, moment: int = 0) -> None:
+    """From now on, kill this process as soon as there are other bytes in a file of this kind; of any if it is empty.
 
     Args:
         place: the folder of the files.
         seen: their sizes and times now.
+        kind: see :func:`kinds_of`.
         moment: milliseconds after that.
     """
-    kind = max(seen, key=lambda path: seen[path][0]).suffix if seen else ""
 
     def watch() -> None:
         while True:
             for path, now in sizes(place).items():
-                if now[0] and path.suffix == kind and seen.get(path) != now:
+                if now[0] and kind in ("", _kind(place, path)) and seen.get(path) != now:
                     time.sleep(moment / 1000)
                     os.kill(os.getpid(), signal.SIGKILL)
 

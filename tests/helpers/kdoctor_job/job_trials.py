@@ -25,8 +25,8 @@ from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
 from kdoctor_job.target import comparing
 from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch
+from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.masks import draw
-from kdoctor_job.target.model import random_layers
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
 from kdoctor_job.target.trials import Trials

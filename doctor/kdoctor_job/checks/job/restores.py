@@ -116,14 +116,15 @@ def _half(restore: JobRestore) -> Outcome:
     subject = "half-written save"
     begun = "the job began again with its first step" if restore.half == "gone" else None
     problem = restore.half_problem or begun
+    killed = f"killed while it wrote {restore.half_file}: " if restore.half_file else ""
     if restore.load_problem or restore.lost or not restore.resumed_step:
         return unknown(subject, "a complete save does not come back, either")
     if problem:
-        return finding(subject, problem, _BEFORE, _TO_FILES, brief="the job does not come back")
+        return finding(subject, f"{killed}{problem}", _BEFORE, _TO_FILES, brief="the job does not come back")
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":
-        observed = "a save that was killed loads without an error, with other values than were saved"
+        observed = f"{killed}a save that was killed loads without an error, with other values than were saved"
         remedy = "Save under another name and rename the file when it is complete."
         return finding(subject, observed, "loading it raises an error", remedy, brief="it loads wrong values")
     return evidence(subject, _BEFORE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.cases import cases
+from kdoctor_job.target.layers import random_layers
 
 
 class SeedGenerator:
@@ -39,8 +40,6 @@ class Model:
     ids=["dropout", "dropout-of-keras-2", "noise", "recurrent", "augmentation", "solarization"],
 )
 def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
-    from kdoctor_job.target.model import random_layers  # imports TensorFlow
-
     assert random_layers(Model(layer)) == [layer]
 
 
@@ -53,6 +52,4 @@ def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
     ids=["dropout-of-keras-2", "recurrent", "attention-of-keras-2", "solarization", "no-generator"],
 )
 def test_layer_without_randomness_does_not_draw(layer: Layer) -> None:
-    from kdoctor_job.target.model import random_layers
-
     assert random_layers(Model(layer)) == []

@@ -86,6 +86,9 @@ def lacking(index: int, error: str | None, **changes: Any) -> Gpu:
     return gpu(index, **{"fan_speed_percent": None, "errors": errors, **changes})
 
 
+BOTH_KINDS = {"fan_speed_percent": NOT_SUPPORTED, "temperature_c": "Function Not Found"}
+
+
 def outcome(*devices: Gpu, newer: bool = False) -> tuple[list[int], list[str]]:
     judged, others = readings(gpus(len(devices), *devices), "fan_speed_percent", newer=newer)
     return [item.index for item in judged], [
@@ -125,6 +128,12 @@ def test_reading_of_newer_drivers_is_not_applicable_where_none_has_it() -> None:
     old = lacking(0, "Function Not Found")
     (reason,) = outcome(old, newer=True)[1]
     assert reason.endswith("is too old to report fan speed")
+    assert outcome(old, lacking(1, NOT_SUPPORTED), newer=True)[1] == [
+        f"{reason}; fan speed not reported here for NVIDIA H100 80GB HBM3"
+    ]
+    both = gpus(1, gpu(0, fan_speed_percent=None, temperature_c=None, errors=BOTH_KINDS))
+    ((excuse,), found) = readings(both, "fan_speed_percent", "temperature_c", newer=True)[::-1]
+    assert (type(excuse), found) == (NotApplicable, [])
     assert outcome(old) == ([], ["fan speed not read (the driver is too old: Function Not Found)"])
     assert outcome(old, gpu(1, fan_speed_percent=3), newer=True)[0] == [1]
     assert len(outcome(old, gpu(1, fan_speed_percent=3), newer=True)[1]) == 1

@@ -100,7 +100,6 @@ def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gp
     found = [
         _Found(result=result, finding=judged.finding)
         for result in results
-        if result.status is Status.FAIL
         for judged in result.findings
         if judged.counts
     ]

@@ -513,8 +513,19 @@ def test_locks_alone_are_compared(tmp_path: Path) -> None:
 def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> None:
     measured = lock().measured
     name = next(iter(measured))
-    (found,) = compare_locks(lock(measured={name: measured[name]}), lock(measured={}), "a", "a").changes
-    assert (found.where, found.old, found.new) == (f"lock.{name}", scalar(measured[name].value), None)
+    having, lacking = lock(measured={name: measured[name]}), lock(measured={})
+    for one, other in ((having, lacking), (lacking, having)):
+        (found,) = compare_locks(one, other, "a", "a").changes
+        values = [scalar(measured[name].value) if side is having else None for side in (one, other)]
+        assert (found.where, [found.old, found.new]) == (f"lock.{name}", values)
+
+
+def test_facts_of_a_section_that_one_lock_lacks_have_moved() -> None:
+    one, other = lock(facts={"conda": {"python": "3.11"}}), lock(facts={"libraries": {"nccl": "2.27"}})
+    assert [item.where for item in compare_locks(one, other, "a", "a").changes] == [
+        "lock.conda.python",
+        "lock.libraries.nccl",
+    ]
 
 
 @cases(("2030-06-30", "2030-07-01", "later"), ("2030-07-01", "2030-06-30", "known"))

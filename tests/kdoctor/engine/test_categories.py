@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from helpers.reports import failure, finding, result
@@ -61,6 +63,8 @@ def test_event_is_said_although_it_is_for_information() -> None:
     noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
     line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]
     assert (line.mark, line.text) == (Mark.PASS, "GPU 1: a program failed, 8 GPUs")
+    hidden = replace(noted, findings=tuple(replace(item, hidden=True) for item in noted.findings))
+    assert summed_up(hidden, passed("gpu.fan", "8 GPUs"))["gpu"].text == "8 GPUs"
 
 
 def test_explained_failure_shows_what_was_observed() -> None:

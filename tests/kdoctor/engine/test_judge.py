@@ -216,6 +216,7 @@ def test_waiver_covers_check_and_subjects_through_last_day(waivers: list[Waiver]
 @cases(
     ((GOOD,), "*", True),
     ((bad("GPU 1"),), "GPU 1", False),
+    ((bad("GPU 1"),), "GPU*", False),
     ((bad("GPU 1"),), "GPU 2", True),
     ((bad("GPU 1"), GOOD), "GPU 2", True),
     ((BLIND,), "*", False),

@@ -64,7 +64,7 @@ def test_exit_code_zero_requires_pass_without_failures_or_unknowns() -> None:
 @cases(((SKIP, SKIP), 3), ((SKIP, PASS), 0), ((SKIP, UNKNOWN), 3), ((SKIP, FAIL), 1))
 def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, Status], code: int) -> None:
     trainings = [replace(result(status), id=f"smoke.{n}") for n, status in enumerate(statuses)]
-    verdict = conclude([result(PASS), *trainings], trainings={item.id for item in trainings})
+    verdict = conclude([result(PASS), result(SKIP), *trainings], trainings={item.id for item in trainings})
     assert verdict.exit_code == code
     assert ("smoke.0, smoke.1 skipped" in verdict.reason) == (statuses == (SKIP, SKIP))
     assert conclude([result(PASS), *trainings[:1]]).exit_code == 0  # no training was requested

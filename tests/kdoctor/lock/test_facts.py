@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from helpers.facts import environment, gpu, gpus, host, keras, kernel, packages, smoke_case, smoke_run, target
+from helpers.facts import environment, gpu, gpus, host, keras, kernel, packages, pair, smoke_case, smoke_run, target
 from helpers.facts.libraries import libraries
 from helpers.locks import node_facts
 from kdoctor.facts import Environment, FactGroup, Gpus, Library, Packages, SmokeRuns, Unavailable, Weights
@@ -30,6 +30,10 @@ def test_mixed_gpus_are_counted_by_model() -> None:
     mixed = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
     found = recorded_facts(node_facts(mixed)).facts["gpus"]
     assert (found["model.NVIDIA H100 80GB HBM3"], found["model.NVIDIA A100"]) == ("1", "1")
+
+
+def test_pair_whose_level_was_not_read_is_not_recorded() -> None:
+    assert not recorded_facts(node_facts(gpus(2, pairs=(pair(level=None),)))).facts["topology"]
 
 
 def test_identifiers_are_recorded_only_on_request() -> None:

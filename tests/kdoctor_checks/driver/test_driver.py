@@ -36,6 +36,7 @@ test_device_nodes = table(
     fails(kernel(2, nodes=(node("/dev/nvidia0"), node("/dev/nvidia1"))), of=["/dev/nvidiactl"]),
     fails(kernel(nodes=(CONTROL, node("/dev/nvidia0"))), of=[GPU1], commands=("sudo nvidia-modprobe -c 1 -u",)),
     fails(closed("/dev/nvidia1", gpu(0), lost_gpu(1)), explained_by=["gpu.responding"] * 2),
+    fails(gpus(2, gpu(0, minor_number=5), gpu(1), node_errors={"/dev/nvidia0": "EIO"}), explained_by=[""] * 2),
     fails(closed("/dev/nvidia0", gpu(0), lost_gpu(1)), explained_by=["", "gpu.responding"], of=["/dev/nvidia0"]),
     skips(kernel(0, loaded=False, nodes=())),  # WSL
     unknown(gpus(2, gpu(0), lost_gpu(1))),

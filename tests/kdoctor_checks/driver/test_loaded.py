@@ -64,6 +64,7 @@ test_loaded = table(
         fails(NOT_LOADED, NO_MODULE, kernel_settings(secure_boot=True), logged(line), "Secure Boot", repr(line))
         for line in REJECTED
     ),
+    fails(NOT_LOADED, NO_MODULE, kernel_settings(), logged(REJECTED[0]), unsaid="Secure Boot"),
     fails(NOT_LOADED, NO_MODULE, Kernel, logged(REJECTED[0]), repr(REJECTED[0]), unsaid="Secure Boot"),
     passes(kernel(2), logged(REJECTED[0]), kernel_settings()),  # since then, a module was loaded
     fails(

@@ -133,6 +133,7 @@ test_odd_batches = table(
     passes(odd(9.0, 17.0, 17)),  # the first replica gets the odd example
     shared(8.0, 16.0),  # every replica gets all
     shared(4.0, 4.0),  # a replica gets none
+    shared(3.0, 8.0),
     fails(odd(losses=(1.0, None)), "loss"),
     unknown(odd(None)),
     unknown(odd(weights=None)),

@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install -qq --no-compile --constraint constraints.txt
 # Stamp files: an interrupted set-up has none, so the next run resumes it.
 RUN_STAMP := $(VENV)/.kdoctor-run
+TYPES_STAMP := $(VENV)/.kdoctor-types
 DEV_STAMP := $(VENV)/.kdoctor-dev
 
 .DEFAULT_GOAL := help
@@ -38,7 +39,8 @@ lint: $(DEV_STAMP) ## Check style with ruff, and language and structure with tes
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python tests/style.py
 
-types: $(DEV_STAMP) ## Check types with mypy (strict)
+# mypy skips the frameworks, so that they can be installed meanwhile.
+types: $(TYPES_STAMP) ## Check types with mypy (strict)
 	@$(BIN)/mypy
 
 contracts: $(DEV_STAMP) ## Check the import contracts
@@ -102,8 +104,12 @@ $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@$(INSTALL) --editable '.[tensorflow]'
 	@touch $@
 
-$(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+$(TYPES_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing kdoctor with TensorFlow and the test dependencies into $(VENV) (once) ..."
 	@$(INSTALL) --upgrade pip setuptools
-	@$(INSTALL) --editable '.[tensorflow]' --group dev
+	@$(INSTALL) --editable . --group dev
+	@touch $@
+
+$(DEV_STAMP): $(TYPES_STAMP)
+	@$(INSTALL) --editable '.[tensorflow]' --group dev --group frameworks
 	@touch $(RUN_STAMP) $@

@@ -160,7 +160,12 @@ OutputOption = Annotated[
 VerboseOption = Annotated[
     int,
     typer.Option(
-        "--verbose", "-v", count=True, help="Show every check; twice also reasons and sources.", rich_help_panel=OUTPUT
+        "--verbose",
+        "-v",
+        count=True,
+        show_default=False,
+        help="Show every check; twice also reasons and sources.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 CaseTimeoutOption = Annotated[

@@ -45,7 +45,8 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
             return Category(family=family, mark=Mark.SKIP, text=_NOT_RECORDED, left_out=True)
     if gaps:
         return _unknown(family, gaps, causes, _values(results), is_judged=is_judged)
-    if not is_judged:
+    has_passed = any(result.status is Status.PASS for result in results)
+    if not is_judged or (not has_passed and any(result.blocked_by for result in results)):
         return _skipped(family, results, causes)
     mark = Mark.WARNING if any(result.id in postponed for result in results) else Mark.PASS
     return Category(family=family, mark=mark, text=_values(results) or _NOTHING_SHOWN)

@@ -6,7 +6,7 @@ from helpers.reports import failure, finding, result
 from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Category, Mark, Result
-from kdoctor.model import Evidence, Severity, Status, Unjudged
+from kdoctor.model import Evidence, Remedy, Severity, Status, Unjudged
 
 
 def summed_up(*results: Result) -> dict[str, Category]:
@@ -63,6 +63,9 @@ def test_event_is_said_although_it_is_for_information() -> None:
     noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
     line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]
     assert (line.mark, line.text) == (Mark.PASS, "GPU 1: a program failed, 8 GPUs")
+    driver = failure("driver.loaded", finding("driver", remedy=Remedy.configure("Load it.")))
+    blocked = result("gpu.free", Status.SKIP, blocked_by="driver.loaded")
+    assert summed_up(driver, noted, blocked)["gpu"].mark is Mark.SKIP  # nothing of the GPUs was well
     hidden = replace(noted, findings=tuple(replace(item, hidden=True) for item in noted.findings))
     assert summed_up(hidden, passed("gpu.fan", "8 GPUs"))["gpu"].text == "8 GPUs"
 

@@ -77,6 +77,10 @@ def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) 
 
 
 @cases(
+    ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", {(79, "0000:ae:00.0")}),
+    ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", {(31, "0000:ae:00.0")}),
+    ("XID 149.0 (err status 0x0) NETIR Error detected on GPU PCI:0000:ae:00", {(149, "0000:ae:00.0")}),
+    ("NVRM: Xid (PCI:0000:ae:00): 45, caused by Xid 149 PCI:0000:af:00", {(45, "0000:ae:00.0")}),
     ("Training died with Xid 79 on the third node.", {(79, None)}),
     ("the machine shows Xids (145 and 149) again", {(145, None), (149, None)}),
     ("GPU PCI 0000:9C:00 is the one:\n- `Xid 48 / 171`: memory\n", {(48, "0000:9c:00.0"), (171, "0000:9c:00.0")}),

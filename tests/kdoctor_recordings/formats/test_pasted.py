@@ -193,17 +193,6 @@ def test_lower_half_of_the_table_shows_that_mig_is_on(tmp_path: Path) -> None:
     assert (device.index, device.numbered, device.mig_mode) == (1, True, True)
 
 
-@cases(
-    ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", ("0000:ae:00.0", 79)),
-    ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", ("0000:ae:00.0", 31)),
-    ("XID 149.0 (err status 0x0) NETIR Error detected on GPU PCI:0000:ae:00", ("0000:ae:00.0", 149)),
-    ("NVRM: Xid (PCI:0000:ae:00): 45, caused by Xid 149 PCI:0000:af:00", ("0000:ae:00.0", 45)),
-)
-def test_xid_in_the_words_of_another_tool_is_one(tmp_path: Path, line: str, event: tuple[str, int]) -> None:
-    (found,) = group(imported(tmp_path, f"{line}\n").facts, KernelLog).events
-    assert (found.bus_id, found.code) == event
-
-
 def test_failure_of_nvml_is_found_in_the_output_of_another_program(tmp_path: Path) -> None:
     lines = (
         "[task 2026-07-01T05:06:30.004+00:00] [train] nvidia-smi failed with return code 18",

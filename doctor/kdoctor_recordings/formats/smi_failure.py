@@ -9,6 +9,7 @@ from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 _WORDS: dict[NvmlState, str] = {
     "driver-not-loaded": (
         r"couldn't communicate with the NVIDIA driver|NVML\S*:? .*Driver Not Loaded|Error_DRIVER_?NOT_?LOADED"
+        r"|NVIDIA kernel module missing"
     ),
     "library-mismatch": r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch",
     "library-absent": (

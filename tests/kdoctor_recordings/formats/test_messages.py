@@ -97,6 +97,11 @@ def test_xid_of_a_sentence_has_the_only_address_that_is_named(tmp_path: Path, te
     assert log.events[0].text in text
 
 
+def test_recovery_action_of_a_sentence_is_read(tmp_path: Path) -> None:
+    log = group(imported(tmp_path, "it ends with Xid 154 (Node Reboot Required)\n").facts, KernelLog)
+    assert [event.recovery for event in log.events] == ["Node Reboot Required"]
+
+
 @pytest.mark.parametrize("text", ["There is no Xid 79.", "dhcp xid 0x79", "Xid 0", "GPU-xid 12", "xid 4567"])
 def test_number_that_is_no_xid(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="not a known format"):

@@ -166,6 +166,7 @@ def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
     ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
     ("Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n", "library-absent"),
     ("pynvml.NVMLError_LibRmVersionMismatch: RM has detected an NVML/RM version mismatch.\n", "library-mismatch"),
+    ("NVIDIA kernel module missing. Falling back to nouveau.\n", "driver-not-loaded"),
     ("Driver/library version mismatch \u2014 failed to initialize NVML\n", "library-mismatch"),
     ("WARNING: The NVIDIA Driver was not detected. GPU functionality will not be available.\n", "library-absent"),
     ('docker: Error response: could not select device driver "" with capabilities: [[gpu]].\n', "library-absent"),

@@ -43,12 +43,10 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
         ("skip", re.compile(r"nvidia-gridd\b.*Licensing not supported")),
         (
             "fail",
-            re.compile(
-                r"[Ll]icense [Ss]tatus\b[^.]{,22}Unlicensed|nvidia-gridd\b.*(?:Failed to acquire|[Uu]nlicens|expired)"
-            ),
+            re.compile(r"(?i:license.status)\b[^.]{,48}Unlicensed|gridd\b.*(?:Failed to acquire|nlicens|expired)"),
         ),
         ("fail", re.compile(r"nvidia-gridd\b.*(?:[Vv]alid (?:GRID )?license not found|Failed server communication)")),
-        ("pass", re.compile(r"License Status\s*: *Licensed|nvidia-gridd\b.*[Ll]icense (?:acquired|renewed) success")),
+        ("pass", re.compile(r"(?i:license.status)\W{1,48}Licensed|gridd\b.*[Ll]icense (?:acquired|renewed) success")),
     ),
 }
 """What a line says about a service. Of several lines the last one counts, except that a machine without NVSwitches, or

@@ -63,6 +63,7 @@ def test_differing_versions_are_why_the_fabric_manager_failed(tmp_path: Path, li
     ("Jan 05 05:33:40 n1 systemd[1]: Started NVIDIA Persistence Daemon.", "pass"),
     (REGISTERED, "pass"),
     ("        License Status                    : Unlicensed (Restricted)", "fail"),
+    ("<license_status>Unlicensed (Restricted)</license_status>", "fail"),
     ("        License Status                    : Licensed (Expiry: 2027-1-1 0:0:0 GMT)", "pass"),
     ("Apr 10 00:41:32 n1 nvidia-gridd[9]: Valid GRID license not found. Restricting the features.", "fail"),
     ("Apr 10 00:41:32 n1 nvidia-gridd[9]: License acquired successfully. (Info: 192.0.2.1)", "pass"),

@@ -45,11 +45,10 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "lspci -vvv": lspci.parse,
     "nvidia-smi --query-gpu": smi_csv.parse,
     "kernel log": kernel_log.parse,
-    "fabric manager log": diagnostics.parse_fabric_manager,
     "dcgmi diag": diagnostics.parse_dcgm,
     "dcgmi diag's table": dcgm_table.parse,
-    "messages of NVIDIA's tools": messages.parse,
     "/proc/driver/nvidia/version": proc_version.parse,
+    "this text": messages.parse,
 }
 
 

@@ -95,6 +95,9 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
         )
         brief = "a host of vGPUs, whose driver has no CUDA"
         return brief, f"{brief} (virtualization mode {', '.join(modes)})", remedy, READ_ONLY
+    if _WITHOUT_RUNTIME.search(gpus.error or ""):
+        brief = "the container runtime does not know NVIDIA's"
+        return brief, f"{brief}: {gpus.error}", _NO_TOOLKIT, READ_ONLY
     integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
     if integrated is None:
         return None
@@ -108,6 +111,8 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
 
 _INTEGRATED = "(nvgpu)"
 """In the name of the integrated GPU of a Jetson with Tegra's kernel driver."""
+_WITHOUT_RUNTIME = re.compile("could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI")
+"""What Docker, containerd and Podman print."""
 _WITHOUT_CUDA = ("ERR!", "Not Found")
 """What nvidia-smi prints as CUDA version where libcuda fails or does not exist."""
 
@@ -115,6 +120,12 @@ _WITHOUT_CUDA = ("ERR!", "Not Found")
 _NO_USER_SPACE = Remedy.reinstall(
     "Install NVIDIA's driver, which brings nvidia-smi and its library. In a container, use the NVIDIA runtime.",
     look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libnvidia-ml"),
+)
+_NO_TOOLKIT = Remedy.configure(
+    "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
+    "sudo nvidia-ctk runtime configure --runtime=docker",
+    "sudo systemctl restart docker",
+    look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
 )
 
 
@@ -332,8 +343,8 @@ def _nvml_fails(gpus: Gpus) -> _Failure:
     if gpus.state == "no-permission":
         return _no_permission()
     remedy = Remedy.reboot(
-        "Restart the machine. If a container worked before, restart the container instead: a daemon-reload on "
-        "the host can remove its devices.",
+        "In a container that worked before, restart the container: a daemon-reload on the host can remove its "
+        "devices. On the host, restart the machine.",
         "sudo reboot",
         look=("nvidia-smi", DRIVER_MESSAGES),
     )

@@ -18,8 +18,8 @@ def free(
 
     Why: TensorFlow reserves nearly all free GPU memory when it starts. If another process holds memory, the job runs
     out of memory, at once or at its largest step. Processes in other containers are not listed, but their memory is
-    counted. A desktop may use a quarter of the memory (``max_desktop_share``), because a job cannot take it away. The
-    GPUs are read before kdoctor's own trainings start.
+    counted. A desktop may use a quarter of the memory (``max_desktop_share``), because a job cannot take it away, and
+    where processes were not read, that much may be a desktop's. The GPUs are read before kdoctor's own trainings start.
     Remedy: find and stop the process that holds the memory, or train on other GPUs.
     Sources:
         https://www.tensorflow.org/guide/gpu
@@ -30,7 +30,7 @@ def free(
 
     def is_busy(gpu: Gpu) -> bool:
         used, most = gpu.memory_used_bytes, max_used_mib * MIB
-        if gpu.graphics_processes and gpu.processes == ():
+        if gpu.processes is None or (gpu.graphics_processes and gpu.processes == ()):
             most = max(most, int(max_desktop_share * (gpu.memory_total_bytes or 0)))
         return (used is not None and used > most) or bool(gpu.processes and not allow_processes)
 

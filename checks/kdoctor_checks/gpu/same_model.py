@@ -43,7 +43,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     peers = [gpu for gpu in read if (gpu.name, gpu.compute_capability) == (name, capability)]
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
     alike = [gpu for gpu in peers if abs((gpu.memory_total_bytes or 0) - memory) <= memory_tolerance * memory]
-    remedy = Remedy.configure("Train on the identical GPUs only:", *choose_gpus(alike), look=("nvidia-smi -L",))
+    remedy = Remedy.configure("Train on the identical GPUs only.", *choose_gpus(alike), look=("nvidia-smi -L",))
     for gpu in read:
         yield judge(
             gpu.subject,

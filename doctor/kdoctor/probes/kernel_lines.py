@@ -23,7 +23,7 @@ ESCAPES = re.compile(
 )
 """Sequences and characters that a terminal acts on and does not show."""
 
-_DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
+_DRIVER = r"(?:NVRM: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 _QUICK = re.compile(
     r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"

@@ -42,7 +42,7 @@ _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     ),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d{{1,9}})")),
 )
-_RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
+_RECOVERY = re.compile(r"(?:recovery action changed .*\bto\b[^(]*|\bXid 154 )\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
 _OF_X = re.compile(r"\bPCI:(\d{1,3}):(\d{1,2}):([0-7])\b")
 """An address of the X server, in decimal."""

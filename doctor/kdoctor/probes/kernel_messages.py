@@ -37,7 +37,7 @@ def _message(kind: KernelLogKind | None, pattern: str, source: str) -> Message:
 
 
 _FAILURES = (
-    _message("fallen-off-the-bus", r"fallen off the bus", _XIDS),
+    _message("fallen-off-the-bus", r"fallen off the bus|NVRM: .*NV_ERR_GPU_IS_LOST", _XIDS),
     _message(
         "fallen-off-the-bus", r"^nvidia \S+: (?:Unable to change power state from D3cold|.*device inaccessible)", _PCI
     ),

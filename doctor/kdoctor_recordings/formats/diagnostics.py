@@ -1,8 +1,7 @@
-"""Reads what diagnostic tools of NVIDIA report: ``dcgmi diag -j`` and the fabric manager's log.
+"""Reads the output of ``dcgmi diag -j``.
 
-The JSON has no stable schema, so results are found by the names of their fields. Sources:
-https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/dcgmi/dcgmi-diag.html,
-https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html.
+It has no stable schema, so results are found by the names of their fields. Source:
+https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/dcgmi/dcgmi-diag.html.
 """
 
 import json
@@ -12,15 +11,9 @@ from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor_recordings.facts import Diagnostic, Diagnostics, DiagnosticStatus
-from kdoctor_recordings.formats.part import Part, Section, sysfs_bus_id
+from kdoctor_recordings.formats.part import Part, Section
 
 IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
-FABRIC_MANAGER = re.compile(
-    r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
-)
-
-FABRIC_MANAGER_READ = r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|NOTICE|ERROR|CRITICAL|FATAL)\] \[tid \d+\]"
-"""The lines that are read, or that report what happened without a problem."""
 _NAMES = re.compile(
     r"DCGM (?:GPU )?Diagnostic|test_categories|category|tests|name|results|test_summary|status|info|message|warnings?"
     r"|error_id|error_category|error_severity|gpu_ids?|entity_group(?:_id|s)?|entity_id|entities|serial_num|device_id"
@@ -36,11 +29,6 @@ _WORDS: tuple[tuple[DiagnosticStatus, tuple[str, ...]], ...] = (
     ("skip", ("skip", "skipped", "not run")),
 )
 _STATUSES = {word: status for status, words in _WORDS for word in words}
-_SWITCH_ERROR = re.compile(
-    r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? "
-    r"on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
-)
-_LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
 
 
 def unknown(line: str) -> Iterator[str]:
@@ -75,33 +63,6 @@ def parse_dcgm(section: Section) -> Part:
         for item in _dicts(document, "runtime_error")
     )
     return section.part(groups=(Diagnostics(results=(*results, *stopped)),))
-
-
-def parse_fabric_manager(section: Section) -> Part:
-    """The errors in the log. A log without errors shows nothing about what happened before or after it."""
-    results = []
-    for line in section.lines:
-        loud = _LOUD.search(line)
-        found = _SWITCH_ERROR.search(line)
-        if found:
-            address = sysfs_bus_id(found["address"]) or found["address"]
-            results.append(
-                Diagnostic(
-                    tool="fabric manager",
-                    test=f"SXid {found['code']}",
-                    subject=f"NVSwitch {address}",
-                    status="fail" if found["word"] == "fatal" else "warn",
-                    message=found[0],
-                )
-            )
-        elif loud:
-            results.append(
-                Diagnostic(
-                    tool="fabric manager", test="log", subject="fabric manager", status="warn", message=loud["message"]
-                )
-            )
-    unique = tuple(dict.fromkeys(results))
-    return section.part(groups=(Diagnostics(results=unique),))
 
 
 def _load(section: Section) -> Any:

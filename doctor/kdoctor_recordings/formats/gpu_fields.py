@@ -89,6 +89,8 @@ def _may_be_fault(path: str, value: str) -> bool:
 Entries = Mapping[str, str]
 """Path to text."""
 
+_LINK = "pci/gpu link info"
+
 FIELDS: Mapping[str, tuple[Read, str, str]] = {
     "name": (values.free_text, "product name", "name|gpu_name"),
     "uuid": (values.uuid, "gpu uuid", ""),
@@ -99,15 +101,11 @@ FIELDS: Mapping[str, tuple[Read, str, str]] = {
     "bar1_total_bytes": (values.mebibytes, "bar1 memory usage/total", ""),
     "pcie_generation": (
         values.generation,
-        "pci/gpu link info/pcie generation/current",
+        f"{_LINK}/pcie generation/current",
         "pcie.link.gen.current|pcie.link.gen.gpucurrent",
     ),
     "pcie_generation_max": (values.generation, "pci/gpu link info/pcie generation/max", "pcie.link.gen.max"),
-    "pcie_generation_gpu_max": (
-        values.generation,
-        "pci/gpu link info/pcie generation/device max",
-        "pcie.link.gen.gpumax",
-    ),
+    "pcie_generation_gpu_max": (values.generation, f"{_LINK}/pcie generation/device max", "pcie.link.gen.gpumax"),
     "pcie_width": (values.width, "pci/gpu link info/link width/current", "pcie.link.width.current"),
     "pcie_width_max": (values.width, "pci/gpu link info/link width/max", "pcie.link.width.max"),
     "pcie_replay_counter": (values.count, "pci/replays since reset", ""),

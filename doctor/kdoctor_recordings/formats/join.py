@@ -24,6 +24,7 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
     "nvidia-smi's failure",
+    "this text",
 )
 """Dumps of GPUs, the ones that identify the GPUs best first."""
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
@@ -54,7 +55,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind != "this text")]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus
@@ -151,7 +152,8 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
             facts[name], sources[name] = value, part
             errors.pop(name, None)
     working = next((part for part in parts if part.gpus), None)
-    if working and facts.get("state", "ready") != "ready":
+    # A paste may show a container, in which nvidia-smi fails, and its host.
+    if working and facts.get("state", "ready") != "ready" and sources["state"].file != working.file:
         raise _not_one_machine(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
     return facts, errors
 
@@ -293,8 +295,10 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
 
 
 def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
-    """The last listing, if all list the same GPUs."""
+    """The last listing, if all list the same GPUs; a paste may have a listing in several blocks."""
     first, devices = listings[0]
+    if len({part.file for part, _ in listings}) == 1:
+        return PciDevices(devices=tuple({one.bus_id: one for _, pci in listings for one in pci.devices}.values()))
     for part, other in listings[1:]:
         if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:
             raise _not_one_machine(first, part, "they list GPUs at different addresses")
@@ -312,6 +316,7 @@ def _logs(logs: Sequence[KernelLog]) -> KernelLog:
     return KernelLog(
         source=", ".join(dict.fromkeys(log.source for log in logs)),
         lines=sum(log.lines for log in logs),
+        unclassified=sum(event.times for event in events.values() if event.kind == "unclassified"),
         events=tuple(events.values()),
     )
 

@@ -23,12 +23,14 @@ HEAD = re.compile(
     r"(?P<kind>[^:\[]+?)(?: \[(?P<class>[0-9a-f]{4})\])?: (?P<name>.+)"
 )
 _QUOTED = re.compile(
-    r"(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
-    r'"(?P<kind>[^"]*)" "(?P<vendor>[^"]*)" "(?P<device>[^"]*)"(?P<rest>.*)'
+    r"^(?P<Slot>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
+    r'"(?P<Class>[^"]*)" "(?P<Vendor>[^"]*)" "(?P<Device>[^"]*)"(?:.*? -r(?P<Rev>\w\w))?.*',
+    re.MULTILINE,
 )
 """A line of ``lspci -mm``."""
-_ENTRY = re.compile(r"(Slot|Class|Vendor|Device|Rev|Driver|NUMANode|IOMMUGroup):\s+(.*)")
-"""A line of ``lspci -vmm``, one block a device."""
+_ENTRIES = re.compile(r"^Slot:.*(?:\n(?!Slot:)\w+:.*)*", re.MULTILINE)
+_ENTRY = re.compile(r"^(Slot|Class|Vendor|Device|Rev|Driver|NUMANode|IOMMUGroup):[ \t]+(.*)", re.MULTILINE)
+"""A device of ``lspci -vmm``, and a line of it."""
 _SAME = {"Driver": "\tKernel driver in use: ", "NUMANode": "\tNUMA node: ", "IOMMUGroup": "\tIOMMU group: "}
 """Entries of ``-vmm`` to the lines of ``-v`` with the same meaning."""
 _CLASS_NUMBER = re.compile(r"[0-9a-f]{4}")
@@ -125,31 +127,16 @@ def _unnamed(lines: Sequence[str]) -> str:
 
 def _usual(lines: Sequence[str]) -> list[str]:
     """The lines with machine-readable forms (``-mm``, ``-vmm``) as ``lspci -v`` writes them."""
-    found: list[str] = []
-    entries: dict[str, str] = {}
-    for line in (*lines, "Slot:\t"):
-        entry = _ENTRY.fullmatch(line) or re.fullmatch(r"(Slot):()\s*", line)
-        if entry and entry[1] == "Slot" and entries:
-            name = f"{_of_ids(entries)} (rev {entries.get('Rev', '00')})"
-            found.append(f"{entries['Slot']} {entries.get('Class', '')}: {name}")
-            found += [f"{text}{entries[key]}" for key, text in _SAME.items() if key in entries]
-            entries = {}
-        if entry and (entries or entry[1] == "Slot"):
-            entries |= {entry[1]: entry[2]} if entry[2] else {}
-        elif quoted := _QUOTED.match(line):
-            rev = re.search(r"-r(\w\w)", quoted["rest"])
-            ids = _of_ids({"Vendor": quoted["vendor"], "Device": quoted["device"]})
-            found.append(f"{quoted['address']} {quoted['kind']}: {ids} (rev {rev[1] if rev else '00'})")
-        else:
-            found.append(line)
-    return found
+    text = _ENTRIES.sub(lambda block: _named(dict(_ENTRY.findall(block[0]))), "\n".join(lines))
+    return _QUOTED.sub(lambda found: _named(found.groupdict("")), text).split("\n")
 
 
-def _of_ids(entries: Mapping[str, str]) -> str:
-    """Vendor and device, by numbers if both are numbers (``-n``)."""
+def _named(entries: Mapping[str, str]) -> str:
+    """A device with its numbers, if its vendor and itself are numbers (``-n``), and what else is known of it."""
     vendor, device = entries.get("Vendor", ""), entries.get("Device", "")
-    is_number = _CLASS_NUMBER.fullmatch(vendor) and _CLASS_NUMBER.fullmatch(device)
-    return f"{vendor}:{device}" if is_number else f"{vendor} {device}"
+    between = ":" if _CLASS_NUMBER.fullmatch(vendor) and _CLASS_NUMBER.fullmatch(device) else " "
+    head = f"{entries['Slot']} {entries.get('Class', '')}: {vendor}{between}{device} (rev {entries.get('Rev') or '00'})"
+    return "\n".join((head, *(f"{text}{entries[key]}" for key, text in _SAME.items() if entries.get(key))))
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
@@ -286,38 +273,3 @@ def _found(pattern: re.Pattern[str], block: _Block) -> str | None:
 def _number(pattern: re.Pattern[str], block: _Block) -> int | None:
     found = _found(pattern, block)
     return int(found) if found else None
-
-
-_OF_DEVICE = (
-    r"Subsystem|DeviceName|Physical Slot|Device tree node|Control|Status|Latency|Interrupts?|NUMA node|IOMMU group"
-    r"|Flags|(?:\[virtual\] )?(?:Region \d+|Memory at|I/O ports at|Expansion ROM at)|Bus|BridgeCtl|BIST is running"
-    r"|BIST result|(?:I/O|Memory|Prefetchable memory|Unknown resource) behind bridge|(?:Memory|I/O) window \d+"
-    r"|Secondary [Ss]tatus|16-bit legacy interface|Capabilities|Kernel driver in use|Kernel modules|Power"
-)
-_REGISTERS = (
-    r"(?:ACS|AER|AF|ARI|ATS|AtomicOps|CE|CXL|CXLPort|Cnt|DOE|Dev|Dpc|FB|FlitEiOs|FlitEi|IDE|IOV|L1Sub|LaneErr|Lnk"
-    r"|Mcast|Meas|PASID|PRI|PTM|Phy\d\d|Port|Root|Slt|UE)(?:Cap|Ctl|Ctrl|Sta|Stat|Status|Sts|Svrt|Msk|Cmd)\d*|Cap[ABC]"
-    r"|FBModTS|FlitEiOs[RT]x|Mcast(?:BAR|BlockAllVec|BlockUntransVec|OverlayBAR|ReceiveVec)|(?:\w+)?IDE#\d+"
-    r"|PTM(?:Control|ClockGranularity|EffectiveGranularity)"
-)
-_OF_CAPABILITIES = (
-    r"Addr|Address|AlternateBus|Arb|Port Arbitration Table|AssociatedBusNumbers|BAR(?: |=)\d+|BAR Equivalent Indicator"
-    r"|Base|Block\d+|Bridge|Bus Number|Caps|Changed|Command|Compliance (?:Preset/)?De-emphasis|Control|Ctrl|Desc"
-    r"|Downstream(?:Comp)?|Entry|Eq2|Error Handling|ErrorSrc|Events to count|Feature Capability|Flags|FuncMap"
-    r"|GPF Phase|HeaderLog|Initial VFs|IntMsgNum|L0|Link (?:Config|Control|Error|Frequency)|Link\d+|Locator\d+|Log[12]"
-    r"|Mapping Address Base|Masking|Max (?:no )?snoop latency|MaxOffset|Modified TS Usage Mode|NumLogDevs|Number of"
-    r"|PBA|Page Request Capacity|PortCommonModeRestoreTime|PrimaryProperties|RCiEPBitmap|Range\d+|Retimer|Revision ID"
-    r"|Received Enhanced Link Behavior Control|SDS|SKP|SecondaryProperties|Slot #?\d+|Source|Status|Steering table"
-    r"|Supported Page Size|SyndParityGrp\d|T_CommonMode|Transmit Margin|Upstream|VC\d+|VF Migration|VF offset"
-    r"|Vector table|DMWr|UIO|Interrupt (?:vector mode|Generated)|No steering table|Reserved (?:steering|time)"
-    r"|Device specific mode|Extended requester|Register Locator|EmergencyPowerReduction|MaxPayload"
-    r"|(?:PCIe |Non-CXL |MLD |GPF |CXL )\w*.*DVSEC"
-)
-_OF_VPD = r"Product Name|(?:Read-only|Read/write) fields|\[\w\w\]|End|No end tag found|Not readable"
-_FLAGS = r">?\w[\w.<>()&-]*[+-](?=[\s,<>:\]]|$)"
-"""The first of the bits that continue a register: ``TrErr- Train-``."""
-_NOT_SHOWN = r"<(?:access denied|unreadable|\?|chain|unassigned)|\.\.\.|!!! Unknown header type 7f"
-
-_NAMES = rf"(?:{_OF_DEVICE}|{_REGISTERS}|{_OF_CAPABILITIES}|{_OF_VPD})(?!\w)"
-INDENTED = rf"\s*(?:{_NAMES}|{_FLAGS}|{_NOT_SHOWN}).*"
-"""A line about a device: a name that ``lspci`` prints, or bits."""

@@ -21,11 +21,10 @@ Kind = Literal[
     "nvidia-smi --query-gpu",
     "nvidia-smi's failure",
     "lspci -vvv",
-    "fabric manager log",
     "dcgmi diag",
     "dcgmi diag's table",
-    "messages of NVIDIA's tools",
     "kernel log",
+    "this text",
     "/proc/driver/nvidia/version",
 ]
 """A supported format."""

@@ -6,31 +6,22 @@ from collections.abc import Iterable
 from kdoctor.facts.gpus import NvmlState
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 
-_MISSING = re.compile(
-    r"(?:[\w./-]+: )*nvidia-smi: (?:command not found|not found|No such file or directory)"
-    r"|[\w./-]+: (?:line )?\d+: (?:[\w./-]+/)?nvidia-smi: (?:command )?not found|zsh: command not found: nvidia-smi"
-    r"|Command 'nvidia-smi' not found|'nvidia-smi' is not recognized as|nvidia-smi ?: The term 'nvidia-smi' is not"
-    r"|(?:[\w./-]+: )*(?:/[\w.-]+)+/nvidia-smi: No such file or directory",
-    re.IGNORECASE,
-)
-"""What shells print if there is no nvidia-smi."""
-_STATES: tuple[tuple[re.Pattern[str], NvmlState], ...] = (
-    (re.compile(r"couldn't communicate with the NVIDIA driver|Driver Not Loaded", re.IGNORECASE), "driver-not-loaded"),
-    (re.compile(r"Driver/library version mismatch", re.IGNORECASE), "library-mismatch"),
-    (
-        re.compile(
-            r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE
-        ),
-        "library-absent",
+_WORDS: dict[NvmlState, str] = {
+    "driver-not-loaded": (
+        r"couldn't communicate with the NVIDIA driver|NVML\S*:? .*Driver Not Loaded|Error_DRIVER_?NOT_?LOADED"
+        r"|NVIDIA kernel module missing"
     ),
-    (re.compile(r"Insufficient Permissions", re.IGNORECASE), "no-permission"),
-    (_MISSING, "library-absent"),
-)
-START = re.compile(
-    r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
-    r"|.*nvidia-container-cli: [\w ]+ error: "
-    r"|.*Unable to determine the device handle for|(?i:" + _MISSING.pattern + ")"
-)
+    "library-mismatch": r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch",
+    "library-absent": (
+        r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found|ERROR_LIBRARY_NOT_FOUND"
+        r"|libnvidia-ml\S*: cannot open|nvidia-container-cli\S*: [\w ]+ error: cannot open|Driver was not detected"
+        r"|could not select device driver .*gpu|runtime name: nvidia|no runtime for \"nvidia|unresolvable CDI devices"
+        r"|nvidia-smi: (?:(?:command )?not found|No such file)|command not found: nvidia-smi|'nvidia-smi' (?:not found"
+        r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"
+    ),
+    "no-permission": r"NVML\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted",
+}
+"""What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""
 LOST = re.compile(
     r".*?Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
     r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^./;]+).*"
@@ -38,9 +29,14 @@ LOST = re.compile(
 """What nvidia-smi prints for a GPU that does not answer."""
 
 _INFOROM = re.compile(
-    r"WARNING: (?P<why>infoROM is corrupted) at gpu (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])"
+    r".*WARNING: (?P<why>infoROM is corrupted) at gpu (?P<address>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F]{2}\.[0-7])"
 )
 """What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
+START = re.compile(
+    r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
+    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to determine the device handle for"
+    rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"
+)
 
 
 def damaged(lines: Iterable[str]) -> tuple[GpuPart, ...]:
@@ -68,12 +64,12 @@ def lost(line: str) -> GpuPart | None:
 
 def parse(section: Section) -> Part:
     """The state of the driver, with nvidia-smi's message."""
-    gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
-    if gone:
-        return section.part(gpus=tuple(gone))
+    lines = section.lines if section.whole else section.lines[:-1]
+    if gpus := (*filter(None, map(lost, lines)), *damaged(lines)):
+        return section.part(gpus=gpus)
     message = " ".join(" ".join(section.lines).split())
     message = message[max(message.find("nvidia-container-cli: "), 0) :][:300].rstrip(" `")
     if message.startswith("No devices were found"):
         return section.part(driver={"state": "ready", "count": 0})
-    state = next((state for pattern, state in _STATES if pattern.search(message)), "failed")
+    state = next((state for state, words in _WORDS.items() if re.search(words, message, re.IGNORECASE)), "failed")
     return section.part(driver={"state": state, "error": message})

@@ -12,7 +12,13 @@ from kdoctor_recordings.formats import values
 from kdoctor_recordings.formats.part import CUT, GpuPart, Part, Section
 from kdoctor_recordings.formats.values import read_all
 
-GPU = re.compile(r"GPU (?P<index>\d+): (?P<name>.+?) \(UUID: (?:(?P<uuid>GPU-[0-9A-Fa-f-]{36})|[^()]*)\)\s*")
+GPU = re.compile(
+    r"(?:GPU models and configuration: )?GPU (?P<index>\d+): "
+    r"(?:(?P<name>.+?) \(UUID: (?:(?P<uuid>GPU-[0-9A-Fa-f-]{36})|[^()]*)\),?"
+    r"|(?P<alone>(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|[ABHLPTV]\d{1,3}\b)[\w ./+-]*))\s*"
+)
+"""A line of ``nvidia-smi -L``; the UUID may be left out, as in PyTorch's report of the environment."""
+_VERSION = re.compile(r"Nvidia driver version: (?P<version>\d[\d.]+)\s*")
 BEGINS = re.compile(rf"{GPU.pattern}|.*NvLink Link Status.*")
 """The first line of ``nvidia-smi nvlink``, or of ``dcgmi nvlink --link-status``."""
 _STATUS_GPU = re.compile(r"\s*gpuId (?P<index>\d+):\s*")
@@ -50,7 +56,8 @@ def parse(section: Section) -> Part:
         lines = lines[:-1]
     starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
     blocks = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
-    has_links = any(line.strip() and not _is_other(line) for line in lines)
+    has_links = any(map(_is_of_link, lines))
+    version = next(filter(None, map(_VERSION.match, lines)), None)
     parts = [_gpu(block, has_links=has_links) for block in blocks]
     if has_links and len(parts) > 1 and not section.ended:
         parts[-1] = _distrust(parts[-1], parts[:-1])
@@ -58,6 +65,7 @@ def parse(section: Section) -> Part:
     return section.part(
         "nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",
         gpus=tuple(parts),
+        driver={"driver_version": version["version"]} if version else {},
         groups=(Diagnostics(results=results),) if results else (),
     )
 
@@ -77,9 +85,9 @@ def _by_status(lines: Sequence[str]) -> Iterator[GpuPart]:
             yield GpuPart(index=int(gpu["index"]), facts=facts, errors=errors)
 
 
-def _is_other(line: str) -> bool:
-    """Whether the line has no state of a link."""
-    return any(pattern.fullmatch(line) for pattern in (GPU, _PROPERTY, _MIG_DEVICE))
+def _is_of_link(line: str) -> bool:
+    """Whether the line has the state of a link, or says why it has none."""
+    return bool((_LINK.fullmatch(line) and not _PROPERTY.fullmatch(line)) or "nvlink" in line.lower())
 
 
 def _faults(lines: Sequence[str]) -> Diagnostic | None:
@@ -105,7 +113,7 @@ def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:
     head = GPU.fullmatch(lines[0])
     if not head:
         raise ValueError(f"not the line of a GPU: {lines[0]}")
-    facts, errors = read_all(_FIELDS, head.groupdict())
+    facts, errors = read_all(_FIELDS, {"name": head["name"] or head["alone"]})
     facts["uuid"] = head["uuid"]
     if any(map(_MIG_DEVICE.fullmatch, lines)):
         facts["mig_mode"] = True

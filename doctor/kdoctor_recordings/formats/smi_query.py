@@ -9,7 +9,7 @@ from kdoctor_recordings.formats import smi_failure, values
 from kdoctor_recordings.formats.gpu_fields import PROCESS, READ, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.unindented import HEADINGS, SEGMENTS, Headings, headings_below, headings_of
-from kdoctor_recordings.formats.values import read_all, read_or_none
+from kdoctor_recordings.formats.values import WITHOUT_VALUE, read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
@@ -33,7 +33,13 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
     """Whether a part of the output that names no GPU begins here: with a heading, or below one that is missing."""
     lines = _spaced((line, *below))
     found = _ENTRY.fullmatch(lines[0])
-    return bool(found and _name(found) in SEGMENTS and _missing(lines) is not None)
+    above = _missing(lines) if found and _name(found) in SEGMENTS else None
+    if above is None:
+        return False
+    entries = {path: text for path, text, _ in _entries(lines, above)}
+    texts = [text.lower() for path, text in entries.items() if path in READ]
+    # A single entry of another program may have the name of one of these, and no value that it can have.
+    return len(texts) > 1 or texts[0] in WITHOUT_VALUE or bool(read_gpu(None, entries, (), cut=True).facts)
 
 
 def _spaced(lines: Sequence[str]) -> Sequence[str]:

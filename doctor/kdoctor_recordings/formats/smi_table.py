@@ -17,6 +17,7 @@ BEGINS = _FIRST = re.compile(
     r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>[^\s|][^|]*?)\s+(?P<persistence_mode>[^\s|]+)\s*"
     r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc_uncorrected_volatile>\S.*?)\s*\|"
 )
+PROCESSES = re.compile(r"\|\s*Processes:")
 _SECOND = re.compile(
     r"\|\s*(?P<fan_speed_percent>N/A|ERR!|\d+%)\s+(?P<temperature_c>\S+)\s+(?P<performance_state>\S+)\s+"
     r"(?P<power_draw_w>\S+?)\s*/\s*\S+\s*"
@@ -51,7 +52,7 @@ def parse(section: Section) -> Part:
     if any("vGPU ID" in line for line in closed):  # only a host prints the table of nvidia-smi vgpu
         host = GpuPart(facts={"virtualization_mode": "host-vgpu"})
         return section.part(driver=driver, driver_errors=errors, gpus=(host,))
-    start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
+    start = next((place for place, line in enumerate(lines) if PROCESSES.match(line)), None)
     processes = None if start is None else _processes(lines[start:])
     found = list(_rows(lines[:start]))
     listed = {row["index"] for row in found}
@@ -62,6 +63,7 @@ def parse(section: Section) -> Part:
         gpus=(
             *(_gpu(row, processes) for row in found),
             *(GpuPart(index=int(index), facts={"mig_mode": True}) for index in divided),
+            *(_busy(processes) if processes and not found else ()),
             *filter(None, map(smi_failure.lost, lines)),
             *smi_failure.damaged(lines),
         ),
@@ -116,6 +118,12 @@ def _gpu(row: dict[str, str], processes: tuple[_Listed, _Listed] | None) -> GpuP
     if processes is not None:
         facts["processes"], facts["graphics_processes"] = (listed.get(index, ()) for listed in processes)
     return GpuPart(index=index, bus_id=sysfs_bus_id(row["bus"]), facts=facts, errors=errors)
+
+
+def _busy(processes: tuple[_Listed, _Listed]) -> Iterator[GpuPart]:
+    """The GPUs of which only the processes are shown."""
+    for index, compute in processes[0].items():
+        yield GpuPart(index=index, facts={"processes": compute, "graphics_processes": processes[1][index]})
 
 
 _Listed = dict[int, tuple[GpuProcess, ...]]

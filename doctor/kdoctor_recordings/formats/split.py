@@ -40,15 +40,20 @@ _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines that have a prefix, or of zeros in UTF-16."""
 _FEW = 8
+_INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
+"""Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f\u2002\u2003\u2009"), " ")
 """Spaces of web pages and word processors."""
+_VALUE = re.compile(r'"([A-Z][\w :]*)"\s*:\s*\{\s*"value"\s*:\s*"([^"]*)"\s*\}')
+"""A row of ``dcgmi health`` as JSON."""
 _NOTE = re.compile(
     r"(?<![ \t])[ \t]+(?:<(?:[-=]{2,}|[-=]+ )|[\u2190\u21d0\u27f5]).*$|(?<!\*)\*\*(?=[^\s*])|(?<=[^\s*])\*\*(?!\*)",
     re.MULTILINE,
 )
 """A note behind a value (``Yes  <== here``), and the marks of bold type."""
-_RETOLD = re.compile(r"\b[Xx][Ii][Dd][ :=]{1,2}(\d{1,3})\b(.{0,120}?)\(?PCI:([\da-f:]{10,16})\b")
-"""An Xid in the words of monitoring tools: ``XID 79 (...) detected on PCI:0000:ae:00``."""
+_STAT = re.compile(r"^\[(\d+)\] ([^|\n]+?) *\| *(\d+)\W{0,2}C, *(\d+ %).*?\| *(\d+) / (\d+) MB.*$", re.MULTILINE)
+_OF_STAT = "index, name, temperature.gpu, utilization.gpu, memory.used, memory.total"
+"""A line of gpustat, and its columns."""
 _FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _DECORATION = re.compile(
     r"(?:\[[^\[\]]{1,80}\]:? |\S{0,40}\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? "
@@ -73,7 +78,7 @@ _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
 _ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
 _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
-    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )"
+    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ |(?=nvidia-smi (?:--?[\w.,=-]+ ?)+$))"
     r"(?P<command>(?:sudo )?(?:/[\w./-]*/)?"
     r"(?:nvidia-smi|lspci|dmesg|journalctl|dcgmi|cat)\b.*)"
 )
@@ -82,6 +87,10 @@ _JSON_LINES = 400
 _DMESG = re.compile(r'"dmesg"\s*:\s*\[')
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
+    (
+        re.compile(r"^\s*(?:CA 'mlx|Infiniband device ')", re.MULTILINE),
+        "ports of InfiniBand, which say nothing about GPUs",
+    ),
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x"),
     (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
     (
@@ -100,8 +109,6 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.begins),
     ("dcgmi diag's table", dcgm_table.begins),
-    ("messages of NVIDIA's tools", messages.begins),
-    ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
@@ -131,14 +138,20 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
     whole = lines[-1] == ""
     if whole:
         lines.pop()
-    return _Splitter(name, lines, whole=whole).sections()
+    found = _Splitter(name, lines, whole=whole).sections()
+    said = messages.telling_lines(lines)
+    others = () if found else tuple(enumerate(lines, start=1))
+    words = Section(kind="this text", file=name, lines=said, whole=True, ended=True, skipped=others)
+    return (*found, words) if said else found
 
 
 def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     text = text.replace("\r\n", "\n").translate(_SPACES)
-    text = _RETOLD.sub(r"NVRM: Xid (PCI:\3): \1, \2", text)
+    text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", _INLINE.sub("\n", text), 1))
+    if "Overall Health" in text:
+        text = _VALUE.sub(r"\n| \1 | \2 |\n", text)
     return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
 
 
@@ -202,7 +215,7 @@ def _is_first(line: str) -> bool:
         return False
     if "GPU" in line and "\t" in line and _MATRIX.match(line):
         return True
-    return bool(line[:1].strip()) and any(begins(line) for _, begins in _BEGINNINGS)
+    return bool(line[:1].strip()) and (messages.begins(line) or any(begins(line) for _, begins in _BEGINNINGS))
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -299,7 +312,8 @@ class _Splitter:
                 self._skip_before()
                 self._open = _Open(kind=kind, command=self._command, first=place + 1 - len(before), lines=before)
             if self._open:
-                self._open.add(line)
+                is_message = self._open.kind == "nvidia-smi -q" and messages.begins(line)
+                self._open.add("" if is_message else line)
             else:
                 self._before.append((place + 1, line))
         yield from self._close(last=True)
@@ -352,7 +366,7 @@ class _Splitter:
             return self._matrix(place)
         is_lspci = current is None and lspci.begins_part(line)
         is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
-        is_row = current != "nvidia-smi" and smi_table.BEGINS.match(line)
+        is_row = current != "nvidia-smi" and (smi_table.BEGINS.match(line) or smi_table.PROCESSES.match(line))
         found: Kind | None = (
             "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
         )

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor_recordings.facts import ImportedLines, UnreadLine
 from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_table
-from kdoctor_recordings.formats.lspci import INDENTED
 from kdoctor_recordings.formats.part import Kind, Section
 from kdoctor_recordings.formats.smi_failure import LOST, is_about_gpu
 
@@ -34,17 +33,18 @@ _PATTERNS: dict[Kind, str] = {
     "nvidia-smi topo -m": (r"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|" + _LEGEND),
     "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,
     "nvidia-smi nvlink -s": (
-        r"GPU \d+: .*|\s*Link \d+: (?!Remote Device).*|.*(?:links are inactive|not have or support nvlink).*|\s*MIG .*"
+        r"(?:GPU models and configuration: )?GPU \d+: .*|\s*Link \d+: (?!Remote Device).*|\s*MIG .*"
+        r"|.*(?:links are inactive|not have or support nvlink).*"
         r"|.*NvLink Link Status.*|(?:GPUs|NvSwitches):|\s*gpuId \d+:\s*|\s*[UDX_](?:\s+[UDX_])*\s*|Key: .*"
         r"|\s*No NvSwitch.*"
     ),
     "lspci -vvv": (
-        rf"{INDENTED}|(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] .*|[0-9a-f]{{2,3}}: .*"
+        r"\s+(?!.*(?:fail(?!over)|(?<!de)fault|corrupt|damage)).*|Lnk(?:Cap|Sta)\d?:.*"
+        r"|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .*|[0-9a-f]{2,3}: .*"
         r"|(?:Slot|Class|S?Vendor|S?Device|PhySlot|Rev|ProgIf|Driver|Module|NUMANode|IOMMUGroup|DTNode|Label):\s.*"
     ),
     "/proc/driver/nvidia/version": r"(?:NVRM|GCC) version:.*",
     "dcgmi diag's table": dcgm_table.ROW.pattern,
-    "fabric manager log": rf"(?:\d+:)?{diagnostics.FABRIC_MANAGER_READ}.*|Message payload details:.*",
 }
 _READ = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 """The lines of each kind that are read, or that are known to report no fault."""
@@ -60,7 +60,7 @@ def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
     return tuple(
         UnreadLine(file=section.file, line=number, text=_shown(line))
         for number, line in (*section.skipped, *_unread(section, lines[:length]), *lines[length:])
-        if _WORD.search(line) and not _FRAME.fullmatch(line)
+        if _WORD.search(line) and not _FRAME.fullmatch(line) and not messages.is_read(line)
     )
 
 
@@ -72,8 +72,6 @@ def _unread(section: Section, lines: Sequence[tuple[int, str]]) -> Iterable[tupl
         return (item for item in lines if not smi_csv.is_read(item[1], section))
     if section.kind == "dcgmi diag":
         return ((number, text) for number, line in lines for text in diagnostics.unknown(line))
-    if section.kind == "messages of NVIDIA's tools":
-        return (item for item in lines if not messages.is_read(item[1]))
     pattern = _READ.get(section.kind)
     rows = smi_table.rows(section.lines) if section.kind == "nvidia-smi" else range(0)
     return (

@@ -64,6 +64,6 @@ DUMPS: Mapping[str, str] = {
     "fabric manager log": FABRIC,
     "dcgmi diag": json.dumps(DCGM, indent=1),
     "dcgmi diag's table": DCGM_TABLE,
-    "messages of NVIDIA's tools": MESSAGES,
+    "this text": MESSAGES,
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\n",
 }  # fmt: skip

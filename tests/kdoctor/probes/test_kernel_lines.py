@@ -148,6 +148,7 @@ def test_message_that_quotes_the_log_is_no_log(tmp_path: Path) -> None:
     "    Product Name                          : NVIDIA H100",
     "3b:00.0 3D controller: NVIDIA Corporation GA100",
     "# a comment about nvidia",
+    "nvidia_uvm           1523712  0",  # lsmod
     '{"message": "step 7 of 10", "level": "info"}',
 )
 def test_lines_of_others_are_not_the_kernels(line: str) -> None:

@@ -45,6 +45,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel", "xid", "0000:01:00.0", 94),
     ("NVRM: Xid (0000:03:00): 62, 00000000 0000", "xid", "0000:03:00.0", 62),
     ("nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32", "sxid", "0000:86:00.0", 12028),
+    ("NVRM: nvCheckOk: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0xF)", "fallen-off-the-bus", None, None),
     ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),
     ("DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000", "iommu-fault", "0000:02:00.0", None),
     ("DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x0", "iommu-fault", "0000:17:00.0", None),

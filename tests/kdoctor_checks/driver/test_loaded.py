@@ -121,6 +121,10 @@ test_recording = table(
         fails(Gpus(state=state, error="NVIDIA-SMI has failed"), "NVIDIA-SMI has failed", commands=(fix,))  # type: ignore[arg-type]
         for state, fix in (("driver-not-loaded", "sudo modprobe nvidia"), ("failed", "sudo reboot"))
     ),
+    fails(
+        Gpus(state="library-absent", error='could not select device driver "" with capabilities: [[gpu]]'),
+        commands=("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
+    ),
     fails(Gpus(state="no-permission", error="Insufficient Permissions"), "--security-opt=label=disable", commands=()),
     *(
         fails(Gpus(state="library-absent", error=error), briefs=[brief], action=Action.REINSTALL)

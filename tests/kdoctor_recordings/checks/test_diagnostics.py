@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from helpers.cases import cases
 from helpers.saying import briefs, said
 from kdoctor.facts import FactGroup
@@ -75,8 +77,9 @@ def test_fix_has_the_message_or_is_that_of_the_service() -> None:
     (failed,) = compute_check(diagnostics, given("fail")).findings
     assert "a message" in failed.finding.remedy.summary
     service = Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail")
-    (stopped,) = compute_check(diagnostics, Diagnostics(results=(service,))).findings
-    assert stopped.finding.remedy.commands == ("sudo systemctl restart nvidia-fabricmanager",)
+    for tool, daemon in (("fabric manager", "nvidia-fabricmanager"), ("nvidia-gridd", "nvidia-gridd")):
+        (stopped,) = compute_check(diagnostics, Diagnostics(results=(replace(service, tool=tool),))).findings
+        assert stopped.finding.remedy.commands == (f"sudo systemctl restart {daemon}",)
 
 
 def test_fix_of_the_persistence_daemon_loads_the_driver() -> None:

@@ -58,6 +58,11 @@ def test_acs_is_unknown_without_root(tmp_path: Path) -> None:
     assert gpu.path[1].acs_control is None
 
 
+def test_listing_in_two_blocks_is_one(tmp_path: Path) -> None:
+    blocks = "".join(f"```\n{place}:00.0 3D controller: NVIDIA Corporation Test\n```\n" for place in ("01", "02"))
+    assert len(imported_pci(tmp_path, blocks).gpus) == 2
+
+
 def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     text = LSPCI + "".join(LSPCI.replace("00:", f"{bus:02x}:") for bus in range(0x40, 0xFF)) * 4
     assert len(text) > 1_000_000

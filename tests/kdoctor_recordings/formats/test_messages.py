@@ -1,10 +1,14 @@
-"""Messages of the fabric manager's service and of DCGM's health watch: documented forms, invented machines."""
+"""What is recognized by its words in any line: documented forms, invented machines."""
 
 from pathlib import Path
 
+import pytest
+
 from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TABLE as GPUS
-from helpers.kdoctor_recordings.dumps import group, imported
+from helpers.kdoctor_recordings.dumps import group, imported, imported_gpus
+from kdoctor.errors import UsageError
+from kdoctor.facts import KernelLog
 from kdoctor_recordings.facts import Diagnostics
 
 STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
@@ -58,10 +62,85 @@ def test_differing_versions_are_why_the_fabric_manager_failed(tmp_path: Path, li
     ("Jan 05 05:33:40 n1 systemd[1]: Failed to start nvidia-persistenced.service - a daemon.", "warn"),
     ("Jan 05 05:33:40 n1 systemd[1]: Started NVIDIA Persistence Daemon.", "pass"),
     (REGISTERED, "pass"),
+    ("        License Status                    : Unlicensed (Restricted)", "fail"),
+    ("<license_status>Unlicensed (Restricted)</license_status>", "fail"),
+    ("        License Status                    : Licensed (Expiry: 2027-1-1 0:0:0 GMT)", "pass"),
+    ("Apr 10 00:41:32 n1 nvidia-gridd[9]: Valid GRID license not found. Restricting the features.", "fail"),
+    ("Apr 10 00:41:32 n1 nvidia-gridd[9]: License acquired successfully. (Info: 192.0.2.1)", "pass"),
+    ("Apr 10 00:41:32 n1 nvidia-gridd[9]: Licensing not supported for GPUs in the system", "pass"),
+    ("ErrorCode:DCGM_FR_NVLINK_DOWN GPU:3 PCI:0000:9d:00.0 Link is down", "fail"),
+    ("ErrorCode:DCGM_FR_CLOCK_THROTTLE_THERMAL", "warn"),
+    ('{"errorCode": ["DCGM_FR_ROW_REMAP_FAILURE"], "gpu": 1, "isFatal": false}', "warn"),
 )
-def test_persistence_daemon_tells_whether_the_driver_has_its_devices(tmp_path: Path, line: str, status: str) -> None:
-    (found,) = group(imported(tmp_path, f"{line}\n").facts, Diagnostics).results
-    assert (found.tool, found.subject, found.status) == ("nvidia-persistenced", "node", status)
+def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) -> None:
+    (found,) = group(imported(tmp_path, f"a sentence\n{line}\n").facts, Diagnostics).results
+    assert (found.subject, found.status) == ("GPU 3" if "GPU:3" in line else "node", status)
+
+
+@cases(
+    ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", {(79, "0000:ae:00.0")}),
+    ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", {(31, "0000:ae:00.0")}),
+    ("XID 149.0 (err status 0x0) NETIR Error detected on GPU PCI:0000:ae:00", {(149, "0000:ae:00.0")}),
+    ("NVRM: Xid (PCI:0000:ae:00): 45, caused by Xid 149 PCI:0000:af:00", {(45, "0000:ae:00.0")}),
+    ("Training died with Xid 79 on the third node.", {(79, None)}),
+    ("the machine shows Xids (145 and 149) again", {(145, None), (149, None)}),
+    ("GPU PCI 0000:9C:00 is the one:\n- `Xid 48 / 171`: memory\n", {(48, "0000:9c:00.0"), (171, "0000:9c:00.0")}),
+    ("XidCriticalError: Xid=69 on Device=GPU-0a1b, the device will go unhealthy", {(69, None)}),
+    ('XidCriticalError     True    Mon, 23 Jun 2025   {"31":true}', {(31, None)}),
+    ('DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-0a1b"} 43', {(43, None)}),
+    ("no Xid 48, but Xid error code 119", {(119, None)}),
+    # The driver says it itself, and where.
+    ("I get Xid 79:\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n", {(79, "0000:3b:00.0")}),
+)
+def test_xid_of_a_sentence_has_the_only_address_that_is_named(tmp_path: Path, text: str, found: object) -> None:
+    log = group(imported(tmp_path, f"{text}\n").facts, KernelLog)
+    assert {(event.code, event.bus_id) for event in log.events if event.kind == "xid"} == found
+    assert log.events[0].text in text
+
+
+def test_recovery_action_of_a_sentence_is_read(tmp_path: Path) -> None:
+    log = group(imported(tmp_path, "it ends with Xid 154 (Node Reboot Required)\n").facts, KernelLog)
+    assert [event.recovery for event in log.events] == ["Node Reboot Required"]
+
+
+@pytest.mark.parametrize("text", ["There is no Xid 79.", "dhcp xid 0x79", "Xid 0", "GPU-xid 12", "xid 4567"])
+def test_number_that_is_no_xid(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="not a known format"):
+        imported(tmp_path, f"{text}\n")
+
+
+@cases(
+    "RAM 1685/7854MB (lfb 1044x4MB) SWAP 278/8192MB CPU [0%@1303] EMC_FREQ 0%@1866 GR3D_FREQ 0%@140",
+    "# R36 (release), REVISION: 3.0, GCID: 1, BOARD: generic",
+    "jetson_clocks, OFF",
+)
+def test_jetson_is_known_by_its_tools(tmp_path: Path, line: str) -> None:
+    assert [gpu.name for gpu in imported_gpus(tmp_path, f"{line}\n").devices] == ["Jetson (nvgpu)"]
+
+
+DEVICES = (
+    "Device: 0, Test A, pciBusID: 2, pciDeviceID: 0, pciDomainID:0\n"
+    "Device: 1, Test A, pciBusID: d8, pciDeviceID: 0, pciDomainID:1\n"
+)
+PEERS = "Device=0 CAN Access Peer Device=1\nDevice=1 CANNOT Access Peer Device=0\n"
+CONNECTED = "P2P Connectivity Matrix\n     D\\D     0     1\n     0\t     1     1\n     1\t     1     1\n"
+
+
+@cases(
+    (DEVICES + PEERS, ["0000:02:00.0", "0001:d8:00.0"], ["NS"]),
+    (DEVICES + CONNECTED, ["0000:02:00.0", "0001:d8:00.0"], ["OK"]),
+    (CONNECTED, [None, None], ["OK"]),
+    ("> Peer access from Test A (GPU0) -> Test A (GPU1) : Yes\n", [None, None], ["OK"]),
+)
+def test_peers_of_the_samples_of_cuda(tmp_path: Path, text: str, places: object, access: object) -> None:
+    gpus = imported_gpus(tmp_path, text)
+    assert [gpu.bus_id for gpu in gpus.devices] == places
+    assert [pair.p2p_read for pair in gpus.pairs] == [pair.p2p_write for pair in gpus.pairs] == access
+
+
+def test_numbers_of_cuda_are_not_those_of_nvidia_smi_where_models_differ(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, DEVICES.replace("1, Test A", "1, Test B") + PEERS)
+    assert [(gpu.numbered, gpu.name) for gpu in gpus.devices] == [(False, "Test A"), (False, "Test B")]
 
 
 @cases(
@@ -71,6 +150,7 @@ def test_persistence_daemon_tells_whether_the_driver_has_its_devices(tmp_path: P
     (TABLE.replace("GPU ID: 3", "-> 3     ").replace(" for GPU 3", ""), "PCIe", "GPU 3", "warn"),
     (TABLE[: TABLE.index("| GPU ID")].replace("Warning", "Healthy"), "overall", "node", "pass"),
     (TABLE[: TABLE.index("| GPU ID")], "overall", "node", "unknown"),
+    ('{"body": {"Overall Health": {"value": "Healthy"}}, "header": ["Report"]}', "overall", "node", "pass"),
 )
 def test_health_of_dcgm(tmp_path: Path, text: str, test: str, subject: str, status: str) -> None:
     (found,) = group(imported(tmp_path, f"{text}\n").facts, Diagnostics).results

@@ -151,7 +151,9 @@ def test_part_of_the_xml_is_read(tmp_path: Path, text: str, bus_id: str | None) 
     assert (device.remapped_rows_pending, device.bus_id, device.numbered) == (True, bus_id, False)
 
 
-@pytest.mark.parametrize("text", [COUNTED, "Pending : Yes\n", "Name: value\nCurrent: 7\n"])
+@pytest.mark.parametrize(
+    "text", [COUNTED, "Pending : Yes\n", "Name: value\nCurrent: 7\n", "State: Active\nRate: 200\n"]
+)
 def test_part_that_may_be_of_several_headings_is_not_read(text: str) -> None:
     assert find_sections("a test", text) == ()
 
@@ -171,20 +173,24 @@ def test_hidden_uuid_is_not_known(tmp_path: Path) -> None:
     assert {(gpu.uuid, bool(gpu.nvlinks)) for gpu in imported_gpus(tmp_path, text).devices} == {(None, True)}
 
 
+def test_processes_alone_are_of_their_gpus(tmp_path: Path) -> None:
+    row = "|    {}   N/A  N/A      4711      {}   /usr/bin/program                       160MiB |\n"
+    text = f"| Processes:   |\n|====|\n{row.format(0, 'C')}{row.format(2, 'G')}+----+\n"
+    found = imported_gpus(tmp_path, text).devices
+    assert [(gpu.index, len(gpu.processes or ()), len(gpu.graphics_processes or ())) for gpu in found] == [
+        (0, 1, 0),
+        (2, 0, 1),
+    ]
+
+
+def test_lines_of_gpustat(tmp_path: Path) -> None:
+    (device,) = imported_gpus(tmp_path, "[2] Test GPU | 45'C,  13 % |  2345 / 11264 MB | me(2335M)\n").devices
+    assert (device.index, device.temperature_c, device.memory_total_bytes) == (2, 45, 11264 * 1024**2)
+
+
 def test_lower_half_of_the_table_shows_that_mig_is_on(tmp_path: Path) -> None:
     (device,) = imported_gpus(tmp_path, MIG).devices
     assert (device.index, device.numbered, device.mig_mode) == (1, True, True)
-
-
-@cases(
-    ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", ("0000:ae:00.0", 79)),
-    ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", ("0000:ae:00.0", 31)),
-    ("XID 149.0 (err status 0x0) NETIR Error detected on GPU PCI:0000:ae:00", ("0000:ae:00.0", 149)),
-    ("NVRM: Xid (PCI:0000:ae:00): 45, caused by Xid 149 PCI:0000:af:00", ("0000:ae:00.0", 45)),
-)
-def test_xid_in_the_words_of_another_tool_is_one(tmp_path: Path, line: str, event: tuple[str, int]) -> None:
-    (found,) = group(imported(tmp_path, f"{line}\n").facts, KernelLog).events
-    assert (found.bus_id, found.code) == event
 
 
 def test_failure_of_nvml_is_found_in_the_output_of_another_program(tmp_path: Path) -> None:

@@ -131,7 +131,6 @@ def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) ->
     (query("3B"), query("3B").replace("NVIDIA Test 40GB", "NVIDIA Test 80GB"), ("name", "40GB", "80GB")),
     (query("3B", "AF", "D8", "D9"), TOPOLOGY, ("4 GPUs", "3")),
     (VERSION, VERSION.replace("535.161.08", "550.10.02"), ("kernel module",)),
-    (query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", ("fails",)),
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_contradictions_are_refused_by_name(
@@ -143,3 +142,10 @@ def test_contradictions_are_refused_by_name(
     assert all(name.removesuffix(" GPUs") in str(error.value) for name in (*named, "file-0", "file-1"))
     with pytest.raises(UsageError, match="not from the same machine"):
         imported(tmp_path, "\n".join(texts))
+
+
+def test_failure_in_a_container_counts_next_to_its_host_in_one_paste_alone(tmp_path: Path) -> None:
+    failure = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
+    with pytest.raises(UsageError, match="fails in the first"):
+        imported(tmp_path, failure, query("3B"))
+    assert imported_gpus(tmp_path, f"{failure}\n{query('3B')}").state == "driver-not-loaded"

@@ -31,6 +31,11 @@ def test_lost_gpu_has_its_index_address_and_reason() -> None:
     assert lost(DAMAGED) is None
 
 
+def test_warning_alone_names_its_gpu(tmp_path: Path) -> None:
+    (gpu,) = imported_gpus(tmp_path, f"it says {DAMAGED}\n").devices
+    assert (gpu.bus_id, gpu.errors["inforom"]) == ("0000:3b:00.0", "infoROM is corrupted")
+
+
 def test_damaged_gpus_are_found_among_other_lines() -> None:
     found = damaged(["", DAMAGED, "something", DAMAGED.replace("3B", "AF")])
     assert [gpu.bus_id for gpu in found] == ["0000:3b:00.0", "0000:af:00.0"]

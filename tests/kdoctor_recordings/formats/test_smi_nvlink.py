@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import NVLINK, UUID, group, imported, imported_gpus
 from kdoctor.facts import Gpus, NvLink
@@ -57,6 +59,13 @@ def test_counters_of_links_are_not_their_state(tmp_path: Path, line: str, status
 def test_other_properties_of_links_are_not_their_state(tmp_path: Path, line: str) -> None:
     gpu = imported_gpus(tmp_path, f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\n{line}").devices[0]
     assert gpu.nvlinks is None
+
+
+@pytest.mark.parametrize("before", ["", "GPU models and configuration: ", "GPU models and configuration: \n"])
+def test_gpus_without_their_uuids(tmp_path: Path, before: str) -> None:
+    gpus = imported_gpus(tmp_path, f"{before}GPU 0: TITAN RTX\nGPU 1: TITAN RTX\n\nNvidia driver version: 460.91.03\n")
+    assert [(gpu.index, gpu.name, gpu.uuid) for gpu in gpus.devices] == [(0, "TITAN RTX", None), (1, "TITAN RTX", None)]
+    assert gpus.driver_version == "460.91.03"
 
 
 def test_listed_mig_devices_show_that_mig_is_on(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ QUOTING = {"DCGM GPU Diagnostic": {"test_categories": [{"results": [{"warnings":
     (f"{NVLINK}0, 00000000:3B:00.0\n", ["nvidia-smi nvlink -s"]),  # a row without its header
     ("index\n0, 00000000:3B:00.0\n", ["nvidia-smi --query-gpu"]),
     ("$ nvidia-smi --query-gpu=name --format=csv\n# a comment\nname\nTesla T4\n", ["nvidia-smi --query-gpu"]),
+    ("nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader\n1 %\n", ["nvidia-smi --query-gpu"]),
     (f"$ nvidia-smi --query-compute-apps=pid --format=csv\nindex, name\n0, x\n$ dmesg\n{LOG}", ["kernel log"]),
 )
 def test_dumps_of_a_file(tmp_path: Path, text: str, found: list[str]) -> None:
@@ -118,6 +119,7 @@ def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: 
 @cases(
     ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
     ("PK\x03\x04", "an archive"),
+    ("CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n", "InfiniBand"),
     ("BZh91AY&SY", "damaged compressed data"),
 )
 def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:
@@ -163,6 +165,12 @@ def test_lines_before_first_kernel_line_belong_to_log(tmp_path: Path) -> None:
     ("zsh: command not found: nvidia-smi\n", "library-absent"),
     ("-bash: /usr/bin/nvidia-smi: No such file or directory\n", "library-absent"),
     ("Command 'nvidia-smi' not found, but can be installed with:\napt install nvidia-utils-535\n", "library-absent"),
+    ("pynvml.NVMLError_LibRmVersionMismatch: RM has detected an NVML/RM version mismatch.\n", "library-mismatch"),
+    ("NVIDIA kernel module missing. Falling back to nouveau.\n", "driver-not-loaded"),
+    ("Driver/library version mismatch \u2014 failed to initialize NVML\n", "library-mismatch"),
+    ("WARNING: The NVIDIA Driver was not detected. GPU functionality will not be available.\n", "library-absent"),
+    ('docker: Error response: could not select device driver "" with capabilities: [[gpu]].\n', "library-absent"),
+    ("nvidia-container-cli: mount error: bpf_prog_query failed: operation not permitted\n", "no-permission"),
     ("'nvidia-smi' is not recognized as an internal or external command,\nor program\n", "library-absent"),
 )
 def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str) -> None:

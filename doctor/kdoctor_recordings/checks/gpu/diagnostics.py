@@ -16,13 +16,14 @@ _MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/
 def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
     """No test of an NVIDIA diagnostic tool failed.
 
-    Why: dcgmi diag and the fabric manager test what cannot be read from a GPU. kdoctor does not run
-    them, but reads their output, such as that of a scheduler's prolog. A job on a GPU that failed a test will fail.
+    Why: NVIDIA's tools test and report what cannot be read from a GPU. kdoctor does not run them, but reads what they
+    print, such as in a scheduler's prolog. A job on a GPU that failed a test will fail.
     Remedy: follow the message of the test, and drain the machine until the test passes.
     Sources:
         https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
         https://docs.nvidia.com/health-validation/getting-started/overview.md
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+        https://docs.nvidia.com/vgpu/latest/grid-licensing-user-guide/index.html
     """
     if not isinstance(results, Diagnostics):
         yield NONE_GIVEN
@@ -38,7 +39,7 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
             yield Finding(
                 subject=subject,
                 observed=f"{tool}: {', '.join(tests)} failed" + (f": {message}" if message else ""),
-                brief=f"{some(tests, 2)} failed",
+                brief=f"{some(tests, 2)}{'' if tool == 'DCGM' else ' failed'}",
                 expected="every test passes",
                 remedy=_remedy(tool, message),
                 rollback=READ_ONLY,
@@ -65,6 +66,13 @@ def of_setting(result: Diagnostic) -> Remedy | None:
 
 
 def _remedy(tool: str, message: str) -> Remedy:
+    if tool == "nvidia-gridd":
+        return Remedy.configure(
+            "Give this virtual machine a license for its vGPU: its token in /etc/nvidia/ClientConfigToken. Without "
+            "one, the driver limits the vGPU.",
+            "sudo systemctl restart nvidia-gridd",
+            look=("nvidia-smi -q | grep -i license", "sudo journalctl -u nvidia-gridd"),
+        )
     if tool == "fabric manager":
         return Remedy.configure(
             "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
-from kdoctor.commands.stand_in import without_own_environment
+from kdoctor.commands.stand_in import as_user_may
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
@@ -191,13 +191,13 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
 
 
 def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
-    """The function, whose fixes leave kdoctor's own environment alone. The one place of that rule for all checks."""
+    """The function, whose fixes change only what the user may. The one place of that rule for all checks."""
 
     @functools.wraps(function)
     def spared(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
         targets = [value for value in (*args, *kwargs.values()) if isinstance(value, Target)]
         for outcome in function(*args, **kwargs):
-            yield without_own_environment(outcome, targets[0], check_id) if targets else outcome
+            yield as_user_may(outcome, targets[0], check_id) if targets else outcome
 
     return spared
 

@@ -1,4 +1,4 @@
-"""The rule for kdoctor's own environment: no fix changes it, unless the user named it."""
+"""Who may change an environment: no fix changes kdoctor's own, unless the user named it, and of others the owner."""
 
 import re
 import shlex
@@ -18,13 +18,19 @@ _CHANGES = frozenset({"install", "uninstall", "remove", "update", "upgrade", "sy
 _PYTHON = re.compile(r"python[\d.]*")
 
 
-def without_own_environment(outcome: Outcome, target: Target, check: str) -> Outcome:
+def as_user_may(outcome: Outcome, target: Target, check: str) -> Outcome:
     """The outcome of a check, without commands that change the packages of a stand-in for the job's environment.
 
-    Such a finding follows from the missing TensorFlow, unless it reports that itself.
+    Such a finding follows from the missing TensorFlow, unless it reports that itself. If only the owner can change the
+    packages, that is said. Outside of virtual and conda environments, pip installs for the user.
     """
-    if not (target.stand_in and isinstance(outcome, Finding) and any(map(changes_packages, outcome.remedy.commands))):
+    if not (isinstance(outcome, Finding) and any(map(changes_packages, outcome.remedy.commands))):
         return outcome
+    if not target.stand_in:
+        if not target.read_only or target.environment == "system":
+            return outcome
+        summary = f"You cannot write to {target.prefix}: ask its owner, or make your own. {outcome.remedy.summary}"
+        return replace(outcome, remedy=replace(outcome.remedy, summary=summary))
     return replace(
         outcome,
         remedy=Remedy(summary=NAME_THE_ENVIRONMENT, action=Action.CONFIGURE, commands=(CHECK_ANOTHER,)),

@@ -36,3 +36,5 @@ class Target(FactGroup):
     """``sysconfig.get_platform()``, for example ``linux-x86_64``."""
     externally_managed: bool = False
     """Whether pip refuses to change its packages, which are the distribution's (PEP 668)."""
+    read_only: bool = False
+    """Whether this user cannot write to its packages."""

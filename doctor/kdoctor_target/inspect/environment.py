@@ -88,6 +88,7 @@ def read_target(executable: str, chosen_by: str) -> Record:
         "platform": sysconfig.get_platform(),
         "externally_managed": sys.prefix == sys.base_prefix
         and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").is_file(),
+        "read_only": not os.access(sysconfig.get_path("purelib"), os.W_OK),
     }
 
 

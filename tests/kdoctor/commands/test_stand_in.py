@@ -102,6 +102,14 @@ def _plugin(installed: Packages, target: Target) -> Iterator[Outcome]:
         )
 
 
+@pytest.mark.parametrize(("kind", "is_said"), [("venv", True), ("conda", True), ("system", False)])
+def test_environment_of_another_user_is_changed_by_its_owner(kind: str, *, is_said: bool) -> None:
+    locked = target_facts(read_only=True, environment=kind)
+    rebooting, changing = (item.finding.remedy for item in compute_check(_plugin, packages(), locked).findings)
+    assert ("owner" in changing.summary, "owner" in rebooting.summary) == (is_said, False)
+    assert len(changing.commands) == 2
+
+
 def test_rule_holds_for_every_check_and_leaves_other_fixes_alone() -> None:
     result = compute_check(_plugin, packages(), OWN)
     assert [item.finding.remedy.commands for item in result.findings] == [("sudo reboot",), (CHECK_ANOTHER,)]

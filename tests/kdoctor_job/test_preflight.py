@@ -171,7 +171,7 @@ def classes(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", tiered(["plain", "strict"], {"strict"}))
+@pytest.mark.parametrize("kind", tiered(["plain", "early", "strict"], {"strict"}))
 def test_model_with_plain_arguments_is_copied(classes: dict[str, Any], kind: str) -> None:
     assert classes[kind]["verdict"] == "pass"
     assert classes[kind]["unknown"] == {}

@@ -74,9 +74,9 @@ class Copier:
             make_comparable(made, self.drawing)
         remove_from_model(made, setup.without)
         self._compile(made, setup)
-        if not (made.built and made.weights):
+        if not (made.built and made.weights and all(part.built for part in layers_of(made))):
             _build(made, batch)
-        if self.weights is None:
+        if self.weights is None or len(self.weights) < len(made.weights):  # the others come with the first batch
             self.weights = made.get_weights()
         made.set_weights(self.weights)
         if self._builder is None:

@@ -15,6 +15,13 @@ def layers_of(model: Any) -> List[Any]:
     return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - no public equivalent
 
 
+def is_built(model: Any) -> bool:
+    """Whether the model has its variables, and not only those that it makes before the first batch."""
+    if not (model.built and model.variables):
+        return False
+    return bool(model.trainable_variables) or all(layer.built for layer in layers_of(model))
+
+
 def normalisations(model: Any) -> Iterator[Any]:
     """BatchNormalization layers that train on the moments of one replica's share."""
     for layer in layers_of(model):

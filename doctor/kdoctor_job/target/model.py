@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
-from kdoctor_job.target.layers import normalisations, random_layers
+from kdoctor_job.target.layers import is_built, normalisations, random_layers
 from kdoctor_job.target.parts import is_default, is_own_class, keras_of
 from kdoctor_target.training.replicas import read_copies
 
@@ -23,7 +23,7 @@ def examine_model(model: Any, strategy: Any) -> Facts:
     facts: Facts = {
         "name": type(model).__name__,
         "made_in": _place(_strategy_of_model(model), strategy),
-        "built": bool(model.built and model.variables),
+        "built": is_built(model),
         "compiled": is_compiled(model),
     }
     if facts["built"]:

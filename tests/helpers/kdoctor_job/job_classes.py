@@ -45,6 +45,23 @@ class Optional(Plain):
         del self.units
 
 
+class Early(Plain):
+    """One of its variables is there before the first batch makes the others."""
+
+    def __init__(self, units: int) -> None:
+        super().__init__(units)
+        self.factor = self.add_weight(shape=(), initializer="ones", trainable=False, name="factor")
+
+    def call(self, inputs: Any) -> Any:
+        return super().call(inputs) * self.factor
+
+
+def _early() -> Any:
+    model = Early(4)
+    model.build((None, 8))  # Keras warns, and calls the model built
+    return model
+
+
 class Configured(Plain):
     """Its configuration lacks an argument."""
 
@@ -111,6 +128,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "plain": lambda: Plain(4, scale=0.5),
     "forgetful": lambda: Forgetful(4),
     "optional": lambda: Optional(6),
+    "early": _early,
     "configured": lambda: Configured(4),
     "complex": lambda: Complex(Settings()),
     "sharing": lambda: Sharing(layers.Dense(4)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.cases import cases
-from kdoctor_job.target.layers import random_layers
+from kdoctor_job.target.layers import is_built, random_layers
 
 
 class SeedGenerator:
@@ -53,3 +53,16 @@ def test_layer_with_a_used_generator_draws(layer: Layer) -> None:
 )
 def test_layer_without_randomness_does_not_draw(layer: Layer) -> None:
     assert random_layers(Model(layer)) == []
+
+
+@cases(
+    ({"variables": [0], "trainable_variables": [0]}, True),
+    ({"variables": [0]}, False),
+    ({"variables": [0], "_layers": [Layer(built=True)]}, True),
+    ({"_layers": [Layer(built=True)]}, False),
+    ({"built": False, "variables": [0], "trainable_variables": [0]}, False),
+)
+def test_model_whose_variables_come_with_the_first_batch_is_not_built(facts: dict[str, Any], expected: object) -> None:
+    model = Model(Layer(built=False))
+    vars(model).update({"built": True, "variables": [], "trainable_variables": [], **facts})
+    assert is_built(model) is expected

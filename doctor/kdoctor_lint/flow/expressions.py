@@ -14,7 +14,7 @@ from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import as_number, given, given_option, interpolated, text_of
-from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.flow.values import UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import Kind, canonical, kind_of
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -47,7 +47,7 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     name = node.attr
     note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
-        return val.Number(None, scaled=True)
+        return val.count_of(val.WORKERS | val.DEVICES)
     if isinstance(owner, val.External):
         return _of_module(interpreter, node, owner)
     if isinstance(owner, val.Object):
@@ -91,25 +91,31 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
-    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and isinstance(right, val.Number | val.Many):
-        left = as_number(left)
-    elif isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not isinstance(left, val.Text | val.Given):
-        right = as_number(right)
+    of_loss = isinstance(left, val.Averaged) or isinstance(right, val.Averaged)
+    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not of_loss and not _is_path(node.op, left, right):
+        left, right = as_number(left), as_number(right)
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
         return val.Many([*left.items, *right.items])
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
-    of_loss = _of_loss(node, left, right)
-    return _of_kinds(node, left, right) if of_loss is None else of_loss
+    loss = _of_loss(node, left, right)
+    return _of_kinds(node, left, right) if loss is None else loss
+
+
+def _is_path(op: ast.operator, left: Value, right: Value) -> bool:
+    """Whether it is ``folder / name`` of pathlib. An option as it is is a number if it is divided."""
+    texts = [isinstance(value, val.Text) or (isinstance(value, val.Given) and not value.names) for value in (left, right)]
+    return isinstance(op, ast.Div) and any(texts)
 
 
 def _of_kinds(node: ast.BinOp, left: Value, right: Value) -> Value:
     """What one operand decides."""
-    if any(isinstance(value, val.Number) and value.scaled for value in (left, right)):
-        return val.Number(None, scaled=True)
-    if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and left is UNKNOWN:
+    counts = frozenset[str]().union(*(value.counts for value in (left, right) if isinstance(value, val.Number)))
+    if counts:
+        return val.Number(None, counts=counts)
+    if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and is_unknown(left):
         return val.Number(None, per=right.names)
     tensor = next((value for value in (left, right) if isinstance(value, val.Tensor)), None)
     return _text(node.op, left, right) if tensor is None else tensor
@@ -157,23 +163,22 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
     names = left.names | right.names
     if left.scaled or right.scaled:
         if isinstance(op, ast.Mult) and left.scaled != right.scaled:
-            interpreter.trace.scaled |= (right if left.scaled else left).names
+            interpreter.trace.scaled |= (right if left.scaled else left).keys
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
-            interpreter.trace.divided |= left.names
-        local = all(number.local for number in (left, right) if number.scaled)
-        return val.Number(None, names, scaled=True, local=local)
-    per = left.per | right.per
-    if isinstance(op, ast.Div | ast.FloorDiv):
+            interpreter.trace.divided |= left.keys
+        return val.Number(None, names, counts=left.counts | right.counts)
+    per, home = left.per | right.per, left.home or right.home
+    if isinstance(op, ast.Div | ast.FloorDiv) and not right.home:
         per |= right.names
     if left.value is None or right.value is None:
         product = isinstance(op, ast.Mult) and bool(left.names) and bool(right.names)
-        return val.Number(None, names, product=product, per=per)
+        return val.Number(None, names, product=product, per=per, home=home)
     compute = _OPERATORS.get(type(op))
     product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))
     # An infinity or a larger integer cannot be computed with.
     known = compute is not None and all(abs(value) <= _LARGEST for value in (left.value, right.value))
     result = compute(left.value, right.value) if compute and known else None
-    return val.Number(result, names, product=product, per=per)
+    return val.Number(result, names, product=product, per=per, home=home)
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -238,7 +243,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
 def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.Text) -> Value:
     if isinstance(owner, val.External) and owner.name == "os.environ":
         return given(key.value)
-    if isinstance(owner, val.Flags):
+    if isinstance(owner, val.Flags) or is_unknown(owner):
         return _option(interpreter, node, key.value)
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
     return owner.item(key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
+from kdoctor_lint.flow.texts import given
 from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
@@ -232,12 +233,13 @@ class Interpreter:
         required = [None] * (len(positional) - len(declared.defaults))
         parameters = [*positional, *declared.kwonlyargs]
         defaults = [*required, *declared.defaults, *declared.kw_defaults]
-        given = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
+        passed = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
         for parameter, default in zip(parameters, defaults, strict=True):
             name = parameter.arg
-            value = given.get(name) or keywords.get(name)
+            value = passed.get(name) or keywords.get(name)
             if value is None:
-                value = UNKNOWN if default is None or spread else self.evaluate(default, function.env)
+                hidden = given(name, home=id(function.node)) if spread else UNKNOWN
+                value = hidden if default is None or spread else self.evaluate(default, function.env)
             env.names[name] = value
         for rest in (declared.vararg, declared.kwarg):
             if rest is not None:
@@ -247,7 +249,7 @@ class Interpreter:
 
 def _key(value: Value) -> object:
     if isinstance(value, val.Number):
-        return (value.value, value.names, value.scaled)
+        return (value.value, value.names, value.counts, value.home)
     if isinstance(value, val.Text):
         return value.value
     return id(value)

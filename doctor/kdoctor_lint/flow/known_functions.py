@@ -55,17 +55,17 @@ def _len(call: Call) -> Value:
     if isinstance(value, val.Many):
         return val.Number(len(value.items))
     if value is val.LOCAL_DEVICES:
-        return val.Number(None, scaled=True, local=True)
+        return val.count_of(val.DEVICES)
     of = call.node.args[0] if call.node.args else None
     workers = isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant) and of.slice.value == "worker"
-    return val.Number(None, scaled=True) if workers else UNKNOWN
+    return val.count_of(val.WORKERS) if workers else UNKNOWN
 
 
 def _same(call: Call) -> Value:
     value = call.first
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
-        return val.Number(None, scaled=True)
+        return val.count_of(val.WORKERS)
     return value if isinstance(value, _KEPT) else UNKNOWN
 
 

@@ -261,7 +261,7 @@ def _add_option(call: Call) -> Value:
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
     job = call.first
-    return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
+    return val.count_of(val.WORKERS) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
 def _perhaps_run(call: Call) -> Value:

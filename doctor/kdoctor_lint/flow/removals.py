@@ -59,7 +59,7 @@ def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value, 
     if node.attr == "lr":
         certain = _resolved(interpreter, node, owner, env)
         # In callbacks, for example. Only Keras has models with one optimizer.
-        of_unknown = isinstance(owner, val.Method) and _is_unknown(owner.receiver)
+        of_unknown = isinstance(owner, val.Method) and val.is_unknown(owner.receiver)
         if isinstance(owner, val.Optimizer) or (of_unknown and ast.unparse(node.value).endswith("model.optimizer")):
             _note(interpreter, node, "Optimizer.lr", certain)
     elif node.attr == "auto_shard" and isinstance(owner, val.Method) and owner.name == "experimental_distribute":
@@ -83,10 +83,6 @@ def _note(interpreter: Interpreter, node: ast.AST, name: str, certain: Callable[
     if not interpreter.tests_release and home_of(node) is None:
         removed = REMOVED[name]
         interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node), certain))
-
-
-def _is_unknown(value: Value) -> bool:
-    return type(value) is Value or isinstance(value, val.Foreign)
 
 
 def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, env: Env) -> Callable[[], bool]:
@@ -181,7 +177,7 @@ _OWNERS: Mapping[type, str] = {
 
 def _removed(call: Call, receiver: Value, name: str) -> Iterator[str]:
     """Entries that a call of a method may be in. If the object is unknown, only Keras has such names and arguments."""
-    if not _is_unknown(receiver):
+    if not val.is_unknown(receiver):
         owner = _OWNERS.get(type(receiver), "")
         yield from (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords))
         if isinstance(receiver, val.Model):

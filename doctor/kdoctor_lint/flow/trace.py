@@ -148,9 +148,10 @@ class Trace:
     counts: dict[str, ast.AST] = field(default_factory=dict)  # Names that a number literal is assigned to, and where
     verified: set[str] = field(default_factory=set)
     """Names that are compared with something that depends on the machine."""
-    scaled: set[str] = field(default_factory=set)  # Names of numbers that are multiplied by the number of replicas
-    divided: set[str] = field(default_factory=set)
-    """Names of numbers that are divided by the number of replicas, so they are global sizes."""
+    scaled: set[tuple[str, int]] = field(default_factory=set)
+    """Keys of numbers that are multiplied by the number of replicas."""
+    divided: set[tuple[str, int]] = field(default_factory=set)
+    """Keys of numbers that are divided by the number of replicas, so they are global sizes."""
     unclear: bool = False  # Whether code outside the file might create a model in a scope
 
 

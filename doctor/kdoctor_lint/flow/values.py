@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
@@ -72,11 +72,31 @@ class Number(Value):
 
     value: float | None  # None if it depends on the machine
     names: frozenset[str] = frozenset()  # The names it was assigned to, and those of its factors
-    scaled: bool = field(default=False, kw_only=True)  # Whether the number of replicas is a factor
+    counts: frozenset[str] = field(default=frozenset(), kw_only=True)
+    """What is a factor of it: the number of workers, that of the devices of a worker, or both."""
     product: bool = field(default=False, kw_only=True)  # Whether it is computed by a multiplication with a named number
-    local: bool = field(default=False, kw_only=True)  # Whether only the devices of one worker are counted
     per: frozenset[str] = field(default=frozenset(), kw_only=True)
     """The names of what it was divided by, such as the batch size that a number of steps is for."""
+    given: bool = field(default=False, kw_only=True)  # Whether it is an option or an environment variable as it is
+    home: int = field(default=0, kw_only=True)  # The id of the function whose unknown argument it is
+
+    @property
+    def scaled(self) -> bool:
+        """Whether it grows with the number of replicas."""
+        return bool(self.counts)
+
+    @property
+    def keys(self) -> frozenset[tuple[str, int]]:
+        """Its names in the script. An argument has the same name as others of other functions."""
+        return frozenset((name, self.home) for name in self.names)
+
+
+WORKERS, DEVICES = frozenset({"workers"}), frozenset({"devices"})
+
+
+def count_of(what: frozenset[str]) -> Number:
+    """The number of workers, of devices of a worker, or of replicas, which are both."""
+    return Number(None, counts=what)
 
 
 @dataclass(eq=False, slots=True)
@@ -131,10 +151,12 @@ class Table(Value):
 
 @dataclass(eq=False, slots=True)
 class Given(Value):
-    """A string that the script does not show completely, such as one from the command line or the environment."""
+    """A string or a number from elsewhere: the command line, the environment, a configuration, or an unknown caller."""
 
     shown: str = ""  # It as code, or with such parts in braces. Empty if it may differ between workers.
     end: str = ""  # What it certainly ends with
+    names: frozenset[str] = frozenset()  # Its names, unless something was added to it
+    home: int = 0  # The id of the function whose argument it is
 
 
 class Flags(Value):
@@ -327,7 +349,16 @@ class Method(Value):
 
 def named(value: Value, name: str) -> Value:
     """A number with a further name."""
-    return replace(value, names=value.names | {name}) if isinstance(value, Number) else value
+    return replace(value, names=value.names | {name}) if isinstance(value, Number) or _has_names(value) else value
+
+
+def _has_names(value: Value) -> TypeGuard[Given]:
+    return isinstance(value, Given) and bool(value.names)
+
+
+def is_unknown(value: Value) -> bool:
+    """Whether a value may be anything, as far as the file shows."""
+    return type(value) is Value or isinstance(value, Given | Foreign)
 
 
 _PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
@@ -365,7 +396,7 @@ def _join_externals(one: External, other: External) -> Value:
 
 
 def _join_numbers(one: Number, other: Number) -> Value:
-    same = one.value == other.value and one.scaled == other.scaled and one.local == other.local
+    same = one.value == other.value and one.counts == other.counts and one.home == other.home
     return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
 
 

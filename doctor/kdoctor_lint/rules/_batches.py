@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import Trace, literal
-from kdoctor_lint.flow.values import Dataset, Number, Strategy, Value
+from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy, Value
 from kdoctor_lint.names import SYNCHRONOUS
 
 _PER_REPLICA = re.compile(
@@ -85,9 +85,9 @@ def shown(number: Number) -> str:
 def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = None) -> bool:
     """Whether a size is for one replica, or for one worker: by its name, or because the script scales it elsewhere."""
     if number.scaled or number.product or is_global(number):
-        return number.local and has_workers(strategy)
+        return number.counts == DEVICES and has_workers(strategy)
     workers = has_workers(strategy) and any(_PER_WORKER.search(name) for name in number.names)
-    return is_per_replica(number) or workers or bool(number.names & trace.scaled)
+    return is_per_replica(number) or workers or bool(number.keys & trace.scaled)
 
 
 def is_per_replica(number: Number) -> bool:

@@ -7,7 +7,7 @@ def _judge(trace: Trace) -> Hits:
     for node, size, where in fixed_batches(trace):
         if count_names(size) or is_per_replica(size) or is_global(size):
             continue
-        if not size.names & (trace.scaled | trace.divided):
+        if not size.keys & (trace.scaled | trace.divided):
             yield node, f"`{where}` gets a fixed size of {size.value:g} for any number of replicas"
 
 

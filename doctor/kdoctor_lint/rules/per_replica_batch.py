@@ -10,7 +10,7 @@ def _judge(trace: Trace) -> Hits:
             continue
         if size.scaled:
             yield node, f"`{where}` gets a size for the devices of one worker, not for all workers"
-        elif size.names & trace.scaled:
+        elif size.keys & trace.scaled:
             yield node, f"`{where}` gets {shown(size)}, not the global batch size that the script computes from it"
         else:
             yield node, f"`{where}` gets the per-replica batch size {shown(size)} instead of the global one"

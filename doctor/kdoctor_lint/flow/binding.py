@@ -49,7 +49,7 @@ def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env
         elif isinstance(key, val.Text):
             owner.items[key.value] = val.join(owner.items.get(key.value, value), value)
         else:
-            owner.items.clear()
+            owner.forget()
     if isinstance(owner, val.Flags) and isinstance(key, val.Text):
         interpreter.options[key.value] = UNKNOWN if interpreter.conditional else value
     if isinstance(owner, val.External) and isinstance(key, val.Text):

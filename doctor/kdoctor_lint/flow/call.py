@@ -79,11 +79,13 @@ class Call:
 
 
 def unknown(call: Call, _: object) -> Value:
-    """Code outside the file may build an optimizer that it gets, and create models in the current scope; no more."""
-    for value in (*call.args, *call.keywords.values()):
+    """Code outside the file may build an optimizer that it gets, return what it gets, and create models in the scope."""
+    given = [*call.args, *call.keywords.values()]
+    for value in given:
         if isinstance(value, val.Optimizer):
             value.built = True
-    strategies = [value for value in call.args if isinstance(value, val.Strategy)]
-    if call.interpreter.place is val.Place.INSIDE:
-        return call.create(val.Foreign)
-    return val.Wrapped(strategies[0]) if len(strategies) == 1 else UNKNOWN
+    parts: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
+    parts = parts or [value for value in given if isinstance(value, val.Model | val.Layer | val.Optimizer | val.Metric)]
+    if ast.unparse(call.node.func).rpartition(".")[2][:1].isupper():
+        parts = []  # a class returns something new
+    return call.create(val.Foreign, parts=parts) if parts or call.interpreter.place is val.Place.INSIDE else UNKNOWN

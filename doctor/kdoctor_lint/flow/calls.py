@@ -31,13 +31,15 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
     for arg in node.args:
         value = interpreter.evaluate(arg, env)
         if isinstance(arg, ast.Starred):
-            spread = True
+            args += value.items if isinstance(value, val.Many) and not spread else ()
+            spread = spread or not isinstance(value, val.Many)
         elif not spread:
             args.append(value)
     for keyword in node.keywords:
         value = interpreter.evaluate(keyword.value, env)
         if keyword.arg is None:
-            spread = True
+            keywords |= value.items if isinstance(value, val.Table) else {}
+            spread = spread or not isinstance(value, val.Table) or not value.whole
         else:
             keywords[keyword.arg] = value
     call = Call(interpreter, node, args, keywords, spread)
@@ -134,6 +136,11 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     return val.Tensor(before.node, val.Place.OUTSIDE, None) if before else call.create(val.Tensor)
 
 
+def _apply_part(call: Call, foreign: val.Foreign) -> Value:
+    part = val.meant(foreign, val.Model) or val.meant(foreign, val.Layer)
+    return unknown(call, foreign) if part is None else _apply(call, part)
+
+
 def _first_call(call: Call, model: val.Model) -> None:
     """The first call of a model creates its variables, on every replica if the step runs there."""
     interpreter = call.interpreter
@@ -167,5 +174,5 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Layer: _apply,
     val.Metric: lambda call, metric: update(call, metric, "update_state"),
     val.LossObject: _loss,
-    val.Wrapped: unknown,
+    val.Foreign: lambda call, foreign: _apply_part(call, foreign),
 }

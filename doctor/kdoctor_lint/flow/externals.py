@@ -8,6 +8,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
+from kdoctor_lint.flow.texts import as_number
 from kdoctor_lint.flow.trace import Late, Named
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
@@ -163,7 +164,7 @@ def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, val.Optimizer):
         return inner
-    rate = call.get(0, "learning_rate", "lr") or UNKNOWN
+    rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
     moves = algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum))
@@ -201,7 +202,7 @@ def _dataset(call: Call, name: str) -> Value:
 
 def _ready_dataset(call: Call, name: str) -> Value:
     is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
-    batch = call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    batch = as_number(call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN))
     made = val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True)
     made.truncated = True  # The last batch cannot be dropped there, so the fix of the rule about it does not apply
     made.shuffled = name.endswith("_from_directory") and _is(call.keywords.get("shuffle"), default=True)

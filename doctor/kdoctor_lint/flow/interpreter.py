@@ -52,7 +52,7 @@ class Interpreter:
         self.guarded = 0  # Depth of code that tests for a version
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
-        self.active: set[int] = set()  # The ids of the nodes of the functions around this code
+        self._running: list[tuple[int, int]] = []  # The ids of the nodes and the environments of the functions around
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
@@ -154,6 +154,11 @@ class Interpreter:
         """An object with variables is used under the control of the current strategy."""
         self.trace.used.append((made, self.strategy))
 
+    @property
+    def active(self) -> frozenset[int]:
+        """The ids of the nodes of the functions around this code."""
+        return frozenset(node for node, _ in self._running)
+
     def define(self, function: Function) -> Function:
         """A function is defined. It is read at the end if no call of it is seen."""
         self._functions.setdefault(id(function.node), function)
@@ -178,16 +183,17 @@ class Interpreter:
         )  # fmt: skip
         if key in known:
             return known[key][1]
-        if id(node) in self.active or len(self.active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+        inner = (id(node), id(function.env))
+        if inner in self._running or len(self._running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
-        self.active.add(id(node))
+        self._running.append(inner)
         strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
-            self.active.discard(id(node))
+            self._running.pop()
         cached = bool(getattr(node, "decorator_list", ()))
         if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
             key = (*key, len(known))  # the next call creates another one
@@ -241,9 +247,12 @@ class Interpreter:
                 hidden = given(name, home=id(function.node)) if spread else UNKNOWN
                 value = hidden if default is None or spread else self.evaluate(default, function.env)
             env.names[name] = value
-        for rest in (declared.vararg, declared.kwarg):
-            if rest is not None:
-                env.names[rest.arg] = UNKNOWN
+        names = {parameter.arg for parameter in parameters}
+        if declared.vararg is not None:
+            env.names[declared.vararg.arg] = UNKNOWN if spread else val.Many(args[len(positional) :])
+        if declared.kwarg is not None:
+            others = {name: value for name, value in keywords.items() if name not in names}
+            env.names[declared.kwarg.arg] = UNKNOWN if spread else val.Table(others)
         return env
 
 

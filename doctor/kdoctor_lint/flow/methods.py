@@ -88,7 +88,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
         trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
         trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy, frozenset(interpreter.active)))
+        trace.stepped.append((call.site, interpreter.strategy, interpreter.active))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
@@ -162,7 +162,8 @@ def _compiled(call: Call, model: val.Model | None) -> None:
     if optimizer is None:
         optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
     where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
-    objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
+    measured = (val.meant(item, val.Metric) for item in getattr(metrics, "items", ()))
+    objects = [item for item in measured if item is not None]
     mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
     options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
     call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
@@ -172,7 +173,7 @@ def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
     """The optimizer, also if only its name is given."""
     if isinstance(given, val.Text) and given.value.lower() == "sgd":
         return call.create(val.Optimizer, rate=val.Number(0.01), algorithm="SGD")
-    return given if isinstance(given, val.Optimizer) else None
+    return val.meant(given, val.Optimizer)
 
 
 def _creates_outside(optimizer: Value | None) -> bool:
@@ -211,7 +212,9 @@ def _several_steps(call: Call) -> ast.AST | None:
 def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
     trace = call.interpreter.trace
     around = foreign or call.interpreter
-    data, batch_size = call.get(0, "x", "generator") or UNKNOWN, call.get(2, "batch_size")
+    data, batch_size = call.get(0, "x", "generator") or UNKNOWN, as_number(call.get(2, "batch_size") or val.NONE)
+    if batch_size is val.NONE and call.get(1, "y") not in {None, val.NONE} and not call.spread:
+        batch_size = val.Number(32)  # the default for arrays
     compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
     steps = call.spread or "steps_per_epoch" in call.keywords
     event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
@@ -270,11 +273,19 @@ def _perhaps_run(call: Call) -> Value:
     return unknown(call, UNKNOWN)
 
 
+def _merged(call: Call) -> Value:
+    """``merge_call`` of the context of a replica: the function gets the strategy, too."""
+    function, arguments = call.get(0, "merge_fn"), call.get(1, "args")
+    given = arguments.items if isinstance(arguments, val.Many) else ()
+    return call.interpreter.follow(function, [UNKNOWN, *given], {}) if isinstance(function, Function) else UNKNOWN
+
+
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "run": _perhaps_run,
     "experimental_run_v2": _perhaps_run,
     "add_argument": _add_option,
     "num_tasks": _tasks,
+    "merge_call": _merged,
     "scope": lambda _: val.Scope(None, certain=False),
     "parse_args": lambda _: val.Flags(),
     "parse_known_args": lambda _: val.Many([val.Flags(), UNKNOWN]),
@@ -299,18 +310,13 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
     return unknown(call, receiver)
 
 
-def _wrapped_method(call: Call, wrapped: val.Wrapped, name: str) -> Value:
-    known = name in {"scope", "run", "reduce", "experimental_distribute_dataset"}
-    return _strategy_method(call, wrapped.strategy, name) if known else _unknown_method(call, wrapped, name)
-
-
 def _table_method(call: Call, table: val.Table, name: str) -> Value:
     if name == "get" and call.args:
         found, default = table.item(call.args[0]), call.args[1] if call.args[1:] else val.NONE
         unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
         return val.join(found, default) if unsure and default is not val.NONE else found
     if name in {"update", "setdefault", "pop", "clear", "popitem"}:
-        table.items.clear()
+        table.forget()
     return UNKNOWN
 
 
@@ -320,8 +326,20 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
     return distribution
 
 
+_OF_STRATEGIES = frozenset({"scope", "run", "reduce", "experimental_distribute_dataset"})
+_OF_MODELS = frozenset({"compile", "fit", "fit_generator", "add", "save", "save_weights", "export"}) | _ON_BATCH
+
+
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
-    if name in {"fit", "fit_generator"}:
+    strategy, model = val.meant(foreign, val.Strategy), val.meant(foreign, val.Model)
+    updated = val.meant(foreign, val.Optimizer) or val.meant(foreign, val.Metric)
+    if strategy is not None and name in _OF_STRATEGIES:
+        return _strategy_method(call, strategy, name)
+    if model is not None and name in _OF_MODELS:
+        return _model_method(call, model, name)
+    if updated is not None and name in _UPDATES | _BUILDS:
+        return update(call, updated, name)
+    if name in {"fit", "fit_generator"} and foreign.place is val.Place.INSIDE:
         _fitted(call, None, foreign)
         return UNKNOWN
     return _unknown_method(call, foreign, name)
@@ -344,7 +362,6 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
-    val.Wrapped: _wrapped_method,
     val.Table: _table_method,
     val.Distribution: _distribution_method,
 }

@@ -244,11 +244,14 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
 
 
 def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
-    interpreter.evaluate_all(node.decorator_list, env)
     heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
     if any(isinstance(value, val.External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
         interpreter.graphs.add(id(node))
-    env.set(node.name, interpreter.define(Function(node, env.closure())))
+    value: Value = interpreter.define(Function(node, env.closure()))
+    for decorator in reversed(interpreter.evaluate_all(node.decorator_list, env)):
+        made = interpreter.follow(decorator, [value], {}) if isinstance(decorator, Function) else UNKNOWN
+        value = made if isinstance(made, Function) else value
+    env.set(node.name, value)
 
 
 def _class(interpreter: Interpreter, node: Any, env: Env) -> None:

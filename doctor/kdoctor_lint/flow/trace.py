@@ -43,7 +43,7 @@ class Fitted(NamedTuple):
     place: val.Place
     strategy: val.Strategy | None
     data: Value
-    batch_size: Value | None
+    batch_size: Value
     compiled: Compiled | None  # The last ``compile`` of the same model before it
     steps: bool  # Whether ``steps_per_epoch`` limits the epoch
 

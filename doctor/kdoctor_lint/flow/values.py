@@ -141,6 +141,12 @@ class Table(Value):
     """A dictionary whose keys are strings."""
 
     items: dict[str, Value]
+    whole: bool = True  # Whether it has no other items
+
+    def forget(self) -> None:
+        """Anything may be in it from now on."""
+        self.items.clear()
+        self.whole = False
 
     def item(self, key: Value) -> Value:
         """The item of a key. An unknown key may be any."""
@@ -230,13 +236,6 @@ class Strategy(Value):
     joined: bool = False  # Whether it may be one of several
 
 
-@dataclass(eq=False, slots=True)
-class Wrapped(Value):
-    """What a function that is not followed returns for a strategy. It is the strategy if it is used as one."""
-
-    strategy: Strategy
-
-
 class Distribution(Value):
     """``keras.distribution.DataParallel`` or ``ModelParallel``."""
 
@@ -261,11 +260,14 @@ class Made(Object):
 
 
 M = TypeVar("M", bound=Made)
+V = TypeVar("V", bound=Value)
 
 
 @dataclass(eq=False, slots=True)
 class Foreign(Made):
-    """What code outside the file returns in a scope, perhaps a model."""
+    """What code outside the file returns: something new, perhaps a model, or one of its arguments."""
+
+    parts: Sequence[Value] = ()  # Strategies and objects with variables that it got
 
 
 @dataclass(eq=False, slots=True)
@@ -354,6 +356,13 @@ def named(value: Value, name: str) -> Value:
 
 def _has_names(value: Value) -> TypeGuard[Given]:
     return isinstance(value, Given) and bool(value.names)
+
+
+def meant(value: Value | None, kind: type[V]) -> V | None:
+    """A value that is used as an object of a kind. What an unknown function returns is then its argument."""
+    parts = value.parts if isinstance(value, Foreign) else [value]
+    found = [part for part in parts if isinstance(part, kind)]
+    return found[0] if len(found) == 1 else None
 
 
 def is_unknown(value: Value) -> bool:

@@ -4,14 +4,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kdoctor_lint.flow.trace import Trace, literal
-from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy, Value
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy
 from kdoctor_lint.names import SYNCHRONOUS
 
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
+_BATCH = re.compile(r"batch|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 _DEVICE_COUNT = re.compile(
     r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
@@ -21,26 +22,21 @@ _DEVICE_COUNT = re.compile(
 """Matches the whole of a name for the number of devices or of workers."""
 
 
-def fixed_batches(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
-    """Batch sizes that are numbers in the code: where, which, and the argument, such as ``fit(batch_size=)``."""
-    for _, node, given, where in divided_batches(trace):
-        size = literal(given)
-        if size is not None:
-            yield node, size, where
-
-
-def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
+def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Number, str]]:
     """The strategies that divide a batch, where its size is given, the size, and the argument that has it."""
     for event in trace.fitted:
-        if not splits(event.home):
-            continue
-        if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield event.home, event.data.node, event.data.batch, _where(event.data.node)
-        elif event.batch_size is not None:
+        if splits(event.home) and isinstance(event.batch_size, Number) and not isinstance(event.data, Dataset):
             yield event.home, event.node, event.batch_size, "fit(batch_size=)"
-    for strategy, data in trace.distributed:
-        if splits(strategy) and data.batch is not None and data.node is not None:
+    for strategy, data in trained_datasets(trace):
+        if splits(strategy) and isinstance(data.batch, Number) and data.node is not None:
             yield strategy, data.node, data.batch, _where(data.node)
+
+
+def grows(trace: Trace) -> bool:
+    """Whether a batch is for all replicas: that of a training, or one that the script computes."""
+    sizes = [size for *_, size, _ in divided_batches(trace)]
+    products = any(size.scaled or (size.product and count_names(size)) for size in sizes)
+    return products or any(_BATCH.search(name) for name, _ in trace.scaled)
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:

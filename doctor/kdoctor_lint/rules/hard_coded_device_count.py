@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor_lint.flow.trace import has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, fixed_batches
+from kdoctor_lint.rules._batches import count_names, divided_batches
 from kdoctor_lint.rules._examples import training
 
 
@@ -25,8 +25,8 @@ def _uses(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
         count = literal(devices.count) if isinstance(devices, Counted) and "gpu" in devices.text.lower() else None
         if has_several(strategy) and count is not None:
             yield strategy.node, count, "the strategy's device list is built from it"
-    for node, size, _ in fixed_batches(trace):
-        if count_names(size):
+    for _, node, size, _ in divided_batches(trace):
+        if literal(size) is not None and count_names(size):
             yield node, size, "the batch size depends on it"
     for node, size in trace.meshes:
         if size.value != 1:

@@ -69,13 +69,15 @@ class Call:
         """Layers become part of a model."""
         self.interpreter.trace.random += [part for part in parts if isinstance(part, val.Layer) and part.random]
 
-    def save(self, path: Value | None, what: str) -> Value:
+    def save(self, path: Value | None, what: str, strategy: val.Strategy | None = None) -> Value:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
         text = as_text(path) if path is not None else UNKNOWN
         shown = text.value if isinstance(text, val.Text) else text.shown if isinstance(text, val.Given) else ""
-        if shown and not self.interpreter.chief_only:
-            self.interpreter.trace.saved.append(Saved(self.site, what, shown))
-        return UNKNOWN
+        if not shown or self.interpreter.chief_only:
+            return UNKNOWN
+        saved = Saved(self.site, what, shown, strategy)
+        self.interpreter.trace.saved.append(saved)
+        return val.Writer(saved)
 
 
 def unknown(call: Call, _: object) -> Value:

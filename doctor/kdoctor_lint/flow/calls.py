@@ -56,7 +56,7 @@ def _function(call: Call, callee: Function) -> Value:
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
     returned = call.follow(callee)
-    return val.BATCHES if _yields_arrays(callee) else returned
+    return val.Batches() if _yields_arrays(callee) else returned
 
 
 def _yields_arrays(function: Function) -> bool:
@@ -94,9 +94,16 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(instance, val.Made) and instance.place is val.Place.OUTSIDE and call.interpreter.entered[before:]:
             # Its __init__ creates the variables in a scope.
             instance.place, instance.strategy = val.Place.INSIDE, call.interpreter.entered[-1]
+        known = call.interpreter.receivers.get(id(callee.node))
+        if known is not None:
+            # What a method may find that is called from anywhere.
+            known.attributes |= {name: value for name, value in instance.attributes.items() if name not in known.attributes}
         if isinstance(instance, val.Model | val.Layer):
             held = instance.attributes.values()
             call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
+    run = callee.member("call")
+    if isinstance(run, Function) and isinstance(instance, val.Model | val.Layer):
+        call.interpreter.follow(Function(run.node, run.env, instance), [], {}, spread=True)
     return instance
 
 

@@ -100,6 +100,8 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.Many([*left.items, *right.items])
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
+    if val.TOTAL in (left, right) and isinstance(node.op, ast.Add | ast.Sub):
+        return val.TOTAL
     loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if loss is None else loss
 
@@ -127,7 +129,8 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
     adds = isinstance(node.op, ast.Add | ast.Sub)
     if averaged is None:
         scaled = next((value for value in (left, right) if value is val.SCALED), None)
-        return scaled if adds or scaled is None else UNKNOWN
+        weighted = isinstance(node.op, ast.Mult) and not any(isinstance(one, val.Number) and one.scaled for one in (left, right))
+        return scaled if adds or weighted or scaled is None else UNKNOWN
     weight, given = (right, node.right) if averaged is left else (left, node.left)
     masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
     weighted = isinstance(node.op, ast.Mult) and (masked or _is_weight(weight, given))
@@ -225,6 +228,8 @@ def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
+    if isinstance(index, val.Number) and index.value == 0 and _is_shape(interpreter, owner):
+        return val.TOTAL
     if isinstance(index, val.Text):
         return _item(interpreter, node, owner, index)
     if isinstance(owner, val.Many) and isinstance(index, val.Number):
@@ -238,6 +243,10 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.Batch(node)  # of an array
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
     return owner if kept else UNKNOWN
+
+
+def _is_shape(interpreter: Interpreter, value: Value) -> bool:
+    return value is val.SHAPE or (interpreter.in_replica and isinstance(value, val.Method) and value.name == "shape")
 
 
 def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.Text) -> Value:

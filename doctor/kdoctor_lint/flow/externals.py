@@ -148,6 +148,11 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
+        if isinstance(synchronized, val.Truth) and synchronized.value:
+            call.interpreter.trace.synchronized.append(call.interpreter.strategy)
+    penalized = call.keywords.get("activity_regularizer", val.NONE) is not val.NONE
+    if (penalized or name.endswith(".ActivityRegularization")) and call.interpreter.place is val.Place.INSIDE:
+        call.interpreter.trace.added.append((call.site, False, call.interpreter.strategy))
     rate = call.get(0, "rate", "stddev", "factor")
     unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
@@ -184,7 +189,7 @@ def _callback(call: Call, name: str) -> Value:
     short = name.rpartition(".")[2]
     call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
-        call.save(call.get(0, "filepath"), short)
+        return call.save(call.get(0, "filepath"), short)
     return UNKNOWN
 
 

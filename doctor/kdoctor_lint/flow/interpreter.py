@@ -41,11 +41,16 @@ class Interpreter:
         """The default values of options of the command line, as far as they are known."""
         self.options: dict[str, Value] = {}  # Options that the script itself sets
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
+        self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
         self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
+        self.trained: set[str] = set()  # The code of the objects whose ``fit`` or ``compile`` is called
+        self.loop: ast.AST | None = None  # The innermost loop around this code
         self.conditional = 0  # Depth of branches and loops around this statement
         self.replaced: set[str] = set()  # Modules that the script puts into ``sys.modules``
         self.names_set: Callable[[], AbstractSet[str]] = frozenset
         """Names of attributes and methods that the script defines."""
+        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None
+        """What the code of a program mentions."""
         self.checks: dict[int, list[Value]] = {}  # Every object whose attribute is read at a node
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
@@ -203,7 +208,9 @@ class Interpreter:
 
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
-        while waiting := [function for key, function in self._functions.items() if key not in self._followed]:
+        while waiting := [
+            function for key, function in self._functions.items() if key not in self._followed and not self._is_unused(function)
+        ]:
             parts = (part for function in waiting for part in ast.walk(function.node))
             mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
             # Those first that no other function mentions: they show how the others are called.
@@ -216,6 +223,14 @@ class Interpreter:
                         self.follow(function, [], {}, spread=True)
                     self.path = ()
                     self._unseen_models = None
+
+    def _is_unused(self, function: Function) -> bool:
+        """Whether nothing calls a function of a program. Other modules may call methods of classes that they know."""
+        mentioned, node = self.mentioned(), function.node
+        if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
+            return False
+        base = function.receiver.cls if function.receiver is not None else None
+        return not (base and base.all_bases()) and not node.name.startswith("__") and id(node) not in self.decorated
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node

@@ -71,16 +71,25 @@ def _same(call: Call) -> Value:
 
 def _dataset(call: Call) -> Value:
     value = call.first
-    return value if isinstance(value, val.Dataset) or value is val.BATCHES else UNKNOWN
+    return value if isinstance(value, val.Dataset | val.Batches) or value is val.DISTRIBUTED else UNKNOWN
 
 
 def _iterator(call: Call) -> Value:
     value = _dataset(call)
-    return val.BATCHES if isinstance(value, val.Dataset) and value.batch is not None else value
+    if isinstance(value, val.Dataset) and value.batch is not None:
+        return val.Batches(loop=call.interpreter.loop)
+    return val.Batches(whole=False, loop=call.interpreter.loop) if value is val.DISTRIBUTED else value
+
+
+def _next(call: Call) -> Value:
+    batches = call.first
+    if not isinstance(batches, val.Batches):
+        return UNKNOWN
+    return val.Batch(call.node, batches.whole, batches.loop is not None and batches.loop is call.interpreter.loop)
 
 
 def _zip(call: Call) -> Value:
-    paired = (value for value in call.args if isinstance(value, val.Gradients) or value is val.BATCHES)
+    paired = (value for value in call.args if isinstance(value, val.Gradients | val.Batches))
     return next(paired, UNKNOWN)
 
 
@@ -145,6 +154,16 @@ def _mesh(call: Call) -> Value:
     return UNKNOWN
 
 
+def _kept_sum(call: Call) -> Value:
+    """What conversions and limits make of a sum or a count of one replica."""
+    sums = [value for value in call.args if value is val.TOTAL]
+    return sums[0] if sums else as_number(_same(call))
+
+
+def _count(call: Call) -> Value:
+    return val.TOTAL if call.interpreter.in_replica else UNKNOWN
+
+
 _KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, val.Gradients)
 """Values that conversions keep."""
 _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
@@ -153,6 +172,10 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_sum, "keras.backend.sum builtins.sum"),
     (_quotient, "tensorflow.math.divide tensorflow.math.divide_no_nan"),
     (_average, "tensorflow.nn.compute_average_loss"),
+    (_kept_sum, "tensorflow.cast tensorflow.maximum tensorflow.math.maximum tensorflow.stop_gradient keras.ops.cast"),
+    (_kept_sum, "keras.ops.maximum keras.backend.cast keras.backend.maximum builtins.int builtins.float"),
+    (_count, "tensorflow.size tensorflow.math.count_nonzero keras.ops.size keras.ops.count_nonzero"),
+    (lambda call: val.SHAPE if call.interpreter.in_replica else UNKNOWN, "tensorflow.shape keras.ops.shape"),
     (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
     (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
     (_optimizer_named, "keras.optimizers.get"),
@@ -161,12 +184,11 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_current_strategy, "tensorflow.distribute.get_strategy"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
-    (lambda call: val.Batch(call.node) if call.first is val.BATCHES else UNKNOWN, "builtins.next"),
+    (_next, "builtins.next"),
     (_zip, "builtins.zip"),
     (_range, "builtins.range"),
     (_len, "builtins.len"),
     (lambda call: UNKNOWN if call.args or call.spread else val.Table(dict(call.keywords)), "builtins.dict"),
-    (lambda call: as_number(_same(call)), "builtins.int builtins.float"),
     (_same, "builtins.str builtins.list builtins.tuple builtins.round builtins.max math.ceil math.floor numpy.ceil"),
     (_same, "tensorflow.sqrt tensorflow.math.sqrt keras.ops.sqrt keras.backend.sqrt numpy.floor"),
     (lambda call: text_of(call.args, "/") if call.args and not call.spread else UNKNOWN, "os.path.join pathlib.Path"),
@@ -182,6 +204,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_logical_devices"),
     (lambda _: val.Given(end="/checkpoint"), "tensorflow.train.latest_checkpoint"),
     (lambda _: val.Object(), "tensorflow.data.Options"),
+    (lambda _: val.Checkpoint(), "tensorflow.train.Checkpoint"),
     (lambda call: call.save(call.get(1, "directory"), "CheckpointManager"), "tensorflow.train.CheckpointManager"),
 )
 KNOWN_FUNCTIONS = {name: function for function, names in _FUNCTIONS for name in names.split()}

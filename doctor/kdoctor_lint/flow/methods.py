@@ -28,7 +28,7 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
     if name in {"batch", "padded_batch"}:
         return _batched(call, before, name)
     if name == "as_numpy_iterator":
-        return val.BATCHES if before.batch is not None else UNKNOWN
+        return val.Batches() if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
         return replace(before, truncated=before.batch is not None)
     if name == "prefetch":
@@ -69,6 +69,7 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
 _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
+_SAVES = frozenset({"save", "save_weights", "export"})
 _SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
@@ -109,10 +110,13 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
     if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
-    elif isinstance(data, Function) and name.endswith("from_function"):
+    if name == "experimental_distribute_dataset":
+        return val.DISTRIBUTED
+    if isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
             call.interpreter.trace.unsharded.append((call.node, strategy))
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
+        return val.DISTRIBUTED
     return UNKNOWN
 
 
@@ -127,9 +131,10 @@ def _ignores_context(function: Function) -> bool:
 def _run(call: Call, strategy: val.Strategy) -> Value:
     function, arguments = call.get(0, "fn"), call.get(1, "args")
     args = arguments.items if isinstance(arguments, val.Many) else ()
-    batch = next((value for value in args if isinstance(value, val.Batch)), None)
+    batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
     if batch is not None and home_of(batch.node) is None:
-        call.interpreter.trace.undistributed.append((batch.node, strategy))
+        call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
+        call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
     if not isinstance(function, Function):
         return UNKNOWN
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
@@ -140,18 +145,28 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
 
 
 def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
+    if name in {"compile", "fit"} and isinstance(call.node.func, ast.Attribute):
+        call.interpreter.trained.add(ast.unparse(call.node.func.value))
     if name == "compile":
         _compiled(call, model)
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
         call.interpreter.trace.on_batch.append((call.site, name, model))
-    elif name in {"save", "save_weights", "export"} and model is not None:
-        call.save(call.get(0, "filepath"), f"model.{name}")
+    elif name in _SAVES:
+        call.save(call.get(0, "filepath"), f"model.{name}", model.strategy if model is not None else None)
+    elif name == "add_loss" and model is not None:
+        _add_loss(call, model, name)
     elif name == "add" and model is not None:
         model.plain = False
         call.build_on(call.args)
         call.draw(call.args)
+    return UNKNOWN
+
+
+def _add_loss(call: Call, layer: val.Model | val.Layer, name: str) -> Value:
+    if name == "add_loss" and layer.place is val.Place.INSIDE:
+        call.interpreter.trace.added.append((call.site, call.first is val.SCALED, layer.strategy))
     return UNKNOWN
 
 
@@ -216,6 +231,10 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
     if batch_size is val.NONE and call.get(1, "y") not in {None, val.NONE} and not call.spread:
         batch_size = val.Number(32)  # the default for arrays
     compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
+    for writer in getattr(call.keywords.get("callbacks"), "items", ()):
+        if isinstance(writer, val.Writer):
+            home = model.strategy if model is not None else around.strategy
+            trace.saved.append(writer.saved._replace(strategy=home))
     steps = call.spread or "steps_per_epoch" in call.keywords
     event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
     trace.fitted.append(event)
@@ -294,10 +313,15 @@ _RESULTS: Mapping[str, Callable[[Call], Value]] = {
 """What methods return whose receiver is unknown."""
 
 
+def _is_trained(call: Call) -> bool:
+    """Whether ``fit`` or ``compile`` was called on the same name."""
+    return isinstance(call.node.func, ast.Attribute) and ast.unparse(call.node.func.value) in call.interpreter.trained
+
+
 def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
     if name in _RESULTS:
         return _RESULTS[name](call)
-    if name in {"compile", "fit", "fit_generator"}:
+    if name in {"compile", "fit", "fit_generator", "save_weights"} or (name in _SAVES and _is_trained(call)):
         return _model_method(call, None, name)
     if name in {"batch", "padded_batch"}:
         return pipeline(call, receiver, name)
@@ -345,6 +369,11 @@ def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
     return _unknown_method(call, foreign, name)
 
 
+def _checkpoint_method(call: Call, _: val.Checkpoint, name: str) -> Value:
+    writes = name in {"save", "write"}
+    return call.save(call.get(0, "file_prefix"), f"Checkpoint.{name}") if writes else UNKNOWN
+
+
 def _text_method(call: Call, text: val.Text, name: str) -> Value:
     return formatted(text.value, call.args, call.keywords) if name == "format" and not call.spread else UNKNOWN
 
@@ -352,6 +381,7 @@ def _text_method(call: Call, text: val.Text, name: str) -> Value:
 _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Strategy: _strategy_method,
     val.Model: _model_method,
+    val.Layer: _add_loss,
     val.Optimizer: update,
     val.Metric: update,
     val.Dataset: pipeline,
@@ -362,6 +392,7 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
+    val.Checkpoint: _checkpoint_method,
     val.Table: _table_method,
     val.Distribution: _distribution_method,
 }

@@ -14,7 +14,7 @@ from kdoctor_lint.flow.calls import unseen_instance
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Executor, Interpreter
 from kdoctor_lint.flow.removals import note_import
-from kdoctor_lint.flow.trace import Named, has_several, home_of
+from kdoctor_lint.flow.trace import Named, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT, GRAPH, Kind, canonical, kind_of
 
@@ -40,6 +40,8 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
     if not near:
         _note_legacy(interpreter, node.module)
     for alias in node.names:
+        if module == "transformers" and alias.name.startswith("TF"):
+            interpreter.trace.legacy = True  # its models are of tf_keras
         if alias.name == "*" and members is not None:
             env.names.update(members)
             continue
@@ -117,7 +119,7 @@ def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
     if isinstance(test, val.Truth):
         return interpreter.execute(node.body if test.value else node.orelse, env)
-    asks = any(map(has_several, interpreter.trace.strategies)) and _names_any(node.test, _WORKER)
+    asks = _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)
     interpreter.guarded += tests_version
@@ -179,19 +181,24 @@ def _branches(
 
 def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
     interpreter.evaluate(node.test, env)
+    return _repeat(interpreter, node, env)
+
+
+def _repeat(interpreter: Interpreter, node: Any, env: Env) -> bool:
+    before, interpreter.loop = interpreter.loop, node
     _branches(interpreter, [node.body, []], env)
+    interpreter.loop = before
     return interpreter.execute(node.orelse, env)
 
 
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if over is val.BATCHES or (isinstance(over, val.Dataset) and over.batch is not None):
+    if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)
-    _branches(interpreter, [node.body, []], env)
-    return interpreter.execute(node.orelse, env)
+    return _repeat(interpreter, node, env)
 
 
 def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -245,8 +252,12 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
 
 def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
     heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
-    if any(isinstance(value, val.External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
+    makers = [value for value in interpreter.evaluate_all(heads, env) if not isinstance(value, Function)]
+    names = [value.name if isinstance(value, val.External) else "" for value in makers]
+    if GRAPH in names:
         interpreter.graphs.add(id(node))
+    if any(kind_of(name) is Kind.UNKNOWN for name in names):
+        interpreter.decorated.add(id(node))
     value: Value = interpreter.define(Function(node, env.closure()))
     for decorator in reversed(interpreter.evaluate_all(node.decorator_list, env)):
         made = interpreter.follow(decorator, [value], {}) if isinstance(decorator, Function) else UNKNOWN

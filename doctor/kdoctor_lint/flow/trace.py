@@ -78,6 +78,7 @@ class Saved(NamedTuple):
     node: ast.AST
     what: str
     path: str
+    strategy: val.Strategy | None = None  # The strategy that certainly trains what is saved
 
 
 class Late(NamedTuple):
@@ -142,6 +143,12 @@ class Trace:
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
+    restarted: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
+    """Calls that take the first batch of a new iterator in each step."""
+    added: list[tuple[ast.AST, bool, val.Strategy | None]] = field(default_factory=list)
+    """Where layers add to the loss, whether it is what a loss object returns, and the strategy of the layer."""
+    synchronized: list[val.Strategy | None] = field(default_factory=list)
+    """The strategies of BatchNormalization layers that use the statistics of all replicas."""
     calls: list[Named] = field(default_factory=list)  # Calls of functions and classes of other modules
     imports: list[Named] = field(default_factory=list)  # Names in ``from ... import``.
     callbacks: set[str] = field(default_factory=set)  # Class names of the Keras callbacks

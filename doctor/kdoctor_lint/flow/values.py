@@ -28,9 +28,10 @@ UNKNOWN = Value()
 NONE = Value()
 ALL_DEVICES = Value()  # The list of all devices of all workers
 LOCAL_DEVICES = Value()  # The list of devices of one worker
-TOTAL = Value()  # A sum over all axes
+TOTAL = Value()  # A sum over all axes, or the number of examples of a replica
+SHAPE = Value()  # The shape of a batch of a replica
 SCALED = Value()  # A loss that is divided by the number of replicas
-BATCHES = Value()  # An iterator over batches that are not distributed
+DISTRIBUTED = Value()  # A dataset that is distributed
 
 
 @dataclass(eq=False, slots=True)
@@ -316,9 +317,19 @@ class Metric(Made):
 
 @dataclass(eq=False, slots=True)
 class Batch(Value):
-    """A batch of a dataset that is not distributed, or a part of it."""
+    """A batch of a dataset, or a part of it."""
 
     node: ast.AST  # The loop over the dataset, or the call that takes the batch
+    whole: bool = True  # Whether it is not distributed
+    first: bool = False  # Whether each step takes the first batch of a new iterator
+
+
+@dataclass(eq=False, slots=True)
+class Batches(Value):
+    """An iterator over batches."""
+
+    whole: bool = True  # Whether they are not distributed
+    loop: ast.AST | None = None  # The loop each of whose steps makes a new one
 
 
 @dataclass(eq=False, slots=True)
@@ -339,6 +350,19 @@ class Dataset(Value):
     sharded: bool = False  # Whether it is sharded by hand, or may be
     policy: str = ""  # The policy of sharding it automatically, if the script sets it
     frozen: ast.AST | None = None  # The call of ``cache`` after ``shuffle``, unless it is shuffled again
+
+
+@dataclass(eq=False, slots=True)
+class Writer(Value):
+    """A callback that saves, and what it saves."""
+
+    saved: Any
+
+
+class Checkpoint(Value):
+    """``tf.train.Checkpoint``."""
+
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)

@@ -2,10 +2,14 @@ from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._examples import PLAIN
 
 
+_WORKERS = {"MultiWorkerMirroredStrategy"}
+
+
 def _judge(trace: Trace) -> Hits:
-    if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
-        return
+    kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
     for saved in trace.saved:
+        if kinds != _WORKERS and not (saved.strategy and _WORKERS <= saved.strategy.kinds):
+            continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker.
         # /tmp is not shared.
         if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108

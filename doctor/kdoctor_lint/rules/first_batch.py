@@ -1,0 +1,29 @@
+from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
+
+
+def _judge(trace: Trace) -> Hits:
+    for node, strategy in trace.restarted:
+        if strategy.kinds <= SYNCHRONOUS:
+            yield node, "every step takes the first batch, because it makes a new iterator"
+
+
+_LOOP = LOOP.replace(MEAN, DIVIDED.replace("=global_batch", "=64"))
+_DATA = "data = strategy.experimental_distribute_dataset(dataset)\n"
+_GOOD = _LOOP.replace("for x, y in dataset:\n", f"{_DATA}batches = iter(data)\nfor _ in range(100):\n").replace(
+    "(x, y))", "next(batches))"
+)
+RULE = Rule(
+    id="lint.first-batch",
+    code="KD210",
+    severity=Severity.WARNING,
+    title="Checks for custom loops that make a new iterator over the distributed data in each step.",
+    why="""`iter` starts at the beginning of the data. Each step then trains on the first batch, or on what shuffling puts
+there, and the buffers of the pipeline are filled again for each replica.""",
+    fix="Call `iter` once before the loop, or loop over the dataset itself.",
+    bad=_GOOD.replace("batches = iter(data)\n", "").replace("(batches)", "(iter(data))"),
+    good=_GOOD,
+    sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
+    judge=_judge,
+)

@@ -1,6 +1,7 @@
 """A call of an unknown function neither creates nor destroys what is known of its arguments."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -77,3 +78,27 @@ def test_unknown_call_around_an_argument_removes_only_what_the_argument_shows(ru
     found = [{code for code, _ in errors(text)} for text, _ in with_argument(code)]
     pairs = list(zip(found[::2], found[1::2], strict=True))
     assert [number for number, (wrapped, unknown) in enumerate(pairs) if not unknown <= wrapped] == []
+
+
+def with_results(code: str) -> Iterator[str]:
+    """The script with the object of an assignment or of a ``return`` in an unknown call."""
+    lines = code.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(code)):
+        part = node.value if isinstance(node, ast.Assign | ast.Return) else None
+        made = isinstance(part, ast.Call) and re.search(MADE, ast.unparse(part.func))
+        if part is not None and made and part.lineno == part.end_lineno:
+            line = lines[part.lineno - 1].encode()
+            start, end = part.col_offset, part.end_col_offset
+            changed = (line[:start] + b"helper(" + line[start:end] + b")" + line[end or 0 :]).decode()
+            yield "".join([*lines[: part.lineno - 1], changed, *lines[part.lineno :]])
+
+
+MADE = r"(^|\.)(Sequential|Model|load_model|make_\w+|\w+Strategy|SGD|Adam|[A-Z]\w+Accuracy)$"
+
+
+@pytest.mark.parametrize(("rule", "code"), SCRIPTS, ids=[rule for rule, _ in SCRIPTS])
+def test_unknown_call_around_an_object_removes_no_error(rule: str, code: str) -> None:
+    """The object keeps its place, its strategy and its options, because the function may return it."""
+    del rule
+    before = {code for code, _ in errors(code)}
+    assert [text for text in with_results(code) if not before <= {code for code, _ in errors(text)}] == []

@@ -80,14 +80,18 @@ class Call:
         return val.Writer(saved)
 
 
+_RETURNED = val.Model | val.Layer | val.Optimizer | val.Metric
+
+
 def unknown(call: Call, _: object) -> Value:
     """Code outside the file may build an optimizer that it gets, return what it gets, and create models in the scope."""
     given = [*call.args, *call.keywords.values()]
     for value in given:
         if isinstance(value, val.Optimizer):
             value.built = True
-    parts: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
-    parts = parts or [value for value in given if isinstance(value, val.Model | val.Layer | val.Optimizer | val.Metric)]
-    if ast.unparse(call.node.func).rpartition(".")[2][:1].isupper():
-        parts = []  # a class returns something new
-    return call.create(val.Foreign, parts=parts) if parts or call.interpreter.place is val.Place.INSIDE else UNKNOWN
+    strategies: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
+    parts = strategies or [value for value in given if isinstance(value, _RETURNED)]
+    makes = ast.unparse(call.node.func).rpartition(".")[2][:1].isupper()  # a class returns something new
+    if len(parts) == 1 and not makes:
+        return parts[0]  # which it is, if it is used as one
+    return call.create(val.Foreign) if call.interpreter.place is val.Place.INSIDE else UNKNOWN

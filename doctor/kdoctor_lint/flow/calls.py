@@ -143,11 +143,6 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     return val.Tensor(before.node, val.Place.OUTSIDE, None) if before else call.create(val.Tensor)
 
 
-def _apply_part(call: Call, foreign: val.Foreign) -> Value:
-    part = val.meant(foreign, val.Model) or val.meant(foreign, val.Layer)
-    return unknown(call, foreign) if part is None else _apply(call, part)
-
-
 def _first_call(call: Call, model: val.Model) -> None:
     """The first call of a model creates its variables, on every replica if the step runs there."""
     interpreter = call.interpreter
@@ -181,5 +176,4 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Layer: _apply,
     val.Metric: lambda call, metric: update(call, metric, "update_state"),
     val.LossObject: _loss,
-    val.Foreign: lambda call, foreign: _apply_part(call, foreign),
 }

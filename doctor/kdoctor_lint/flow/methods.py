@@ -177,8 +177,7 @@ def _compiled(call: Call, model: val.Model | None) -> None:
     if optimizer is None:
         optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
     where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
-    measured = (val.meant(item, val.Metric) for item in getattr(metrics, "items", ()))
-    objects = [item for item in measured if item is not None]
+    objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
     mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
     options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
     call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
@@ -188,7 +187,7 @@ def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
     """The optimizer, also if only its name is given."""
     if isinstance(given, val.Text) and given.value.lower() == "sgd":
         return call.create(val.Optimizer, rate=val.Number(0.01), algorithm="SGD")
-    return val.meant(given, val.Optimizer)
+    return given if isinstance(given, val.Optimizer) else None
 
 
 def _creates_outside(optimizer: Value | None) -> bool:
@@ -350,20 +349,8 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
     return distribution
 
 
-_OF_STRATEGIES = frozenset({"scope", "run", "reduce", "experimental_distribute_dataset"})
-_OF_MODELS = frozenset({"compile", "fit", "fit_generator", "add", "save", "save_weights", "export"}) | _ON_BATCH
-
-
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
-    strategy, model = val.meant(foreign, val.Strategy), val.meant(foreign, val.Model)
-    updated = val.meant(foreign, val.Optimizer) or val.meant(foreign, val.Metric)
-    if strategy is not None and name in _OF_STRATEGIES:
-        return _strategy_method(call, strategy, name)
-    if model is not None and name in _OF_MODELS:
-        return _model_method(call, model, name)
-    if updated is not None and name in _UPDATES | _BUILDS:
-        return update(call, updated, name)
-    if name in {"fit", "fit_generator"} and foreign.place is val.Place.INSIDE:
+    if name in {"fit", "fit_generator"}:
         _fitted(call, None, foreign)
         return UNKNOWN
     return _unknown_method(call, foreign, name)

@@ -261,14 +261,11 @@ class Made(Object):
 
 
 M = TypeVar("M", bound=Made)
-V = TypeVar("V", bound=Value)
 
 
 @dataclass(eq=False, slots=True)
 class Foreign(Made):
-    """What code outside the file returns: something new, perhaps a model, or one of its arguments."""
-
-    parts: Sequence[Value] = ()  # Strategies and objects with variables that it got
+    """What code outside the file returns in a scope, perhaps a model."""
 
 
 @dataclass(eq=False, slots=True)
@@ -380,13 +377,6 @@ def named(value: Value, name: str) -> Value:
 
 def _has_names(value: Value) -> TypeGuard[Given]:
     return isinstance(value, Given) and bool(value.names)
-
-
-def meant(value: Value | None, kind: type[V]) -> V | None:
-    """A value that is used as an object of a kind. What an unknown function returns is then its argument."""
-    parts = value.parts if isinstance(value, Foreign) else [value]
-    found = [part for part in parts if isinstance(part, kind)]
-    return found[0] if len(found) == 1 else None
 
 
 def is_unknown(value: Value) -> bool:

@@ -1,14 +1,15 @@
 """A call in the script, and what calls of several kinds do."""
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
-from kdoctor_lint.flow.texts import as_text
+from kdoctor_lint.flow.texts import as_number, as_text
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
@@ -80,6 +81,7 @@ class Call:
         return val.Writer(saved)
 
 
+_BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _RETURNED = val.Model | val.Layer | val.Optimizer | val.Metric
 
 
@@ -94,4 +96,18 @@ def unknown(call: Call, _: object) -> Value:
     makes = ast.unparse(call.node.func).rpartition(".")[2][:1].isupper()  # a class returns something new
     if len(parts) == 1 and not makes:
         return parts[0]  # which it is, if it is used as one
-    return call.create(val.Foreign) if call.interpreter.place is val.Place.INSIDE else UNKNOWN
+    named = [
+        *call.keywords.items(),
+        *(pair for value in given if isinstance(value, val.Table) for pair in value.items.items()),
+    ]
+    batch = next(_batches([*(("", value) for value in call.args), *named]), None)
+    inside = call.interpreter.place is val.Place.INSIDE
+    return call.create(val.Foreign, batch=batch) if inside or batch is not None else UNKNOWN
+
+
+def _batches(arguments: Iterable[tuple[str, Value]]) -> Iterator[val.Number]:
+    """The arguments that are sizes of batches, by their names."""
+    for name, value in arguments:
+        size = as_number(value)
+        if isinstance(size, val.Number) and any(map(_BATCH.search, (name, *size.names))):
+            yield size

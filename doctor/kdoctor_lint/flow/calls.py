@@ -97,7 +97,9 @@ def _class(call: Call, callee: val.Class) -> Value:
         known = call.interpreter.receivers.get(id(callee.node))
         if known is not None:
             # What a method may find that is called from anywhere.
-            known.attributes |= {name: value for name, value in instance.attributes.items() if name not in known.attributes}
+            known.attributes |= {
+                name: value for name, value in instance.attributes.items() if name not in known.attributes
+            }
         if isinstance(instance, val.Model | val.Layer):
             held = instance.attributes.values()
             call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))

@@ -108,13 +108,15 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _is_path(op: ast.operator, left: Value, right: Value) -> bool:
     """Whether it is ``folder / name`` of pathlib. An option as it is is a number if it is divided."""
-    texts = [isinstance(value, val.Text) or (isinstance(value, val.Given) and not value.names) for value in (left, right)]
+    texts = [
+        isinstance(value, val.Text) or (isinstance(value, val.Given) and not value.names) for value in (left, right)
+    ]
     return isinstance(op, ast.Div) and any(texts)
 
 
 def _of_kinds(node: ast.BinOp, left: Value, right: Value) -> Value:
     """What one operand decides."""
-    counts = frozenset[str]().union(*(value.counts for value in (left, right) if isinstance(value, val.Number)))
+    counts = frozenset[str]().union(*(value.growth for value in (left, right) if isinstance(value, val.Number)))
     if counts:
         return val.Number(None, counts=counts)
     if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and is_unknown(left):
@@ -129,7 +131,9 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
     adds = isinstance(node.op, ast.Add | ast.Sub)
     if averaged is None:
         scaled = next((value for value in (left, right) if value is val.SCALED), None)
-        weighted = isinstance(node.op, ast.Mult) and not any(isinstance(one, val.Number) and one.scaled for one in (left, right))
+        weighted = isinstance(node.op, ast.Mult) and not any(
+            isinstance(one, val.Number) and one.scaled for one in (left, right)
+        )
         return scaled if adds or weighted or scaled is None else UNKNOWN
     weight, given = (right, node.right) if averaged is left else (left, node.left)
     masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
@@ -169,7 +173,7 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
             interpreter.trace.scaled |= (right if left.scaled else left).keys
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
             interpreter.trace.divided |= left.keys
-        return val.Number(None, names, counts=left.counts | right.counts)
+        return val.Number(None, names, counts=left.growth | right.growth)
     per, home = left.per | right.per, left.home or right.home
     if isinstance(op, ast.Div | ast.FloorDiv) and not right.home:
         per |= right.names
@@ -189,8 +193,10 @@ def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    interpreter.evaluate(node.test, env)
-    return val.join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
+    test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
+    if isinstance(test, val.Truth):
+        return body if test.value else other
+    return val.join(body, other)
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:

@@ -207,7 +207,9 @@ def _dataset(call: Call, name: str) -> Value:
 
 def _ready_dataset(call: Call, name: str) -> Value:
     is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
-    batch = as_number(call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN))
+    batch = as_number(
+        call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    )
     made = val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True)
     made.truncated = True  # The last batch cannot be dropped there, so the fix of the rule about it does not apply
     made.shuffled = name.endswith("_from_directory") and _is(call.keywords.get("shuffle"), default=True)
@@ -219,6 +221,12 @@ def _first_argument(call: Call, name: str) -> Value:
     if name == GRAPH and isinstance(given, Function):
         call.interpreter.graphs.add(id(given.node))
     return given
+
+
+def _unknown(call: Call, name: str) -> Value:
+    if name.startswith("transformers."):
+        return val.Opaque()
+    return unknown(call, name)
 
 
 _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
@@ -233,5 +241,5 @@ _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
     Kind.DATASET: _dataset,
     Kind.READY_DATASET: _ready_dataset,
     Kind.TRANSPARENT: _first_argument,
-    Kind.UNKNOWN: unknown,
+    Kind.UNKNOWN: _unknown,
 }

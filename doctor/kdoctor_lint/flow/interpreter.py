@@ -43,6 +43,7 @@ class Interpreter:
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
         self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
         self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
+        self.feeding: val.Strategy | None = None  # The strategy whose data the function around this code makes
         self.trained: set[str] = set()  # The code of the objects whose ``fit`` or ``compile`` is called
         self.loop: ast.AST | None = None  # The innermost loop around this code
         self.conditional = 0  # Depth of branches and loops around this statement
@@ -73,8 +74,9 @@ class Interpreter:
             other.neighbours, other.modules = self.neighbours, self.modules
             env = Env()
             env.home = module
-            self.modules[id(module)] = env.names
+            names = self.modules[id(module)] = env.names
             other.execute(module.body, env)
+            names.update(env.names)  # after a branch, they are in another dictionary
             self.trace.legacy = self.trace.legacy or other.trace.legacy
             for strategy in other.trace.strategies:
                 strategy.escaped = True
@@ -209,7 +211,9 @@ class Interpreter:
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
         while waiting := [
-            function for key, function in self._functions.items() if key not in self._followed and not self._is_unused(function)
+            function
+            for key, function in self._functions.items()
+            if key not in self._followed and not self._is_unused(function)
         ]:
             parts = (part for function in waiting for part in ast.walk(function.node))
             mentioned = {part.id for part in parts if isinstance(part, ast.Name)}

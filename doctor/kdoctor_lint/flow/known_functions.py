@@ -14,6 +14,8 @@ from kdoctor_lint.names import DEFAULT
 
 _PROCESSES = re.compile(r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|WORLD_SIZE|OMPI_COMM_WORLD_SIZE")
 """Environment variables that hold the number of workers."""
+_JOBS = frozenset({"worker", "chief"})
+"""Jobs of a cluster whose tasks train."""
 
 
 def _range(call: Call) -> Value:
@@ -52,13 +54,14 @@ def _sum(call: Call) -> Value:
 
 def _len(call: Call) -> Value:
     value = call.first
+    parts = ast.walk(call.node.args[0]) if call.node.args else ()
+    if any(isinstance(part, ast.Constant) and part.value in _JOBS for part in parts):
+        return val.count_of(val.WORKERS)
     if isinstance(value, val.Many):
         return val.Number(len(value.items))
     if value is val.LOCAL_DEVICES:
         return val.count_of(val.DEVICES)
-    of = call.node.args[0] if call.node.args else None
-    workers = isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant) and of.slice.value == "worker"
-    return val.count_of(val.WORKERS) if workers else UNKNOWN
+    return UNKNOWN
 
 
 def _same(call: Call) -> Value:
@@ -72,6 +75,12 @@ def _same(call: Call) -> Value:
 def _dataset(call: Call) -> Value:
     value = call.first
     return value if isinstance(value, val.Dataset | val.Batches) or value is val.DISTRIBUTED else UNKNOWN
+
+
+def _batching(call: Call) -> Value:
+    """What ``apply`` of a dataset gets."""
+    drops = call.get(1, "drop_remainder") is not None
+    return val.Dataset(source_shown=False, batch=as_number(call.first), node=call.site, drops=drops)
 
 
 def _iterator(call: Call) -> Value:
@@ -157,7 +166,9 @@ def _mesh(call: Call) -> Value:
 def _kept_sum(call: Call) -> Value:
     """What conversions and limits make of a sum or a count of one replica."""
     sums = [value for value in call.args if value is val.TOTAL]
-    return sums[0] if sums else as_number(_same(call))
+    number = as_number(_same(call))
+    counts = ast.unparse(call.node.func) in {"int", "float"}
+    return sums[0] if sums else val.Number(None) if number is UNKNOWN and counts else number
 
 
 def _count(call: Call) -> Value:
@@ -184,6 +195,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_current_strategy, "tensorflow.distribute.get_strategy"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
+    (_batching, "tensorflow.data.experimental.dense_to_ragged_batch"),
     (_next, "builtins.next"),
     (_zip, "builtins.zip"),
     (_range, "builtins.range"),

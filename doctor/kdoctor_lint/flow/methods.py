@@ -8,9 +8,10 @@ from typing import Any
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.texts import as_number, formatted, interpolated
+from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.names import SOME
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -19,14 +20,18 @@ _KEEPING = frozenset({
 _CHEAP = frozenset({"assert_cardinality", "cache", "enumerate", "shard", "shuffle", "window", "with_options"})
 _ALONE = _KEEPING - {"concatenate", "flat_map", "interleave"}
 """Methods after which the elements come from the same source."""
+_BATCHING = frozenset({"batch", "padded_batch", "ragged_batch"})
 _TRUNCATING = frozenset({"take", "take_while", "skip"})
 
 
 def pipeline(call: Call, receiver: Value, name: str) -> Value:
     """The result of ``receiver.name(...)``. An unknown receiver becomes a pipeline when it is batched."""
-    before = receiver if isinstance(receiver, val.Dataset) else val.Dataset(source_shown=False)
-    if name in {"batch", "padded_batch"}:
+    before = dataset_of(receiver) or val.Dataset(source_shown=False)
+    if name in _BATCHING:
         return _batched(call, before, name)
+    batching = call.first
+    if name == "apply" and isinstance(batching, val.Dataset) and before.batch is None:
+        return replace(before, batch=batching.batch, node=batching.node, drops=batching.drops)
     if name == "as_numpy_iterator":
         return val.Batches() if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
@@ -37,6 +42,13 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
         return replace(before, repeated=before.repeated or before.batch is None)
     # After unbatch, apply, rebatch and others, nothing is known.
     return _kept(call, before, name) if name in _KEEPING else UNKNOWN
+
+
+def dataset_of(value: Value) -> val.Dataset | None:
+    """A dataset, or what an unknown function makes of a batch size."""
+    if isinstance(value, val.Foreign) and value.batch is not None:
+        return val.Dataset(source_shown=False, batch=value.batch, node=value.node, drops=True, prefetched=True)
+    return value if isinstance(value, val.Dataset) else None
 
 
 def _kept(call: Call, before: val.Dataset, name: str) -> val.Dataset:
@@ -62,7 +74,7 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
     if before.batch is not None:
         # Batches of batches: either one may be the batch of a training step.
         return UNKNOWN
-    drops = call.get(1 if name == "batch" else 3, "drop_remainder") or val.NONE
+    drops = call.get(3 if name == "padded_batch" else 1, "drop_remainder") or val.NONE
     may_drop = call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value))
     return replace(before, batch=as_number(call.get(0, "batch_size") or UNKNOWN), node=call.site, drops=may_drop)
 
@@ -83,11 +95,7 @@ def method(call: Call, callee: val.Method) -> Value:
 def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter, trace = call.interpreter, call.interpreter.trace
-    given = call.first
-    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
-    if summed and isinstance(given, val.Gradients):
-        trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
-        trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
+    _applied(call, name)
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
         trace.stepped.append((call.site, interpreter.strategy, interpreter.active))
     if interpreter.in_replica and name in _UPDATES:
@@ -99,12 +107,21 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     return UNKNOWN
 
 
+def _applied(call: Call, name: str) -> None:
+    """The gradients of one replica are summed and applied."""
+    interpreter, given = call.interpreter, call.first
+    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
+    if summed and isinstance(given, val.Gradients):
+        interpreter.trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
+        interpreter.trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
+
+
 def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "scope":
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
-    data = call.first
+    data = dataset_of(call.first) or call.first
     if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
@@ -115,7 +132,9 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
             call.interpreter.trace.unsharded.append((call.node, strategy))
+        call.interpreter.feeding = strategy
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
+        call.interpreter.feeding = None
         return val.DISTRIBUTED
     return UNKNOWN
 
@@ -174,11 +193,19 @@ def _compiled(call: Call, model: val.Model | None) -> None:
     if model is None and not any("optimizer" in key or key == "loss" for key in call.keywords):
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
-    if optimizer is None:
-        optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
+    others = [value for value in call.keywords.values() if isinstance(value, val.Optimizer)]
+    for one in others if optimizer is None and others else [optimizer]:
+        _compiled_with(call, model, one, metrics, jit)
+
+
+def _compiled_with(
+    call: Call, model: val.Model | None, optimizer: Value | None, metrics: Value | None, jit: Value | None
+) -> None:
     where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
     objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
-    mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
+    # In a branch, it may be that of several models which is outside the scope.
+    other = model is not None and model.strategy is not None and model.strategy.joined and call.interpreter.conditional
+    mixes = not call.spread and not other and bool(call.args or call.keywords) and _creates_outside(optimizer)
     options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
     call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
@@ -226,7 +253,8 @@ def _several_steps(call: Call) -> ast.AST | None:
 def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
     trace = call.interpreter.trace
     around = foreign or call.interpreter
-    data, batch_size = call.get(0, "x", "generator") or UNKNOWN, as_number(call.get(2, "batch_size") or val.NONE)
+    data = call.get(0, "x", "generator") or UNKNOWN
+    data, batch_size = dataset_of(data) or data, as_number(call.get(2, "batch_size") or val.NONE)
     if batch_size is val.NONE and call.get(1, "y") not in {None, val.NONE} and not call.spread:
         batch_size = val.Number(32)  # the default for arrays
     compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
@@ -285,10 +313,32 @@ def _tasks(call: Call) -> Value:
     return val.count_of(val.WORKERS) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
+def _for_replica(call: Call) -> Value:
+    """``get_per_replica_batch_size`` of an input context. Its argument is the size for all replicas."""
+    strategy = call.interpreter.feeding
+    if strategy is not None:
+        size = as_number(call.first)
+        data = val.Dataset(source_shown=False, batch=size, node=call.site, drops=True, prefetched=True)
+        call.interpreter.trace.distributed.append((strategy, data))
+    return UNKNOWN
+
+
 def _perhaps_run(call: Call) -> Value:
-    """``run`` of an object that may be a strategy."""
+    """``run`` of an object that may be a strategy, and is one by its name."""
     call.interpreter.trace.handed |= {id(value.node) for value in call.args if isinstance(value, Function)}
+    function = call.first
+    if isinstance(function, Function) and _is_strategy(call) and (call.args[1:] or call.keywords):
+        return _run(call, val.Strategy(SOME, call.site))
     return unknown(call, UNKNOWN)
+
+
+def _is_strategy(call: Call) -> bool:
+    receiver = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node
+    return "strategy" in ast.unparse(receiver).rpartition(".")[2].lower()
+
+
+def _distribute(call: Call) -> Value:
+    return _strategy_method(call, val.Strategy(SOME, call.site), "experimental_distribute_dataset")
 
 
 def _merged(call: Call) -> Value:
@@ -301,8 +351,13 @@ def _merged(call: Call) -> Value:
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "run": _perhaps_run,
     "experimental_run_v2": _perhaps_run,
+    "get": lambda call: (
+        given(f"[{call.first.value!r}]") if isinstance(call.first, val.Text) else unknown(call, UNKNOWN)
+    ),
+    "get_per_replica_batch_size": _for_replica,
     "add_argument": _add_option,
     "num_tasks": _tasks,
+    "experimental_distribute_dataset": _distribute,
     "merge_call": _merged,
     "scope": lambda _: val.Scope(None, certain=False),
     "parse_args": lambda _: val.Flags(),
@@ -318,11 +373,12 @@ def _is_trained(call: Call) -> bool:
 
 
 def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
+    _applied(call, name)
     if name in _RESULTS:
         return _RESULTS[name](call)
     if name in {"compile", "fit", "fit_generator", "save_weights"} or (name in _SAVES and _is_trained(call)):
         return _model_method(call, None, name)
-    if name in {"batch", "padded_batch"}:
+    if name in _BATCHING:
         return pipeline(call, receiver, name)
     if name == "enter_context":
         for value in call.args:
@@ -350,9 +406,16 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
 
 
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
+    inside = foreign.place is val.Place.INSIDE
+    if name == "compile" and inside and foreign.model is None and call.keywords:
+        foreign.model = val.Model(foreign.node, foreign.place, foreign.strategy)
+    if foreign.model is not None:
+        return _model_method(call, foreign.model, name)
     if name in {"fit", "fit_generator"}:
-        _fitted(call, None, foreign)
+        _fitted(call, None, foreign if inside else None)
         return UNKNOWN
+    if foreign.batch is not None and name in _KEEPING | _TRUNCATING | {"prefetch", "repeat"}:
+        return pipeline(call, foreign, name)
     return _unknown_method(call, foreign, name)
 
 

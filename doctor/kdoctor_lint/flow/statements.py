@@ -40,8 +40,6 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
     if not near:
         _note_legacy(interpreter, node.module)
     for alias in node.names:
-        if module == "transformers" and alias.name.startswith("TF"):
-            interpreter.trace.legacy = True  # its models are of tf_keras
         if alias.name == "*" and members is not None:
             env.names.update(members)
             continue

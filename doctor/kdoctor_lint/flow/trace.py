@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.values import Value
-from kdoctor_lint.names import SEVERAL_REPLICAS
+from kdoctor_lint.names import SEVERAL_REPLICAS, SOME
 from kdoctor_lint.removed import Removed
 
 
@@ -171,6 +171,11 @@ def home_of(node: ast.AST) -> ast.AST | None:
 def has_several(strategy: val.Strategy | None) -> bool:
     """Whether a strategy is known, and may have several replicas."""
     return strategy is not None and bool(strategy.kinds & SEVERAL_REPLICAS)
+
+
+def is_divided(strategy: val.Strategy | None) -> bool:
+    """Whether a step runs on several replicas, as far as its file shows."""
+    return has_several(strategy) or (strategy is not None and strategy.kinds == SOME)
 
 
 def literal(value: Value | None) -> val.Number | None:

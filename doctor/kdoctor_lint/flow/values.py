@@ -7,7 +7,7 @@ from enum import Enum
 from functools import reduce
 from typing import Any, TypeGuard, TypeVar
 
-from kdoctor_lint.names import DEFAULT, Kind, kind_of
+from kdoctor_lint.names import COUNT, DEFAULT, WORKER, Kind, kind_of
 
 
 class Place(Enum):
@@ -82,9 +82,16 @@ class Number(Value):
     home: int = field(default=0, kw_only=True)  # The id of the function whose unknown argument it is
 
     @property
+    def growth(self) -> frozenset[str]:
+        """What it counts, also if only a name says so."""
+        names = [found for name in self.names if (found := COUNT.fullmatch(name))] if self.value is None else []
+        kinds = {"workers" if WORKER.search(found[0]) else "devices" for found in names}
+        return self.counts | kinds
+
+    @property
     def scaled(self) -> bool:
         """Whether it grows with the number of replicas."""
-        return bool(self.counts)
+        return bool(self.growth)
 
     @property
     def keys(self) -> frozenset[tuple[str, int]]:
@@ -265,7 +272,10 @@ M = TypeVar("M", bound=Made)
 
 @dataclass(eq=False, slots=True)
 class Foreign(Made):
-    """What code outside the file returns in a scope, perhaps a model."""
+    """What code outside the file returns in a scope, perhaps a model, or for a batch size, perhaps data."""
+
+    batch: Number | None = None  # The size of batches that it got
+    model: Any = None  # The model that it is, if it is compiled
 
 
 @dataclass(eq=False, slots=True)
@@ -356,6 +366,12 @@ class Writer(Value):
     saved: Any
 
 
+class Opaque(Value):
+    """An object of a library that is not of Keras 3."""
+
+    __slots__ = ()
+
+
 class Checkpoint(Value):
     """``tf.train.Checkpoint``."""
 
@@ -419,6 +435,9 @@ def _join_externals(one: External, other: External) -> Value:
 
 
 def _join_numbers(one: Number, other: Number) -> Value:
+    single = next((number for number in (one, other) if number.value == 1), None)
+    if single is not None and (one.scaled or other.scaled):
+        return other if one is single else one  # one worker, or one device, is a special case
     same = one.value == other.value and one.counts == other.counts and one.home == other.home
     return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
 
@@ -429,12 +448,20 @@ def _join_many(one: Many, other: Many) -> Value:
 
 
 def _join_datasets(one: Dataset, other: Dataset) -> Value:
-    if one.node is not other.node or one.policy != other.policy:
+    if one.node is not other.node:
         return UNKNOWN
+    policy = one.policy if one.policy == other.policy else "?"
     shown, source = one.source_shown and other.source_shown, one.source if one.source == other.source else ""
     perhaps = {name: getattr(one, name) or getattr(other, name) for name in _PERHAPS}
     frozen = one.frozen if one.frozen is other.frozen else None
-    return replace(one, source_shown=shown, source=source, frozen=frozen, **perhaps)
+    return replace(one, source_shown=shown, source=source, frozen=frozen, policy=policy, **perhaps)
+
+
+def _join_objects(one: Object, other: Object) -> Value:
+    known = {
+        name: join(value, other.attributes[name]) for name, value in one.attributes.items() if name in other.attributes
+    }
+    return Object(cls=one.cls, attributes=known) if one.cls is other.cls else UNKNOWN
 
 
 def _join_made(one: M, other: M) -> M:
@@ -470,6 +497,8 @@ _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
     Text: lambda one, other: one if one.value == other.value else UNKNOWN,
     Gradients: lambda one, other: one if one.clipped else other,
     Metric: _join_made,
+    Tensor: _join_made,
+    Object: _join_objects,
     Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
     Optimizer: _join_optimizers,
 }

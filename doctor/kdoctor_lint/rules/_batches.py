@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy
-from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.names import COUNT, SINGLE, SOME, SYNCHRONOUS
 
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
@@ -14,12 +14,6 @@ _PER_REPLICA = re.compile(
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
 _BATCH = re.compile(r"batch|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
-_DEVICE_COUNT = re.compile(
-    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
-    r"|(?:gpus?|devices?|replicas?|workers?|nodes?)_(?:count|num)|ngpus?)",
-    re.IGNORECASE,
-)
-"""Matches the whole of a name for the number of devices or of workers."""
 
 
 def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Number, str]]:
@@ -49,7 +43,7 @@ def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
 
 def has_workers(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly has several workers."""
-    return strategy is not None and strategy.kinds <= {"MultiWorkerMirroredStrategy"}
+    return strategy is not None and strategy.kinds - SINGLE == {"MultiWorkerMirroredStrategy"}
 
 
 def _where(node: ast.AST) -> str:
@@ -59,12 +53,12 @@ def _where(node: ast.AST) -> str:
 
 def splits(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly divides each batch among its replicas, if it has several."""
-    return strategy is not None and bool(strategy.kinds & SYNCHRONOUS)
+    return strategy is not None and bool(strategy.kinds & (SYNCHRONOUS | SOME))
 
 
 def count_names(number: Number) -> list[str]:
     """The names of a number, or of its factors, that mean a number of devices or of workers."""
-    return sorted(name for name in number.names if _DEVICE_COUNT.fullmatch(name))
+    return sorted(name for name in number.names if COUNT.fullmatch(name))
 
 
 def is_global(number: Number) -> bool:
@@ -81,7 +75,7 @@ def shown(number: Number) -> str:
 def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = None) -> bool:
     """Whether a size is for one replica, or for one worker: by its name, or because the script scales it elsewhere."""
     if number.scaled or number.product or is_global(number):
-        return number.counts == DEVICES and has_workers(strategy)
+        return number.growth == DEVICES and has_workers(strategy)
     workers = has_workers(strategy) and any(_PER_WORKER.search(name) for name in number.names)
     return is_per_replica(number) or workers or bool(number.keys & trace.scaled)
 

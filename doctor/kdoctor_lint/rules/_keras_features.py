@@ -7,7 +7,7 @@ from functools import wraps
 
 from kdoctor_lint.flow.values import Strategy, Text
 from kdoctor_lint.model import Hits, Trace
-from kdoctor_lint.names import DEFAULT
+from kdoctor_lint.names import SINGLE
 
 KERAS_3 = (3, 0)
 MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
@@ -38,7 +38,7 @@ def _uses_keras_3(trace: Trace) -> bool:
 def fitted_under(kind: str, trace: Trace) -> Iterator[ast.AST]:
     """The calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
     for event in trace.fitted:
-        if event.home is not None and event.home.kinds - DEFAULT == {kind}:
+        if event.home is not None and event.home.kinds - SINGLE == {kind}:
             yield event.node
 
 

@@ -5,7 +5,7 @@ from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import MIRRORED
+from kdoctor_lint.names import MIRRORED, SOME
 from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
@@ -20,7 +20,7 @@ def _judge(trace: Trace) -> Hits:
             summary = f"{options} limits the gradient of each replica, not their sum"
             yield optimizer.node, f"{summary}{releases(trace, OLDEST)}"
     for node, strategy in trace.clipped:
-        if is_mirrored(strategy, MIRRORED):
+        if is_mirrored(strategy, MIRRORED | SOME):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
             yield node, f"`{called}` limits the gradient of each replica, not their sum"
 

@@ -1,11 +1,11 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.names import SOME, SYNCHRONOUS
 from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
     for node, strategy in trace.restarted:
-        if strategy.kinds <= SYNCHRONOUS:
+        if strategy.kinds <= SYNCHRONOUS | SOME:
             yield node, "every step takes the first batch, because it makes a new iterator"
 
 

@@ -7,7 +7,7 @@ from kdoctor_lint.rules._examples import training
 
 def _judge(trace: Trace) -> Hits:
     for strategy, node, size, where in divided_batches(trace):
-        if has_workers(strategy) and size.counts == WORKERS:
+        if has_workers(strategy) and size.growth == WORKERS:
             yield node, f"`{where}` gets a size that counts the workers, and not the devices of each"
         if count_names(size) or is_per_replica(size) or is_global(size) or size.keys & (trace.scaled | trace.divided):
             continue

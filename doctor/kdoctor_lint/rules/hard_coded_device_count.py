@@ -1,10 +1,10 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import WORKER
 from kdoctor_lint.rules._batches import count_names, divided_batches
 from kdoctor_lint.rules._examples import training
 
@@ -13,7 +13,7 @@ def _judge(trace: Trace) -> Hits:
     for node, number, use in _uses(trace):
         counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:
-            kind = "worker" if re.search("worker|node|host", counts[0], re.IGNORECASE) else "device"
+            kind = "worker" if WORKER.search(counts[0]) else "device"
             yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded {kind} count, and {use}"
         elif not number.names:
             yield node, f"{number.value:g} is a hard-coded device count, and {use}"

@@ -8,7 +8,8 @@ def _judge(trace: Trace) -> Hits:
     normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
     if trace.legacy or not normalized:
         return
-    fitted = [event for event in trace.fitted if not event.steps and not (event.model and event.model.plain)]
+    known = [event for event in trace.fitted if event.model is not None or not trace.models]
+    fitted = [event for event in known if not event.steps and not (event.model and event.model.plain)]
     for strategy, data in (*((event.home, event.data) for event in fitted), *trace.distributed):
         if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:
             continue

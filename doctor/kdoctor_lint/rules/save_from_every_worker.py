@@ -1,4 +1,5 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import SINGLE
 from kdoctor_lint.rules._examples import PLAIN
 
 
@@ -8,7 +9,7 @@ _WORKERS = {"MultiWorkerMirroredStrategy"}
 def _judge(trace: Trace) -> Hits:
     kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
     for saved in trace.saved:
-        if kinds != _WORKERS and not (saved.strategy and _WORKERS <= saved.strategy.kinds):
+        if kinds - SINGLE != _WORKERS and not (saved.strategy and _WORKERS <= saved.strategy.kinds):
             continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker.
         # /tmp is not shared.

@@ -1,11 +1,11 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.names import SOME, SYNCHRONOUS
 from kdoctor_lint.rules._examples import MIRRORED
 
 
 def _judge(trace: Trace) -> Hits:
     for node, strategy in trace.undistributed:
-        if strategy.kinds <= SYNCHRONOUS:
+        if strategy.kinds <= SYNCHRONOUS | SOME:
             yield node, "every replica gets the whole batch, because the dataset is not distributed"
 
 

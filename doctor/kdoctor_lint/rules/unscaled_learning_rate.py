@@ -47,6 +47,10 @@ reported.""",
     good=_BAD.replace("    model.compile", "    rate = 0.1 * strategy.num_replicas_in_sync\n    model.compile").replace(
         "=0.1", "=rate"
     ),
-    sources=("https://arxiv.org/abs/1706.02677", "https://arxiv.org/abs/2205.10287", "https://www.tensorflow.org/guide/distributed_training"),
+    sources=(
+        "https://arxiv.org/abs/1706.02677",
+        "https://arxiv.org/abs/2205.10287",
+        "https://www.tensorflow.org/guide/distributed_training",
+    ),
     judge=_judge,
 )

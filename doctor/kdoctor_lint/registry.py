@@ -3,12 +3,15 @@
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
 from kdoctor_lint import rules
 from kdoctor_lint.model import Rule
 
+_EXAMPLES = Path(__file__).parent / "rules/examples"
 _CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
@@ -16,8 +19,16 @@ def _discover() -> Mapping[str, Rule]:
     """Rules that judge code first, then those that the linter itself reports; each group by id."""
     names = [f"{rules.__name__}.{module.name}" for module in pkgutil.iter_modules(rules.__path__)]
     modules = [pkgutil.resolve_name(name) for name in names]
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, Rule)]
+    found = [_with_example(value) for module in modules for value in vars(module).values() if isinstance(value, Rule)]
     return {rule.id: rule for rule in sorted(found, key=lambda rule: (rule.judge is None, rule.id))}
+
+
+def _with_example(rule: Rule) -> Rule:
+    if rule.bad:
+        return rule
+    text = (_EXAMPLES / f"{rule.id.partition('.')[2]}.txt").read_text(encoding="utf-8")
+    bad, good = text.removeprefix("### bad\n").split("### good\n")
+    return replace(rule, bad=bad, good=good)
 
 
 RULES = _discover()  # Every rule by its id

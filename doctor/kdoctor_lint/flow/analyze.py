@@ -12,7 +12,6 @@ from kdoctor_lint.flow.removals import set_in
 from kdoctor_lint.flow.statements import EXECUTORS
 from kdoctor_lint.flow.trace import Trace
 
-
 _GUARD = "__name__"
 
 

@@ -1,6 +1,5 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SOME, SYNCHRONOUS
-from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -9,11 +8,6 @@ def _judge(trace: Trace) -> Hits:
             yield node, "every step takes the first batch, because it makes a new iterator"
 
 
-_LOOP = LOOP.replace(MEAN, DIVIDED.replace("=global_batch", "=64"))
-_DATA = "data = strategy.experimental_distribute_dataset(dataset)\n"
-_GOOD = _LOOP.replace("for x, y in dataset:\n", f"{_DATA}batches = iter(data)\nfor _ in range(100):\n").replace(
-    "(x, y))", "next(batches))"
-)
 RULE = Rule(
     id="lint.first-batch",
     code="KD210",
@@ -22,8 +16,6 @@ RULE = Rule(
     why="""`iter` starts at the beginning of the data. Each step then trains on the first batch, or on what shuffling puts
 there, and the buffers of the pipeline are filled again for each replica.""",
     fix="Call `iter` once before the loop, or loop over the dataset itself.",
-    bad=_GOOD.replace("batches = iter(data)\n", "").replace("(batches)", "(iter(data))"),
-    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,
 )

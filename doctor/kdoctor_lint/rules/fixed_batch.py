@@ -2,7 +2,6 @@ from kdoctor_lint.flow.trace import literal
 from kdoctor_lint.flow.values import WORKERS
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, divided_batches, has_workers, is_global, is_per_replica, shown
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -26,13 +25,6 @@ RULE = Rule(
 A fixed global batch is a valid choice if training must not depend on the machine. Give it a name that says so
 (`global_batch_size`), and the rule does not report it.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    bad=training("""strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(32).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-"""),
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/",),
     judge=_judge,
 )

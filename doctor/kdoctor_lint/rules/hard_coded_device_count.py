@@ -6,7 +6,6 @@ from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import WORKER
 from kdoctor_lint.rules._batches import count_names, divided_batches
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -33,11 +32,6 @@ def _uses(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
             yield node, size, "the mesh of all devices depends on it"
 
 
-_BAD = training("""NUM_GPUS = 8
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(64 * NUM_GPUS).prefetch(tf.data.AUTOTUNE)
-""")
-_SIZE = "global_batch = 64 * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
@@ -47,10 +41,6 @@ RULE = Rule(
 With more GPUs, some are idle. `keras.distribution.DeviceMesh` raises ValueError in both cases, unless it is given a
 part of the devices.""",
     fix="Use `strategy.num_replicas_in_sync`, or `len(keras.distribution.list_devices())`, instead of a number.",
-    bad=_BAD,
-    good=_BAD.replace("NUM_GPUS = 8\n", "")
-    .replace("64 * NUM_GPUS", "global_batch")
-    .replace("dataset =", f"{_SIZE}dataset ="),
     sources=("https://www.tensorflow.org/guide/distributed_training",),
     judge=_judge,
     words=("distribute", "Strategy", "DeviceMesh"),

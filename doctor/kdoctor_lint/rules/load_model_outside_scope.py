@@ -1,5 +1,4 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._scopes import stray_models
 
 
@@ -17,14 +16,6 @@ RULE = Rule(
     why="""Loading creates the variables of the model and the optimizer, so it decides where they are placed. A model
 loaded outside the scope trains on one device, or fails when it is compiled inside.""",
     fix="Load the model inside `strategy.scope()`.",
-    bad=f"""{MIRRORED}model = keras.models.load_model("epoch-10.keras")
-with strategy.scope():
-    model.fit(dataset)
-""",
-    good=f"""{MIRRORED}with strategy.scope():
-    model = keras.models.load_model("epoch-10.keras")
-model.fit(dataset)
-""",
     sources=("https://www.tensorflow.org/tutorials/distribute/save_and_load", MEASURED),
     judge=_judge,
 )

@@ -2,7 +2,6 @@ from kdoctor_lint.flow.trace import is_divided
 from kdoctor_lint.flow.values import PerExample
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import is_one_replica, shown
-from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -35,8 +34,6 @@ RULE = Rule(
 part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
 batch size, or by the number of replicas.""",
     fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
-    bad=LOOP,
-    good=LOOP.replace(MEAN, DIVIDED).replace("with str", "global_batch = 64 * strategy.num_replicas_in_sync\nwith str"),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.flow.values import Metric, Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
@@ -11,11 +10,6 @@ def _judge(trace: Trace) -> Hits:
             yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
-_GOOD = f"""{MIRRORED}with strategy.scope():
-    accuracy = keras.metrics.CategoricalAccuracy()
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
-"""
 RULE = Rule(
     id="lint.metrics-outside-scope",
     code="KD104",
@@ -25,8 +19,6 @@ RULE = Rule(
 metric sums the counts. A metric created outside has a single variable that the strategy does not manage. Keras
 3.15 still trains with it; other versions raise an error.""",
     fix="Create the metric inside `strategy.scope()`.",
-    bad=outside(_GOOD, "accuracy = keras.metrics.CategoricalAccuracy()\n"),
-    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,
 )

@@ -1,5 +1,4 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MODEL, PLAIN, outside
 from kdoctor_lint.rules._scopes import stray_models
 
 
@@ -19,8 +18,6 @@ scope silently trains on one device while the others are idle. A model created o
 with an error that depends on the optimizer. Layers create their variables when they are called, so call them
 inside the scope, too.""",
     fix="Create the model inside `strategy.scope()`.",
-    bad=outside(PLAIN, MODEL),
-    good=PLAIN,
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,
 )

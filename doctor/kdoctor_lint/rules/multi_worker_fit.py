@@ -1,5 +1,4 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE_FROM_OLDEST, fitted_under, on_keras_3
 
 
@@ -9,7 +8,6 @@ def _judge(trace: Trace) -> Hits:
         yield node, "`fit` of Keras 3 fails on several workers under MultiWorkerMirroredStrategy"
 
 
-_BAD = PLAIN.replace("Mirrored", "MultiWorkerMirrored") + "model.fit(dataset)\n"
 RULE = Rule(
     id="lint.multi-worker-fit",
     code="KD511",
@@ -19,8 +17,6 @@ RULE = Rule(
 ValueError ("Attempt to convert a value (PerReplica ...)"). One worker trains, with one GPU or several, and so does a
 custom loop. tf_keras trains on all workers, so scripts that use it are not reported.""",
     fix="Train with a custom loop (`strategy.run`), or with Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
-    bad=_BAD,
-    good=_BAD.replace("import keras", "import tf_keras as keras"),
     sources=("https://github.com/keras-team/keras/issues/20585", SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -1,7 +1,6 @@
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -17,10 +16,6 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
-_BAD = training("""strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-""").replace("(10)", "(10), keras.layers.BatchNormalization()")
 RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",
@@ -30,8 +25,6 @@ RULE = Rule(
 are 0/0. Keras 3 then averages NaN into the moving statistics, without an error and with a finite loss.
 `BatchNormalization(synchronized=True)`, which uses the statistics of all replicas, also avoids it.""",
     fix="Drop the partial batch with `drop_remainder=True`.",
-    bad=_BAD,
-    good=_BAD.replace("(global_batch)", "(global_batch, drop_remainder=True)"),
     sources=("https://keras.io/api/layers/normalization_layers/batch_normalization/", MEASURED),
     judge=_judge,
 )

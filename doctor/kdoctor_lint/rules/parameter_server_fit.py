@@ -1,5 +1,4 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import fitted_under, on_keras_3
 
 
@@ -9,8 +8,6 @@ def _judge(trace: Trace) -> Hits:
         yield node, "`fit` of Keras 3 fails under ParameterServerStrategy"
 
 
-_STRATEGY = "ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())"
-_BAD = PLAIN.replace("MirroredStrategy()", _STRATEGY) + "model.fit(dataset, steps_per_epoch=100)\n"
 RULE = Rule(
     id="lint.parameter-server-fit",
     code="KD508",
@@ -20,8 +17,6 @@ RULE = Rule(
 to ClusterCoordinator.create_per_worker_dataset"). tf_keras trains, so scripts that use it are not reported. Custom
 loops with `tf.distribute.coordinator.ClusterCoordinator` are not reported either.""",
     fix="Use Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras), or a custom loop.",
-    bad=_BAD,
-    good=_BAD.replace("import keras", "import tf_keras as keras"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",
         "measured with Keras 3.15.1 and TensorFlow 2.21.0, a cluster in one process",

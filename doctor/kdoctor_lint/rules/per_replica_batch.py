@@ -1,7 +1,6 @@
 from kdoctor_lint.flow.values import Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, divided_batches, grows, is_one_replica, shown
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -22,11 +21,6 @@ def _judge(trace: Trace) -> Hits:
             )
 
 
-_BAD = training("""PER_REPLICA_BATCH = 64
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(PER_REPLICA_BATCH).prefetch(tf.data.AUTOTUNE)
-""")
-_GLOBAL = "global_batch = PER_REPLICA_BATCH * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.per-replica-batch",
     code="KD201",
@@ -37,8 +31,6 @@ batched with the per-replica size leaves each replica only a fraction of it. Ste
 overhead, and batch statistics come from few examples. Steps that are counted with the per-replica size are as many
 times too many as there are replicas: a schedule ends late.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    bad=_BAD,
-    good=_BAD.replace("Strategy()\n", f"Strategy()\n{_GLOBAL}").replace("(PER_REPLICA_BATCH)", "(global_batch)"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/input",
         "https://keras.io/guides/distributed_training_with_tensorflow/",

@@ -1,7 +1,5 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SINGLE
-from kdoctor_lint.rules._examples import PLAIN
-
 
 _WORKERS = {"MultiWorkerMirroredStrategy"}
 
@@ -9,7 +7,7 @@ _WORKERS = {"MultiWorkerMirroredStrategy"}
 def _judge(trace: Trace) -> Hits:
     kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
     for saved in trace.saved:
-        if kinds - SINGLE != _WORKERS and not (saved.strategy and _WORKERS <= saved.strategy.kinds):
+        if kinds - SINGLE != _WORKERS and not (saved.strategy and saved.strategy.kinds >= _WORKERS):
             continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker.
         # /tmp is not shared.
@@ -17,16 +15,6 @@ def _judge(trace: Trace) -> Hits:
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
-_BAD = (
-    PLAIN.replace("Mirrored", "MultiWorkerMirrored").replace("import keras", "import tf_keras as keras")
-    + """model.fit(dataset)
-model.save("/shared/model.keras")
-"""
-)
-_SAVING = """worker = strategy.cluster_resolver.task_id
-folder = "/shared" if worker == 0 else f"/tmp/worker-{worker}"
-model.save(f"{folder}/model.keras")
-"""
 RULE = Rule(
     id="lint.save-from-every-worker",
     code="KD304",
@@ -36,8 +24,6 @@ RULE = Rule(
 Saving may need all workers at once, so let each worker save. The chief uses the real path, the others temporary
 paths that they delete. The `ModelCheckpoint` of Keras 3 does not do this.""",
     fix="Save to a different path on each worker.",
-    bad=_BAD,
-    good=_BAD.replace('model.save("/shared/model.keras")\n', _SAVING),
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,
 )

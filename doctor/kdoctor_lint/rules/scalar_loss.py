@@ -1,6 +1,5 @@
 from kdoctor.defects import defect
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -12,12 +11,6 @@ def _judge(trace: Trace) -> Hits:
             yield event.node, f"{message}{releases(trace)}"
 
 
-_BAD = f"""{KERAS}
-def squared_error(targets, predictions):
-    return tf.reduce_mean(tf.square(targets - predictions))
-
-
-{PLAIN.removeprefix(KERAS)}""".replace('"mse"', "squared_error")
 RULE = Rule(
     id="lint.scalar-loss",
     code="KD505",
@@ -28,8 +21,6 @@ number. Gradients are then summed over the replicas instead of averaged, and fit
 `keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
 tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
-    bad=_BAD,
-    good=_BAD.replace("predictions))", "predictions), axis=-1)"),
     sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=_judge,
 )

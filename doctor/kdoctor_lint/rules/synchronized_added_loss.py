@@ -1,6 +1,5 @@
 from kdoctor.defects import defect
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._keras_features import is_mirrored, on_keras_3
 
 _DEFECT = defect("smoke.synchronized-added-loss")
@@ -13,9 +12,6 @@ def _judge(trace: Trace) -> Hits:
             yield node, "what a layer adds to the loss is mixed up between replicas by synchronized BatchNormalization"
 
 
-_BAD = PLAIN.replace(
-    "(10)", '(10, activity_regularizer="l2"), keras.layers.BatchNormalization(synchronized=True), keras.layers.Dense(1)'
-)
 RULE = Rule(
     id="lint.synchronized-added-loss",
     code="KD513",
@@ -23,8 +19,6 @@ RULE = Rule(
     title="Checks for layers that add to the loss, next to synchronized BatchNormalization, with Keras 3.",
     why=_DEFECT.why,
     fix=_DEFECT.fix,
-    bad=_BAD,
-    good=_BAD.replace(', activity_regularizer="l2"', ""),
     sources=tuple(_DEFECT.source),
     judge=_judge,
 )

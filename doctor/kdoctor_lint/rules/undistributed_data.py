@@ -1,6 +1,5 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SOME, SYNCHRONOUS
-from kdoctor_lint.rules._examples import MIRRORED
 
 
 def _judge(trace: Trace) -> Hits:
@@ -9,14 +8,6 @@ def _judge(trace: Trace) -> Hits:
             yield node, "every replica gets the whole batch, because the dataset is not distributed"
 
 
-_BAD = f"""{MIRRORED}batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(1)])
-
-for x, y in dataset:
-    strategy.run(step, args=(x, y))
-"""
 RULE = Rule(
     id="lint.undistributed-data",
     code="KD209",
@@ -26,8 +17,6 @@ RULE = Rule(
 tensors are passed to all of them. Every replica then computes the same gradients, so several GPUs are as slow as
 one, and their sum is as many times too large as there are replicas.""",
     fix="Loop over `strategy.experimental_distribute_dataset(dataset)`.",
-    bad=_BAD,
-    good=_BAD.replace("in dataset", "in strategy.experimental_distribute_dataset(dataset)"),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,
 )

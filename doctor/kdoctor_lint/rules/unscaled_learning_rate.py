@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor_lint.flow.values import Number, Optimizer
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, grows, shown, splits
-from kdoctor_lint.rules._examples import training
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 
@@ -29,10 +28,6 @@ def _trained(trace: Trace) -> Iterator[Optimizer]:
             yield made
 
 
-_BAD = training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-""").replace('"adam"', "keras.optimizers.SGD(learning_rate=0.1)")
 RULE = Rule(
     id="lint.unscaled-learning-rate",
     code="KD205",
@@ -43,10 +38,6 @@ rate grows roughly in proportion, after a warm-up. With Adam and similar optimiz
 learning rate tuned on one device trains more slowly than necessary on eight. Rates that are not given are not
 reported.""",
     fix="Scale the learning rate with `strategy.num_replicas_in_sync`, or with its square root for Adam.",
-    bad=_BAD,
-    good=_BAD.replace("    model.compile", "    rate = 0.1 * strategy.num_replicas_in_sync\n    model.compile").replace(
-        "=0.1", "=rate"
-    ),
     sources=(
         "https://arxiv.org/abs/1706.02677",
         "https://arxiv.org/abs/2205.10287",

@@ -93,6 +93,8 @@ def with_results(code: str) -> Iterator[str]:
             yield "".join([*lines[: part.lineno - 1], changed, *lines[part.lineno :]])
 
 
+ONLY_CERTAIN = "KD403"
+"""What may be another object has a note instead (KD404), because the error may have a fix."""
 MADE = r"(^|\.)(Sequential|Model|load_model|make_\w+|\w+Strategy|SGD|Adam|[A-Z]\w+Accuracy)$"
 
 
@@ -100,5 +102,5 @@ MADE = r"(^|\.)(Sequential|Model|load_model|make_\w+|\w+Strategy|SGD|Adam|[A-Z]\
 def test_unknown_call_around_an_object_removes_no_error(rule: str, code: str) -> None:
     """The object keeps its place, its strategy and its options, because the function may return it."""
     del rule
-    before = {code for code, _ in errors(code)}
+    before = {code for code, _ in errors(code)} - {ONLY_CERTAIN}
     assert [text for text in with_results(code) if not before <= {code for code, _ in errors(text)}] == []

@@ -83,5 +83,8 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
     if not isinstance(owner, val.Object):
         return
     value = val.named(value, target.attr)
+    unseen = interpreter.receivers.get(id(owner.cls.node)) if owner.cls is not None else None
+    if unseen is not None and unseen is not owner and target.attr in unseen.attributes:
+        unseen.attributes[target.attr] = val.join(unseen.attributes[target.attr], value)
     before = owner.attributes.get(target.attr)
     owner.attributes[target.attr] = val.join(before, value) if before is not None and interpreter.conditional else value

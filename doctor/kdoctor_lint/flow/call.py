@@ -95,6 +95,7 @@ def unknown(call: Call, _: object) -> Value:
     parts = strategies or [value for value in given if isinstance(value, _RETURNED)]
     makes = ast.unparse(call.node.func).rpartition(".")[2][:1].isupper()  # a class returns something new
     if len(parts) == 1 and not makes:
+        call.interpreter.returned.add(id(call.node))
         return parts[0]  # which it is, if it is used as one
     named = [
         *call.keywords.items(),

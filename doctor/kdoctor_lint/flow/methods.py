@@ -407,7 +407,8 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
 
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
     inside = foreign.place is val.Place.INSIDE
-    if name == "compile" and inside and foreign.model is None and call.keywords:
+    keras = any(isinstance(value, val.Optimizer) for value in (*call.args, *call.keywords.values()))
+    if name == "compile" and inside and foreign.model is None and keras:
         foreign.model = val.Model(foreign.node, foreign.place, foreign.strategy)
     if foreign.model is not None:
         return _model_method(call, foreign.model, name)

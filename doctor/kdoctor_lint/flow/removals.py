@@ -93,7 +93,9 @@ def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, en
     others = env.all_outer(node.value.id) if isinstance(node.value, ast.Name) else ()
     checks = interpreter.checks.setdefault(id(node), [])
     checks += [receiver, *others]
-    return lambda: node.attr not in interpreter.names_set() and all(_is_external(value, node.attr) for value in checks)
+    of, names = ast.unparse(node.value), interpreter.replaced_names
+    own = interpreter.names_set
+    return lambda: node.attr not in own() and of not in names and all(_is_external(one, node.attr) for one in checks)
 
 
 def _is_external(value: Value, name: str) -> bool:

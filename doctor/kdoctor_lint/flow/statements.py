@@ -95,6 +95,8 @@ def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 def _assign(interpreter: Interpreter, node: Any, env: Env) -> None:
     value = interpreter.evaluate(node.value, env)
+    if id(node.value) in interpreter.returned:
+        interpreter.replaced_names |= set(map(ast.unparse, node.targets))
     for target in node.targets:
         bind(interpreter, target, value, env)
 

@@ -81,7 +81,7 @@ class Call:
         return val.Writer(saved)
 
 
-_BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
+BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _RETURNED = val.Model | val.Layer | val.Optimizer | val.Metric
 
 
@@ -92,15 +92,18 @@ def unknown(call: Call, _: object) -> Value:
         if isinstance(value, val.Optimizer):
             value.built = True
     strategies: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
-    parts = strategies or [value for value in given if isinstance(value, _RETURNED)]
+    parts = strategies or [value for value in call.args[:1] if isinstance(value, _RETURNED)]
     makes = ast.unparse(call.node.func).rpartition(".")[2][:1].isupper()  # a class returns something new
     if len(parts) == 1 and not makes:
         call.interpreter.returned.add(id(call.node))
         return parts[0]  # which it is, if it is used as one
-    named = [
-        *call.keywords.items(),
-        *(pair for value in given if isinstance(value, val.Table) for pair in value.items.items()),
-    ]
+    return sized(call)
+
+
+def sized(call: Call) -> Value:
+    """Something new: perhaps a model in the scope, or data of a batch size that the call gets."""
+    tables = [value for value in (*call.args, *call.keywords.values()) if isinstance(value, val.Table)]
+    named = [*call.keywords.items(), *(pair for table in tables for pair in table.items.items())]
     batch = next(_batches([*(("", value) for value in call.args), *named]), None)
     inside = call.interpreter.place is val.Place.INSIDE
     return call.create(val.Foreign, batch=batch) if inside or batch is not None else UNKNOWN
@@ -110,5 +113,5 @@ def _batches(arguments: Iterable[tuple[str, Value]]) -> Iterator[val.Number]:
     """The arguments that are sizes of batches, by their names."""
     for name, value in arguments:
         size = as_number(value)
-        if isinstance(size, val.Number) and any(map(_BATCH.search, (name, *size.names))):
+        if isinstance(size, val.Number) and any(map(BATCH.search, (name, *size.names))):
             yield size

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, unknown
+from kdoctor_lint.flow.call import Call, sized, unknown
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.externals import external
 from kdoctor_lint.flow.interpreter import Interpreter
@@ -56,7 +56,9 @@ def _function(call: Call, callee: Function) -> Value:
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
     returned = call.follow(callee)
-    return val.Batches() if _yields_arrays(callee) else returned
+    if _yields_arrays(callee):
+        return val.Batches()
+    return sized(call) if returned is UNKNOWN else returned
 
 
 def _yields_arrays(function: Function) -> bool:
@@ -125,7 +127,7 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
         call.interpreter.trace.unclear = True
         if call.interpreter.place is val.Place.INSIDE:
             return call.create(val.Foreign, cls=cls)
-    return val.Object(cls=cls)
+    return val.Object(cls=cls, site=call.site)
 
 
 def _apply(call: Call, callee: val.Layer | val.Model) -> Value:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, unknown
+from kdoctor_lint.flow.call import BATCH, Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import SOME
+from kdoctor_lint.names import DEFAULT, SOME
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -48,6 +48,10 @@ def dataset_of(value: Value) -> val.Dataset | None:
     """A dataset, or what an unknown function makes of a batch size."""
     if isinstance(value, val.Foreign) and value.batch is not None:
         return val.Dataset(source_shown=False, batch=value.batch, node=value.node, drops=True, prefetched=True)
+    held = value.attributes.items() if type(value) is val.Object and value.site is not None else ()  # as of a Sequence
+    sizes = [size for name, size in held if BATCH.search(name) and isinstance(size, val.Number)]
+    if sizes and isinstance(value, val.Object):
+        return val.Dataset(source_shown=False, batch=sizes[0], node=value.site, drops=True, prefetched=True)
     return value if isinstance(value, val.Dataset) else None
 
 
@@ -203,10 +207,10 @@ def _compiled_with(
 ) -> None:
     where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
     objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
-    # In a branch, it may be that of several models which is outside the scope.
-    other = model is not None and model.strategy is not None and model.strategy.joined and call.interpreter.conditional
+    strategy = model.strategy if model is not None else None
+    other = strategy is not None and strategy.joined and DEFAULT <= strategy.kinds and call.interpreter.conditional > 0
     mixes = not call.spread and not other and bool(call.args or call.keywords) and _creates_outside(optimizer)
-    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
+    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, other, _scalar_loss(call)
     call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
 

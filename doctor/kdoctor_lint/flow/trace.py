@@ -25,11 +25,14 @@ class Compiled(NamedTuple):
     jit: bool  # Whether it has ``jit_compile=True``
     steps: ast.AST | None = None  # The value of ``steps_per_execution``, if it is certainly more than one
     mixes: bool = False  # Whether the optimizer certainly creates variables for the model, and not in a scope
+    other: bool = False  # Whether it may be the one of several models that is outside the scope
     scalar_loss: str = ""  # The loss, if it certainly returns one number for the whole batch, as code
 
     @property
     def home(self) -> val.Strategy | None:
         """The strategy that trains the model: its own, or that of the scope around this call."""
+        if self.other and self.place is val.Place.OUTSIDE:
+            return None
         if self.model is not None and self.model.place is val.Place.INSIDE:
             return self.model.strategy
         return self.strategy if self.place is val.Place.INSIDE else None

@@ -229,6 +229,7 @@ class Object(Value):
     """An instance, with the attributes that the script sets."""
 
     cls: Class | None = field(default=None, kw_only=True)
+    site: ast.AST | None = field(default=None, kw_only=True)  # The call that creates it
     attributes: dict[str, Value] = field(default_factory=dict, kw_only=True)
 
 

@@ -107,6 +107,7 @@ COUNT = re.compile(
     re.IGNORECASE,
 )
 """Matches the whole of a name for the number of devices or of workers."""
+BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 WORKER = re.compile("worker|node|host", re.IGNORECASE)
 
 

@@ -11,7 +11,8 @@ from kdoctor.model import Severity
 from kdoctor_lint import rules
 from kdoctor_lint.model import Rule
 
-_EXAMPLES = Path(__file__).parent / "rules/examples"
+_TEXTS = Path(__file__).parent / "rules/texts"
+_PART = re.compile(r"^### (why|bad|good)\n", re.MULTILINE)
 _CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
@@ -19,16 +20,17 @@ def _discover() -> Mapping[str, Rule]:
     """Rules that judge code first, then those that the linter itself reports; each group by id."""
     names = [f"{rules.__name__}.{module.name}" for module in pkgutil.iter_modules(rules.__path__)]
     modules = [pkgutil.resolve_name(name) for name in names]
-    found = [_with_example(value) for module in modules for value in vars(module).values() if isinstance(value, Rule)]
+    found = [_with_text(value) for module in modules for value in vars(module).values() if isinstance(value, Rule)]
     return {rule.id: rule for rule in sorted(found, key=lambda rule: (rule.judge is None, rule.id))}
 
 
-def _with_example(rule: Rule) -> Rule:
-    if rule.bad:
-        return rule
-    text = (_EXAMPLES / f"{rule.id.partition('.')[2]}.txt").read_text(encoding="utf-8")
-    bad, good = text.removeprefix("### bad\n").split("### good\n")
-    return replace(rule, bad=bad, good=good)
+def _with_text(rule: Rule) -> Rule:
+    """A rule with the parts of its text that it does not have itself."""
+    file = _TEXTS / f"{rule.id.partition('.')[2]}.txt"
+    parts = _PART.split(file.read_text(encoding="utf-8")) if file.exists() else [""]
+    text = dict(zip(parts[1::2], parts[2::2], strict=True))
+    why, bad, good = (getattr(rule, part) or text.get(part, "") for part in ("why", "bad", "good"))
+    return replace(rule, why=why, bad=bad, good=good)
 
 
 RULES = _discover()  # Every rule by its id

@@ -12,14 +12,12 @@ from kdoctor_lint.flow.removals import set_in
 from kdoctor_lint.flow.statements import EXECUTORS
 from kdoctor_lint.flow.trace import Trace
 
-_GUARD = "__name__"
-
 
 def mentioned_in(body: Sequence[ast.stmt]) -> AbstractSet[str] | None:
     """The names, attributes and strings in the code of a program. Functions of other modules may be used elsewhere."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
-    read = {getattr(node, "id", getattr(node, "attr", getattr(node, "value", None))) for node in nodes}
-    return {name for name in read if isinstance(name, str)} if _GUARD in read else None
+    nodes = (node for statement in body for node in ast.walk(statement))
+    read = {getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None) for node in nodes}
+    return {name for name in read if isinstance(name, str)} if "__name__" in read else None
 
 
 def analyze(

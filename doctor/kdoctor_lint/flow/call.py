@@ -1,7 +1,6 @@
 """A call in the script, and what calls of several kinds do."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.texts import as_number, as_text
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.names import BATCH
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,11 @@ class Call:
         return val.Writer(saved)
 
 
-BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _RETURNED = val.Model | val.Layer | val.Optimizer | val.Metric
 
 
 def unknown(call: Call, _: object) -> Value:
-    """Code outside the file may build an optimizer that it gets, return what it gets, and create models in the scope."""
+    """Code outside the file may build an optimizer that it gets, return its argument, and create models in a scope."""
     given = [*call.args, *call.keywords.values()]
     for value in given:
         if isinstance(value, val.Optimizer):

@@ -212,11 +212,7 @@ class Interpreter:
 
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
-        while waiting := [
-            function
-            for key, function in self._functions.items()
-            if key not in self._followed and not self._is_unused(function)
-        ]:
+        while waiting := [function for function in self._functions.values() if self._is_waiting(function)]:
             parts = (part for function in waiting for part in ast.walk(function.node))
             mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
             # Those first that no other function mentions: they show how the others are called.
@@ -230,13 +226,15 @@ class Interpreter:
                     self.path = ()
                     self._unseen_models = None
 
-    def _is_unused(self, function: Function) -> bool:
-        """Whether nothing calls a function of a program. Other modules may call methods of classes that they know."""
+    def _is_waiting(self, function: Function) -> bool:
+        """Whether a function was not read, and something may call it: other modules call methods of their classes."""
         mentioned, node = self.mentioned(), function.node
-        if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
+        if id(node) in self._followed:
             return False
+        if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
+            return True
         base = function.receiver.cls if function.receiver is not None else None
-        return not (base and base.all_bases()) and not node.name.startswith("__") and id(node) not in self.decorated
+        return bool(base and base.all_bases()) or node.name.startswith("__") or id(node) in self.decorated
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node

@@ -171,12 +171,15 @@ def _kept_sum(call: Call) -> Value:
     return sums[0] if sums else val.Number(None) if number is UNKNOWN and counts else number
 
 
-def _count(call: Call) -> Value:
-    return val.TOTAL if call.interpreter.in_replica else UNKNOWN
-
-
 _KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, val.Gradients)
 """Values that conversions keep."""
+
+
+def _in_replica(call: Call, value: Value) -> Value:
+    return value if call.interpreter.in_replica else UNKNOWN
+
+
+_CHECKPOINT, _CONFIG = "tensorflow.train.Checkpoint", "tensorflow.config"
 _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_mean, "tensorflow.reduce_mean tensorflow.math.reduce_mean keras.ops.mean keras.backend.mean"),
     (_sum, "tensorflow.reduce_sum tensorflow.math.reduce_sum tensorflow.add_n tensorflow.math.add_n keras.ops.sum"),
@@ -185,8 +188,8 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_average, "tensorflow.nn.compute_average_loss"),
     (_kept_sum, "tensorflow.cast tensorflow.maximum tensorflow.math.maximum tensorflow.stop_gradient keras.ops.cast"),
     (_kept_sum, "keras.ops.maximum keras.backend.cast keras.backend.maximum builtins.int builtins.float"),
-    (_count, "tensorflow.size tensorflow.math.count_nonzero keras.ops.size keras.ops.count_nonzero"),
-    (lambda call: val.SHAPE if call.interpreter.in_replica else UNKNOWN, "tensorflow.shape keras.ops.shape"),
+    (lambda call: _in_replica(call, val.TOTAL), "tensorflow.size tensorflow.math.count_nonzero keras.ops.size"),
+    (lambda call: _in_replica(call, val.SHAPE), "tensorflow.shape keras.ops.shape"),
     (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
     (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
     (_optimizer_named, "keras.optimizers.get"),
@@ -211,12 +214,13 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
     (lambda _: val.SCALED, "tensorflow.nn.scale_regularization_loss"),
     (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.list_physical_devices tensorflow.config.list_logical_devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_physical_devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_logical_devices"),
+    (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_physical_devices {_CONFIG}.experimental.list_physical_devices"),
+    (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_logical_devices {_CONFIG}.experimental.list_logical_devices"),
     (lambda _: val.Given(end="/checkpoint"), "tensorflow.train.latest_checkpoint"),
     (lambda _: val.Object(), "tensorflow.data.Options"),
-    (lambda _: val.Checkpoint(), "tensorflow.train.Checkpoint"),
+    (lambda _: val.External(f"{_CHECKPOINT}()"), _CHECKPOINT),
+    (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.save"), f"{_CHECKPOINT}().save"),
+    (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.write"), f"{_CHECKPOINT}().write"),
     (lambda call: call.save(call.get(1, "directory"), "CheckpointManager"), "tensorflow.train.CheckpointManager"),
 )
 KNOWN_FUNCTIONS = {name: function for function, names in _FUNCTIONS for name in names.split()}

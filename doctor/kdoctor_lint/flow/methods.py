@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import BATCH, Call, unknown
+from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import DEFAULT, SOME
+from kdoctor_lint.names import BATCH, DEFAULT, SOME
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -27,11 +27,8 @@ _TRUNCATING = frozenset({"take", "take_while", "skip"})
 def pipeline(call: Call, receiver: Value, name: str) -> Value:
     """The result of ``receiver.name(...)``. An unknown receiver becomes a pipeline when it is batched."""
     before = dataset_of(receiver) or val.Dataset(source_shown=False)
-    if name in _BATCHING:
+    if name in _BATCHING or name == "apply":
         return _batched(call, before, name)
-    batching = call.first
-    if name == "apply" and isinstance(batching, val.Dataset) and before.batch is None:
-        return replace(before, batch=batching.batch, node=batching.node, drops=batching.drops)
     if name == "as_numpy_iterator":
         return val.Batches() if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
@@ -45,14 +42,14 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
 
 
 def dataset_of(value: Value) -> val.Dataset | None:
-    """A dataset, or what an unknown function makes of a batch size."""
-    if isinstance(value, val.Foreign) and value.batch is not None:
-        return val.Dataset(source_shown=False, batch=value.batch, node=value.node, drops=True, prefetched=True)
-    held = value.attributes.items() if type(value) is val.Object and value.site is not None else ()  # as of a Sequence
-    sizes = [size for name, size in held if BATCH.search(name) and isinstance(size, val.Number)]
-    if sizes and isinstance(value, val.Object):
-        return val.Dataset(source_shown=False, batch=sizes[0], node=value.site, drops=True, prefetched=True)
-    return value if isinstance(value, val.Dataset) else None
+    """A dataset, or what an unknown function or a class of the script, such as a Sequence, makes of a batch size."""
+    size, node = (value.batch, value.node) if isinstance(value, val.Foreign) else (None, None)
+    if type(value) is val.Object:
+        held = [one for name, one in value.attributes.items() if BATCH.search(name) and isinstance(one, val.Number)]
+        size, node = held[0] if held else None, value.site
+    if size is None or node is None:
+        return value if isinstance(value, val.Dataset) else None
+    return val.Dataset(source_shown=False, batch=size, node=node, drops=True, prefetched=True)
 
 
 def _kept(call: Call, before: val.Dataset, name: str) -> val.Dataset:
@@ -78,6 +75,11 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
     if before.batch is not None:
         # Batches of batches: either one may be the batch of a training step.
         return UNKNOWN
+    given = call.first
+    if name == "apply":
+        if not isinstance(given, val.Dataset):
+            return UNKNOWN
+        return replace(before, batch=given.batch, node=given.node, drops=given.drops)
     drops = call.get(3 if name == "padded_batch" else 1, "drop_remainder") or val.NONE
     may_drop = call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value))
     return replace(before, batch=as_number(call.get(0, "batch_size") or UNKNOWN), node=call.site, drops=may_drop)
@@ -198,20 +200,14 @@ def _compiled(call: Call, model: val.Model | None) -> None:
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
     others = [value for value in call.keywords.values() if isinstance(value, val.Optimizer)]
-    for one in others if optimizer is None and others else [optimizer]:
-        _compiled_with(call, model, one, metrics, jit)
-
-
-def _compiled_with(
-    call: Call, model: val.Model | None, optimizer: Value | None, metrics: Value | None, jit: Value | None
-) -> None:
-    where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
     objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
     strategy = model.strategy if model is not None else None
-    other = strategy is not None and strategy.joined and DEFAULT <= strategy.kinds and call.interpreter.conditional > 0
-    mixes = not call.spread and not other and bool(call.args or call.keywords) and _creates_outside(optimizer)
-    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, other, _scalar_loss(call)
-    call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
+    other = strategy is not None and strategy.joined and strategy.kinds >= DEFAULT and call.interpreter.conditional > 0
+    for one in others if optimizer is None and others else [optimizer]:
+        where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, one)
+        mixes = not call.spread and not other and bool(call.args or call.keywords) and _creates_outside(one)
+        options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, other, _scalar_loss(call)
+        call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
 
 def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
@@ -424,11 +420,6 @@ def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
     return _unknown_method(call, foreign, name)
 
 
-def _checkpoint_method(call: Call, _: val.Checkpoint, name: str) -> Value:
-    writes = name in {"save", "write"}
-    return call.save(call.get(0, "file_prefix"), f"Checkpoint.{name}") if writes else UNKNOWN
-
-
 def _text_method(call: Call, text: val.Text, name: str) -> Value:
     return formatted(text.value, call.args, call.keywords) if name == "format" and not call.spread else UNKNOWN
 
@@ -447,7 +438,6 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
-    val.Checkpoint: _checkpoint_method,
     val.Table: _table_method,
     val.Distribution: _distribution_method,
 }

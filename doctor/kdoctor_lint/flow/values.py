@@ -367,18 +367,6 @@ class Writer(Value):
     saved: Any
 
 
-class Opaque(Value):
-    """An object of a library that is not of Keras 3."""
-
-    __slots__ = ()
-
-
-class Checkpoint(Value):
-    """``tf.train.Checkpoint``."""
-
-    __slots__ = ()
-
-
 @dataclass(eq=False, slots=True)
 class Method(Value):
     """A method of an object that the script does not define."""

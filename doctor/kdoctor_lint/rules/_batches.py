@@ -12,7 +12,6 @@ _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
-_BATCH = re.compile(r"batch|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 
 
@@ -30,7 +29,7 @@ def grows(trace: Trace) -> bool:
     """Whether a batch is for all replicas: that of a training, or one that the script computes."""
     sizes = [size for *_, size, _ in divided_batches(trace)]
     products = any(size.scaled or (size.product and count_names(size)) for size in sizes)
-    return products or any(_BATCH.search(name) for name, _ in trace.scaled)
+    return products or any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled)
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:

@@ -36,8 +36,6 @@ RULE = Rule(
     code="KD509",
     severity=Severity.ERROR,
     title="Checks for metrics that assign their state under MirroredStrategy with Keras 3.",
-    why="""Every replica has its own state of a metric, and reading the metric sums them. A count or a sum is right. A
-maximum, a mean or a last value is too large: with two replicas, about twice what one device reports.""",
     fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
     sources=("https://keras.io/api/metrics/base_metric/", MEASURED),
     judge=_judge,

@@ -13,8 +13,6 @@ RULE = Rule(
     code="KD207",
     severity=Severity.WARNING,
     title="Checks for datasets that are cached after they were shuffled.",
-    why="""The cache stores the order of the first epoch. Every later epoch then sees the same examples in the same
-order, and in the same batches.""",
     fix="Cache first, then shuffle.",
     sources=("https://www.tensorflow.org/guide/data_performance", MEASURED),
     judge=_judge,

@@ -34,9 +34,6 @@ RULE = Rule(
     code="KD501",
     severity=Severity.ERROR,
     title="Checks for optimizers that clip gradients under a mirrored strategy with Keras 3.",
-    why="""Keras 3 clips the gradient of each replica and then adds them up. Every replica's share of the global
-gradient is compared with the whole limit. The training raises no error and takes larger steps than on one device.
-tf_keras adds up the gradients first, so scripts that use it are not reported.""",
     fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
     sources=(*defect("smoke.clipping").source, SOURCE_FROM_OLDEST),
     judge=_judge,

@@ -17,8 +17,6 @@ RULE = Rule(
     code="KD507",
     severity=Severity.ERROR,
     title="Checks for `ema_overwrite_frequency` under MirroredStrategy with Keras 3.",
-    why="""The first step on several replicas raises a RuntimeError about `merge_call`. `use_ema` alone works: `fit`
-writes the averages to the weights at its end. tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Leave out `ema_overwrite_frequency`.",
     sources=(*defect("smoke.ema-overwrite").source, SOURCE),
     judge=_judge,

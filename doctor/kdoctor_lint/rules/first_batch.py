@@ -13,8 +13,6 @@ RULE = Rule(
     code="KD210",
     severity=Severity.WARNING,
     title="Checks for custom loops that make a new iterator over the distributed data in each step.",
-    why="""`iter` starts at the beginning of the data. Each step then trains on the first batch, or on what shuffling puts
-there, and the buffers of the pipeline are filled again for each replica.""",
     fix="Call `iter` once before the loop, or loop over the dataset itself.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,

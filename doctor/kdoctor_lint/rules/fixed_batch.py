@@ -21,9 +21,6 @@ RULE = Rule(
     code="KD203",
     severity=Severity.INFO,
     title="Checks for constant batch sizes under a strategy that splits each batch among its replicas.",
-    why="""A batch of 32 gives 32 examples to one device, but only 4 to each of eight, which rarely keeps them busy.
-A fixed global batch is a valid choice if training must not depend on the machine. Give it a name that says so
-(`global_batch_size`), and the rule does not report it.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/",),
     judge=_judge,

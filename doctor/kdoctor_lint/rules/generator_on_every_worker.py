@@ -14,8 +14,6 @@ RULE = Rule(
     code="KD308",
     severity=Severity.INFO,
     title="Checks for Python generators as the data of several workers.",
-    why="""A generator has no files that could be divided. Every worker runs the whole generator and drops the
-elements of the other workers, so reading does not become faster with more workers.""",
     fix="Read files with `tf.data`, or let each worker generate only its part and set `AutoShardPolicy.OFF`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input",),
     judge=_judge,

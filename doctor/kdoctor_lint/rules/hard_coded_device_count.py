@@ -37,9 +37,6 @@ RULE = Rule(
     code="KD301",
     severity=Severity.WARNING,
     title="Checks for device counts written as numbers in the code.",
-    why="""With fewer GPUs than the number says, per-device batches are too large or the named devices do not exist.
-With more GPUs, some are idle. `keras.distribution.DeviceMesh` raises ValueError in both cases, unless it is given a
-part of the devices.""",
     fix="Use `strategy.num_replicas_in_sync`, or `len(keras.distribution.list_devices())`, instead of a number.",
     sources=("https://www.tensorflow.org/guide/distributed_training",),
     judge=_judge,

@@ -26,9 +26,6 @@ RULE = Rule(
     code="KD302",
     severity=Severity.INFO,
     title="Checks for strategies with a hard-coded list of GPUs.",
-    why="""A list of devices in the code fails on a machine with fewer GPUs and leaves GPUs idle on one with more.
-Without a list, `MirroredStrategy` uses every visible GPU. The job's environment (`CUDA_VISIBLE_DEVICES`, the
-scheduler) selects them.""",
     fix="Remove the device list and select GPUs with `CUDA_VISIBLE_DEVICES`.",
     sources=("https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy",),
     judge=_judge,

@@ -19,8 +19,6 @@ RULE = Rule(
     code="KD310",
     severity=Severity.WARNING,
     title="Checks for scripts of several JAX processes that do not initialize `jax.distributed`.",
-    why="""Without it, each process on GPUs sees only its own devices: there is one process, and its index is 0. All of
-them train alone on the same data, without an error, and write the same files.""",
     fix="Call `keras.distribution.initialize()`, or `jax.distributed.initialize()`, before the first use of a device.",
     sources=("https://docs.jax.dev/en/latest/multi_process.html", "https://keras.io/api/distribution/"),
     judge=_judge,

@@ -15,8 +15,6 @@ RULE = Rule(
     code="KD402",
     severity=Severity.ERROR,
     title="Checks for `jit_compile=True` under a mirrored strategy.",
-    why="""XLA cannot compile a training step that exchanges gradients between replicas in this way: the first step on
-several replicas fails. With the default, "auto", Keras disables XLA under a strategy and enables it otherwise.""",
     fix='Leave `jit_compile` at its default, "auto".',
     sources=("https://keras.io/api/models/model_training_apis/", MEASURED),
     judge=_judge,

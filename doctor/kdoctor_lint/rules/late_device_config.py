@@ -17,9 +17,6 @@ RULE = Rule(
     code="KD306",
     severity=Severity.ERROR,
     title="Checks for devices configured after a strategy was created.",
-    why="""Creating a strategy starts TensorFlow, which then has its GPUs and their memory. `set_memory_growth`,
-`set_visible_devices` and the like raise a RuntimeError from then on ("cannot be modified after being initialized").
-`CUDA_VISIBLE_DEVICES` has no effect any more.""",
     fix="Configure the devices first, then create the strategy.",
     sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
     judge=_judge,

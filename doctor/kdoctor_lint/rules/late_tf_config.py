@@ -13,8 +13,6 @@ RULE = Rule(
     code="KD305",
     severity=Severity.ERROR,
     title="Checks for `TF_CONFIG` set after the strategy of several workers was created.",
-    why="""`MultiWorkerMirroredStrategy` and the resolvers of clusters read `TF_CONFIG` when they are created. Set
-later, it has no effect. Every worker then trains alone on all data, without an error.""",
     fix="Set `TF_CONFIG` before the strategy is created, at best in the job script.",
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,

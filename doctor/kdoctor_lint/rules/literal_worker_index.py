@@ -20,8 +20,6 @@ RULE = Rule(
     code="KD309",
     severity=Severity.INFO,
     title="Checks for `TF_CONFIG` with the index of the worker written in the script.",
-    why="""Each worker needs its own index. With a number in the script, every worker that runs the script as it is
-claims to be the same one, and all wait for the others. A copy of the script for each worker drifts apart.""",
     fix="Set `TF_CONFIG` in the job script, or read the index from the environment.",
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,

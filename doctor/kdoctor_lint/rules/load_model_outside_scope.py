@@ -13,8 +13,6 @@ RULE = Rule(
     code="KD105",
     severity=Severity.ERROR,
     title="Checks for saved models loaded outside `strategy.scope()` and then trained by the strategy.",
-    why="""Loading creates the variables of the model and the optimizer, so it decides where they are placed. A model
-loaded outside the scope trains on one device, or fails when it is compiled inside.""",
     fix="Load the model inside `strategy.scope()`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/save_and_load", MEASURED),
     judge=_judge,

@@ -30,9 +30,6 @@ RULE = Rule(
     code="KD206",
     severity=Severity.WARNING,
     title="Checks for custom training steps that average the loss over the batch of one replica.",
-    why="""`apply_gradients` in `strategy.run` sums the gradients of all replicas. If each replica averages over its own
-part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
-batch size, or by the number of replicas.""",
     fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,

@@ -15,9 +15,6 @@ RULE = Rule(
     code="KD104",
     severity=Severity.WARNING,
     title="Checks for metrics created outside `strategy.scope()` but used inside it.",
-    why="""A metric stores its state in variables. Inside the scope, each replica counts separately, and reading the
-metric sums the counts. A metric created outside has a single variable that the strategy does not manage. Keras
-3.15 still trains with it; other versions raise an error.""",
     fix="Create the metric inside `strategy.scope()`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,

@@ -13,10 +13,6 @@ RULE = Rule(
     code="KD101",
     severity=Severity.ERROR,
     title="Checks for models created outside `strategy.scope()` but trained by the strategy.",
-    why="""Variables belong to the strategy whose scope they are created in. A model created and compiled outside the
-scope silently trains on one device while the others are idle. A model created outside and compiled inside fails
-with an error that depends on the optimizer. Layers create their variables when they are called, so call them
-inside the scope, too.""",
     fix="Create the model inside `strategy.scope()`.",
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,

@@ -20,8 +20,6 @@ RULE = Rule(
     code="KD401",
     severity=Severity.ERROR,
     title="Checks for uses of `multi_gpu_model`.",
-    why="""TensorFlow 2.4 removed `multi_gpu_model`, so importing it fails. `MirroredStrategy` replaces it: create the
-model inside the scope. Saving needs no separate copy of the model.""",
     fix="Use `tf.distribute.MirroredStrategy`.",
     sources=("https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0",),
     judge=_judge,

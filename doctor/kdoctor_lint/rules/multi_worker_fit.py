@@ -13,9 +13,6 @@ RULE = Rule(
     code="KD511",
     severity=Severity.WARNING,
     title="Checks for `Model.fit` under MultiWorkerMirroredStrategy with Keras 3.",
-    why="""Keras 3 converts the batch of a replica to a tensor before the first step. With several workers this raises a
-ValueError ("Attempt to convert a value (PerReplica ...)"). One worker trains, with one GPU or several, and so does a
-custom loop. tf_keras trains on all workers, so scripts that use it are not reported.""",
     fix="Train with a custom loop (`strategy.run`), or with Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
     sources=("https://github.com/keras-team/keras/issues/20585", SOURCE_FROM_OLDEST),
     judge=_judge,

@@ -21,9 +21,6 @@ RULE = Rule(
     code="KD202",
     severity=Severity.WARNING,
     title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
-    why="""If the last batch is too small to give every replica an example, the batch statistics of the empty replica
-are 0/0. Keras 3 then averages NaN into the moving statistics, without an error and with a finite loss.
-`BatchNormalization(synchronized=True)`, which uses the statistics of all replicas, also avoids it.""",
     fix="Drop the partial batch with `drop_remainder=True`.",
     sources=("https://keras.io/api/layers/normalization_layers/batch_normalization/", MEASURED),
     judge=_judge,

@@ -17,9 +17,6 @@ RULE = Rule(
     code="KD204",
     severity=Severity.INFO,
     title="Checks for datasets that are batched and trained on without `prefetch`.",
-    why="""`prefetch` prepares the next batches while the replicas train. Several replicas consume a pipeline several
-times as fast as one. A strategy adds a small prefetch of one batch per replica, which is not tuned. It is
-enough for data in memory without transformations, which is not reported.""",
     fix="End the pipeline with `.prefetch(tf.data.AUTOTUNE)`.",
     sources=(
         "https://keras.io/guides/distributed_training_with_tensorflow/",

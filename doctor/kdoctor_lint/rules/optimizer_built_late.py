@@ -17,10 +17,6 @@ RULE = Rule(
     code="KD503",
     severity=Severity.ERROR,
     title="Checks for custom loops under MirroredStrategy whose first step builds the optimizer of Keras 3.",
-    why="""An optimizer creates its variables when it is built: in the first step, unless `build` is called before. In a
-step that `strategy.run` executes inside `tf.function`, Keras 3 then raises InvalidArgumentError ("You must feed a value
-for placeholder tensor"). Plain SGD has no such variables. tf_keras trains correctly, so scripts that use it are not
-reported.""",
     fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
     sources=(*defect("smoke.optimizer-built-late").source, SOURCE),
     judge=_judge,

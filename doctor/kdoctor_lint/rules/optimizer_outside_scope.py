@@ -19,9 +19,6 @@ RULE = Rule(
     code="KD103",
     severity=Severity.ERROR,
     title="Checks for optimizers created outside `strategy.scope()` but used inside it.",
-    why="""An optimizer has variables: step counter, learning rate, moments. Created outside the scope, they are not
-mirrored. With Adam the first step fails ("Mixing different tf.distribute.Strategy objects"). Plain SGD trains
-by chance, until the optimizer is changed.""",
     fix="Create the optimizer inside `strategy.scope()`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,

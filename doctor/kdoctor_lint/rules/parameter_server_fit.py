@@ -13,9 +13,6 @@ RULE = Rule(
     code="KD508",
     severity=Severity.ERROR,
     title="Checks for `Model.fit` under ParameterServerStrategy with Keras 3.",
-    why="""The `fit` of Keras 3 has no coordinator. Its first step raises a ValueError ("you need to pass this dataset
-to ClusterCoordinator.create_per_worker_dataset"). tf_keras trains, so scripts that use it are not reported. Custom
-loops with `tf.distribute.coordinator.ClusterCoordinator` are not reported either.""",
     fix="Use Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras), or a custom loop.",
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",

@@ -26,10 +26,6 @@ RULE = Rule(
     code="KD201",
     severity=Severity.WARNING,
     title="Checks for the per-replica batch size where the global one belongs.",
-    why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset
-batched with the per-replica size leaves each replica only a fraction of it. Steps are then dominated by
-overhead, and batch statistics come from few examples. Steps that are counted with the per-replica size are as many
-times too many as there are replicas: a schedule ends late.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/input",

@@ -17,9 +17,6 @@ RULE = Rule(
     code="KD506",
     severity=Severity.WARNING,
     title="Checks for `predict_on_batch` and its relatives under MirroredStrategy with Keras 3.",
-    why="""Keras 3 gives the whole batch to every replica. `predict_on_batch` returns the predictions of all replicas,
-so there are several for each example. `train_on_batch` and `test_on_batch` return correct results, but are not faster
-than on one GPU. Scripts that use tf_keras are not reported.""",
     fix="Call `predict`, `fit` or `evaluate` instead.",
     sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,

@@ -20,10 +20,6 @@ RULE = Rule(
     code="KD504",
     severity=Severity.WARNING,
     title="Checks for models with Dropout, noise or augmentation under a mirrored strategy with Keras 3.",
-    why="""The random generator of a Keras 3 layer is a mirrored variable. Every replica draws the same Dropout mask and
-the same augmentation, so a batch on R replicas has 1/R of the masks that it has on one device. Gradients are correct
-but vary more. Reported once for each file. tf_keras draws different numbers on one machine, so scripts that use it
-are not reported.""",
     fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
     sources=(*defect("smoke.random-layers").source, SOURCE_FROM_OLDEST),
     judge=_judge,

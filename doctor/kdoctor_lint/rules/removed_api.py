@@ -27,10 +27,6 @@ RULE = Rule(
     code="KD403",
     severity=Severity.ERROR,
     title="Checks for names, methods and arguments that TensorFlow or Keras has removed.",
-    why="""TensorFlow 2.16 and newer use Keras 3, which has no `lr=`, `fit_generator`, Estimators and
-`fit(workers=...)`. TensorFlow 2 has no sessions, placeholders and `tf.contrib`. The script fails when it reaches such
-a line, perhaps after hours of training. `tf.compat.v1` and scripts that use Keras 2 (tf_keras) are not reported, nor
-is code that tests the version or catches the error.""",
     fix="Use the replacement that the message names.",
     sources=(
         "https://keras.io/guides/migrating_to_keras_3/",

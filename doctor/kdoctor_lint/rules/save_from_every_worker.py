@@ -20,9 +20,6 @@ RULE = Rule(
     code="KD304",
     severity=Severity.WARNING,
     title="Checks for multi-worker scripts in which every worker saves to the same path.",
-    why="""Every worker runs the script. If all of them write one file on a shared disk, they overwrite or corrupt it.
-Saving may need all workers at once, so let each worker save. The chief uses the real path, the others temporary
-paths that they delete. The `ModelCheckpoint` of Keras 3 does not do this.""",
     fix="Save to a different path on each worker.",
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,

@@ -13,8 +13,6 @@ RULE = Rule(
     code="KD106",
     severity=Severity.ERROR,
     title="Checks for custom training steps in `strategy.scope()` that `strategy.run` does not execute.",
-    why="""The scope decides where variables are created. It runs nothing on the replicas. A mirrored variable cannot
-be changed there: the step raises a ValueError ("not available outside the replica context"), also with tf_keras.""",
     fix="Execute the step with `strategy.run`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,

@@ -15,8 +15,6 @@ RULE = Rule(
     code="KD502",
     severity=Severity.ERROR,
     title="Checks for `steps_per_execution` above 1 under MirroredStrategy with Keras 3.",
-    why="""The first step on several replicas raises InvalidArgumentError ("You must feed a value for placeholder
-tensor"). tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Leave `steps_per_execution` at its default, 1.",
     sources=(*defect("smoke.steps-per-execution").source, SOURCE),
     judge=_judge,

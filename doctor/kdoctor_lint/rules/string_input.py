@@ -14,8 +14,6 @@ RULE = Rule(
     code="KD510",
     severity=Severity.ERROR,
     title="Checks for models that `fit` of Keras 3 gives strings under MirroredStrategy.",
-    why="""Before the first step, Keras 3 averages a batch over the replicas. Strings have no mean: TensorFlow raises
-InvalidArgumentError ("attr 'T' of string"). One device trains, and tf_keras does.""",
     fix="Look the strings up in the pipeline: `dataset.map(lambda words, target: (lookup(words), target))`.",
     sources=("https://github.com/tensorflow/tensorflow/issues/80951", MEASURED),
     judge=_judge,

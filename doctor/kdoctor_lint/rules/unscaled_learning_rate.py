@@ -33,10 +33,6 @@ RULE = Rule(
     code="KD205",
     severity=Severity.INFO,
     title="Checks for constant learning rates with a batch size that grows with the number of replicas.",
-    why="""A batch eight times as large means an eighth of the steps, each with less noise. With SGD, the best learning
-rate grows roughly in proportion, after a warm-up. With Adam and similar optimizers, it grows with the square root. A
-learning rate tuned on one device trains more slowly than necessary on eight. Rates that are not given are not
-reported.""",
     fix="Scale the learning rate with `strategy.num_replicas_in_sync`, or with its square root for Adam.",
     sources=(
         "https://arxiv.org/abs/1706.02677",

@@ -22,10 +22,6 @@ RULE = Rule(
     code="KD307",
     severity=Severity.WARNING,
     title="Checks for multi-worker data that every worker reads completely, or that cannot be sharded.",
-    why="""Several workers need different examples. With `AutoShardPolicy.OFF`, and in
-`distribute_datasets_from_function`, TensorFlow divides nothing: without `shard`, all workers train on the same
-batches, and further workers add nothing. `AutoShardPolicy.FILE` needs files. With arrays or a generator it raises
-NotFoundError ("Found an unshardable source dataset").""",
     fix="Call `shard` with the number and the index of the worker, or leave the policy at its default.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,

@@ -12,8 +12,9 @@ from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
+from kdoctor_lint.flow.joining import item_of, join
 from kdoctor_lint.flow.removals import note_attribute, note_name
-from kdoctor_lint.flow.texts import as_number, given, given_option, interpolated, text_of
+from kdoctor_lint.flow.texts import as_number, given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import Kind, canonical, kind_of
 
@@ -69,7 +70,12 @@ def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Valu
 
 def _option(interpreter: Interpreter, node: ast.expr, name: str) -> Value:
     """An option of the command line, or what the script has set it to."""
-    return interpreter.options.get(name) or given_option(ast.unparse(node), name, interpreter.defaults)
+    default = interpreter.defaults.get(name)
+    if name in interpreter.options:
+        return interpreter.options[name]
+    if isinstance(default, val.Number):
+        return val.Number(None, frozenset({name}), given=True)
+    return given(ast.unparse(node), default.value if isinstance(default, val.Text) else "")
 
 
 def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
@@ -189,14 +195,14 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return reduce(val.join, interpreter.evaluate_all(node.values, env))
+    return reduce(join, interpreter.evaluate_all(node.values, env))
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
     if isinstance(test, val.Truth):
         return body if test.value else other
-    return val.join(body, other)
+    return join(body, other)
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -242,7 +248,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
     if isinstance(owner, val.Table):
-        return owner.item(index)
+        return item_of(owner, index)
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else []
     moving = all(bounds) and not all(isinstance(bound, ast.Constant) for bound in bounds)
     if moving and owner is UNKNOWN and not interpreter.in_replica:
@@ -261,7 +267,7 @@ def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.
     if isinstance(owner, val.Flags) or is_unknown(owner):
         return _option(interpreter, node, key.value)
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
-    return owner.item(key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
+    return item_of(owner, key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
 
 
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.texts import given
 from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -177,7 +178,7 @@ class Interpreter:
         """``return``."""
         if self._returned:
             before = self._returned[-1]
-            self._returned[-1] = value if before is None else val.join(before, value)
+            self._returned[-1] = value if before is None else join(before, value)
 
     def follow(
         self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool = False

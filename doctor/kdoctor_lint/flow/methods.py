@@ -8,6 +8,7 @@ from typing import Any
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
+from kdoctor_lint.flow.joining import item_of, join
 from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -391,9 +392,9 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
 
 def _table_method(call: Call, table: val.Table, name: str) -> Value:
     if name == "get" and call.args:
-        found, default = table.item(call.args[0]), call.args[1] if call.args[1:] else val.NONE
+        found, default = item_of(table, call.args[0]), call.args[1] if call.args[1:] else val.NONE
         unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
-        return val.join(found, default) if unsure and default is not val.NONE else found
+        return join(found, default) if unsure and default is not val.NONE else found
     if name in {"update", "setdefault", "pop", "clear", "popitem"}:
         table.forget()
     return UNKNOWN

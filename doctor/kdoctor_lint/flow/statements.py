@@ -13,6 +13,7 @@ from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import unseen_instance
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Executor, Interpreter
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_import
 from kdoctor_lint.flow.trace import Named, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -174,7 +175,7 @@ def _branches(
     joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():
-            joined[name] = val.join(joined.get(name, value), value)
+            joined[name] = join(joined.get(name, value), value)
     env.names = joined
     return not outcomes
 
@@ -193,7 +194,7 @@ def _repeat(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
-    element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
+    element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
     if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)

@@ -38,14 +38,6 @@ def as_number(value: Value) -> Value:
     return Number(None, text.names, given=certain, home=text.home)
 
 
-def given_option(shown: str, name: str, defaults: Mapping[str, Value]) -> Value:
-    """An option of the command line, or of a configuration, with its default value if the script shows it."""
-    default = defaults.get(name)
-    if isinstance(default, Number):
-        return Number(None, frozenset({name}), given=True)
-    return given(shown, default.value if isinstance(default, Text) else "")
-
-
 def as_text(value: Value) -> Value:
     """A string, or what comes from elsewhere, or unknown."""
     if isinstance(value, External) and value.name.startswith(_FLAGS):

@@ -1,13 +1,12 @@
 """What a name may refer to, as far as a script shows without being run, and what is known of it after branches."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import reduce
 from typing import Any, TypeGuard, TypeVar
 
-from kdoctor_lint.names import COUNT, DEFAULT, WORKER, Kind, kind_of
+from kdoctor_lint.names import COUNT, WORKER
 
 
 class Place(Enum):
@@ -155,12 +154,6 @@ class Table(Value):
         """Anything may be in it from now on."""
         self.items.clear()
         self.whole = False
-
-    def item(self, key: Value) -> Value:
-        """The item of a key. An unknown key may be any."""
-        if not isinstance(key, Text):
-            return reduce(join, self.items.values()) if self.items else UNKNOWN
-        return named(self.items.get(key.value, UNKNOWN), key.value)
 
 
 @dataclass(eq=False, slots=True)
@@ -387,108 +380,3 @@ def _has_names(value: Value) -> TypeGuard[Given]:
 def is_unknown(value: Value) -> bool:
     """Whether a value may be anything, as far as the file shows."""
     return type(value) is Value or isinstance(value, Given | Foreign)
-
-
-_PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
-"""What is true of a dataset if it is in one branch. No rule reports it then."""
-_GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
-"""The base class of several classes of a kind."""
-
-
-def join(one: Value, other: Value) -> Value:
-    """What is true of both values."""
-    if one is other:
-        return one
-    if one is NONE or other is NONE:
-        rest = other if one is NONE else one
-        return rest if isinstance(rest, Strategy | Model | Optimizer) else UNKNOWN
-    scopes = [item for item in (one, other) if isinstance(item, Scope)]
-    if scopes:
-        return Scope(scopes[0].strategy, certain=len(scopes) > 1)
-    strategies = [item for item in (one, other) if isinstance(item, Strategy)]
-    if strategies:
-        kinds = frozenset().union(*(item.kinds for item in strategies))
-        kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
-        return Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
-    return _join_alike(one, other)
-
-
-def _join_alike(one: Any, other: Any) -> Value:
-    joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
-    return UNKNOWN if joined is None else joined(one, other)
-
-
-def _join_externals(one: External, other: External) -> Value:
-    generic = _GENERIC.get(kind_of(one.name)) if kind_of(one.name) is kind_of(other.name) else None
-    return one if one.name == other.name else External(generic) if generic else UNKNOWN
-
-
-def _join_numbers(one: Number, other: Number) -> Value:
-    single = next((number for number in (one, other) if number.value == 1), None)
-    if single is not None and (one.scaled or other.scaled):
-        return other if one is single else one  # one worker, or one device, is a special case
-    same = one.value == other.value and one.counts == other.counts and one.home == other.home
-    return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
-
-
-def _join_many(one: Many, other: Many) -> Value:
-    alike = len(one.items) == len(other.items)
-    return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
-
-
-def _join_datasets(one: Dataset, other: Dataset) -> Value:
-    if one.node is not other.node:
-        return UNKNOWN
-    policy = one.policy if one.policy == other.policy else "?"
-    shown, source = one.source_shown and other.source_shown, one.source if one.source == other.source else ""
-    perhaps = {name: getattr(one, name) or getattr(other, name) for name in _PERHAPS}
-    frozen = one.frozen if one.frozen is other.frozen else None
-    return replace(one, source_shown=shown, source=source, frozen=frozen, policy=policy, **perhaps)
-
-
-def _join_objects(one: Object, other: Object) -> Value:
-    known = {
-        name: join(value, other.attributes[name]) for name, value in one.attributes.items() if name in other.attributes
-    }
-    return Object(cls=one.cls, attributes=known) if one.cls is other.cls else UNKNOWN
-
-
-def _join_made(one: M, other: M) -> M:
-    place, strategy = _home_of_both(one, other)
-    cls = one.cls if one.cls is other.cls else Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
-    return one.__class__(one.node, place, strategy, cls=cls)
-
-
-def _join_optimizers(one: Optimizer, other: Optimizer) -> Value:
-    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
-    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
-    slots, built = one.slots and other.slots, one.built or other.built
-    made = _join_made(first, second)
-    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
-
-
-def _home_of_both(one: Made, other: Made) -> tuple[Place, Strategy | None]:
-    """Where either of two objects was created. Outside every scope is as in that of the default strategy."""
-    strategies = [item.strategy for item in (one, other) if item.strategy is not None]
-    if Place.UNSURE in {one.place, other.place}:
-        return Place.UNSURE, None
-    if one.place is not other.place:
-        strategies.append(Strategy(DEFAULT, one.node))
-    joined = reduce(join, strategies, NONE)
-    return (Place.INSIDE, joined) if isinstance(joined, Strategy) else (Place.OUTSIDE, None)
-
-
-_JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
-    External: _join_externals,
-    Number: _join_numbers,
-    Many: _join_many,
-    Dataset: _join_datasets,
-    Text: lambda one, other: one if one.value == other.value else UNKNOWN,
-    Gradients: lambda one, other: one if one.clipped else other,
-    Metric: _join_made,
-    Tensor: _join_made,
-    Object: _join_objects,
-    Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
-    Optimizer: _join_optimizers,
-}
-"""What is true of two values of a class."""

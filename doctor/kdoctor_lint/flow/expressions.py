@@ -108,6 +108,9 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return average_of(node, right)
     if val.TOTAL in (left, right) and isinstance(node.op, ast.Add | ast.Sub):
         return val.TOTAL
+    sums = isinstance(node.op, ast.Add | ast.Sub) and any(map(is_unknown, (left, right)))
+    if of_loss and sums and not interpreter.in_replica:
+        return UNKNOWN  # perhaps one number for each example
     loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if loss is None else loss
 

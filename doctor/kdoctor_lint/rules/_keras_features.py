@@ -17,12 +17,12 @@ SOURCE_FROM_OLDEST = "measured with releases of Keras from 3.2.1 to 3.15.1 (docs
 _MEASURED_KINDS = frozenset({"MirroredStrategy"})
 
 
-def on_keras_3(judge: Callable[[Trace], Hits]) -> Callable[[Trace], Hits]:
+def on_keras_3(judge: Callable[..., Hits]) -> Callable[..., Hits]:
     """The judge, for scripts for Keras 3 on TensorFlow only."""
 
     @wraps(judge)
-    def judge_keras_3(trace: Trace) -> Hits:
-        return judge(trace) if _uses_keras_3(trace) else iter(())
+    def judge_keras_3(trace: Trace, **options: str) -> Hits:
+        return judge(trace, **options) if _uses_keras_3(trace) else iter(())
 
     return judge_keras_3
 

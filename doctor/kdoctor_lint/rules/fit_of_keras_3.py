@@ -1,20 +1,16 @@
-from collections.abc import Callable
+from functools import partial
 
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SINGLE
 from kdoctor_lint.rules._keras_features import SOURCE_FROM_OLDEST, on_keras_3
 
 
-def _fails(kind: str, where: str) -> Callable[[Trace], Hits]:
-    """Reports ``fit`` where a strategy of this kind trains in every branch of the script."""
-
-    @on_keras_3
-    def judge(trace: Trace) -> Hits:
-        for event in trace.fitted:
-            if event.home is not None and event.home.kinds - SINGLE == {kind}:
-                yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
-
-    return judge
+@on_keras_3
+def _judge(trace: Trace, *, kind: str, where: str = "") -> Hits:
+    """Calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
+    for event in trace.fitted:
+        if event.home is not None and event.home.kinds - SINGLE == {kind}:
+            yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
 
 
 WORKERS = Rule(
@@ -24,7 +20,7 @@ WORKERS = Rule(
     title="Checks for `Model.fit` under MultiWorkerMirroredStrategy with Keras 3.",
     fix="Train with a custom loop (`strategy.run`), or with Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
     sources=("https://github.com/keras-team/keras/issues/20585", SOURCE_FROM_OLDEST),
-    judge=_fails("MultiWorkerMirroredStrategy", "on several workers "),
+    judge=partial(_judge, kind="MultiWorkerMirroredStrategy", where="on several workers "),
 )
 SERVERS = Rule(
     id="lint.parameter-server-fit",
@@ -36,5 +32,5 @@ SERVERS = Rule(
         "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",
         "measured with Keras 3.15.1 and TensorFlow 2.21.0, a cluster in one process",
     ),
-    judge=_fails("ParameterServerStrategy", ""),
+    judge=partial(_judge, kind="ParameterServerStrategy"),
 )

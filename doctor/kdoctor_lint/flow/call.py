@@ -92,8 +92,9 @@ def unknown(call: Call, _: object) -> Value:
             value.built = True
     strategies: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
     parts = strategies or [value for value in call.args[:1] if isinstance(value, _RETURNED)]
-    makes = ast.unparse(call.node.func).rpartition(".")[2][:1].isupper()  # a class returns something new
-    if len(parts) == 1 and not makes:
+    called = call.node.func
+    called_as = getattr(called, "attr", getattr(called, "id", ""))
+    if len(parts) == 1 and not called_as[:1].isupper():  # a class returns something new
         call.interpreter.returned.add(id(call.node))
         return parts[0]  # which it is, if it is used as one
     return sized(call)

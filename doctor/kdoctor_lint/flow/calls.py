@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kdoctor_lint.flow import values as val
@@ -63,11 +64,19 @@ def _function(call: Call, callee: Function) -> Value:
 
 def _yields_arrays(function: Function) -> bool:
     """Whether a generator makes its batches from arrays, and not from a distributed dataset."""
-    nodes = list(ast.walk(function.node))
-    made = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    parts = _yielded(function.node)
+    return bool(parts) and all(_is_array(part, function) for part in parts)
+
+
+@lru_cache(maxsize=4096)
+def _yielded(function: ast.AST) -> tuple[ast.expr, ...]:
+    nodes = list(ast.walk(function))
     yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]
+    made = (
+        {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)} if yielded else {}
+    )
     parts = [part for value in yielded for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
-    return bool(parts) and all(_is_array(made.get(ast.unparse(part), part), function) for part in parts)
+    return tuple(made.get(ast.unparse(part), part) for part in parts)
 
 
 def _is_array(node: ast.expr, function: Function) -> bool:

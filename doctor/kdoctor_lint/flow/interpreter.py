@@ -61,7 +61,7 @@ class Interpreter:
         self.guarded = 0  # Depth of code that tests for a version
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
-        self._running: list[tuple[int, int]] = []  # The ids of the nodes and the environments of the functions around
+        self.running: list[tuple[int, int]] = []  # The ids of the nodes and the environments of the functions around
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
@@ -164,11 +164,6 @@ class Interpreter:
         """An object with variables is used under the control of the current strategy."""
         self.trace.used.append((made, self.strategy))
 
-    @property
-    def active(self) -> frozenset[int]:
-        """The ids of the nodes of the functions around this code."""
-        return frozenset(node for node, _ in self._running)
-
     def define(self, function: Function) -> Function:
         """A function is defined. It is read at the end if no call of it is seen."""
         self._functions.setdefault(id(function.node), function)
@@ -194,16 +189,16 @@ class Interpreter:
         if key in known:
             return known[key][1]
         inner = (id(node), id(function.env))
-        if inner in self._running or len(self._running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+        if inner in self.running or len(self.running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
-        self._running.append(inner)
+        self.running.append(inner)
         strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
-            self._running.pop()
+            self.running.pop()
         cached = bool(getattr(node, "decorator_list", ()))
         if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
             key = (*key, len(known))  # the next call creates another one
@@ -229,9 +224,10 @@ class Interpreter:
 
     def _is_waiting(self, function: Function) -> bool:
         """Whether a function was not read, and something may call it: other modules call methods of their classes."""
-        mentioned, node = self.mentioned(), function.node
+        node = function.node
         if id(node) in self._followed:
             return False
+        mentioned = self.mentioned() if self.trace.strategies else None
         if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
             return True
         base = function.receiver.cls if function.receiver is not None else None

@@ -88,6 +88,7 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
 _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
+_DISTRIBUTE = "experimental_distribute_dataset"
 _SAVES = frozenset({"save", "save_weights", "export"})
 _SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
@@ -104,7 +105,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     interpreter, trace = call.interpreter, call.interpreter.trace
     _applied(call, name)
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy, interpreter.active))
+        trace.stepped.append((call.site, interpreter.strategy, frozenset(node for node, _ in interpreter.running)))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
@@ -132,9 +133,9 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
-    if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
+    if name == _DISTRIBUTE and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
-    if name == "experimental_distribute_dataset":
+    if name == _DISTRIBUTE:
         return val.DISTRIBUTED
     if isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
@@ -338,10 +339,6 @@ def _is_strategy(call: Call) -> bool:
     return "strategy" in ast.unparse(receiver).rpartition(".")[2].lower()
 
 
-def _distribute(call: Call) -> Value:
-    return _strategy_method(call, val.Strategy(SOME, call.site), "experimental_distribute_dataset")
-
-
 def _merged(call: Call) -> Value:
     """``merge_call`` of the context of a replica: the function gets the strategy, too."""
     function, arguments = call.get(0, "merge_fn"), call.get(1, "args")
@@ -358,7 +355,7 @@ _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "get_per_replica_batch_size": _for_replica,
     "add_argument": _add_option,
     "num_tasks": _tasks,
-    "experimental_distribute_dataset": _distribute,
+    "experimental_distribute_dataset": lambda call: _strategy_method(call, val.Strategy(SOME, call.site), _DISTRIBUTE),
     "merge_call": _merged,
     "scope": lambda _: val.Scope(None, certain=False),
     "parse_args": lambda _: val.Flags(),

@@ -254,7 +254,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return item_of(owner, index)
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else []
     moving = all(bounds) and not all(isinstance(bound, ast.Constant) for bound in bounds)
-    if moving and owner is UNKNOWN and not interpreter.in_replica:
+    if moving and is_unknown(owner) and not interpreter.in_replica:
         return val.Batch(node)  # of an array
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
     return owner if kept else UNKNOWN

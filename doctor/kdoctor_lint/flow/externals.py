@@ -154,7 +154,8 @@ def _layer(call: Call, name: str) -> Value:
     if (penalized or name.endswith(".ActivityRegularization")) and call.interpreter.place is val.Place.INSIDE:
         call.interpreter.trace.added.append((call.site, False, call.interpreter.strategy))
     rate = call.get(0, "rate", "stddev", "factor")
-    unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
+    shown = isinstance(rate, val.Given) and not rate.home
+    unclear = call.spread or (rate is not None and val.is_unknown(rate) and not shown) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
     normalizes = BATCH_NORMALIZATION.match(name) is not None

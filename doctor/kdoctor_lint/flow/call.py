@@ -105,8 +105,7 @@ def sized(call: Call) -> Value:
     tables = [value for value in (*call.args, *call.keywords.values()) if isinstance(value, val.Table)]
     named = [*call.keywords.items(), *(pair for table in tables for pair in table.items.items())]
     batch = next(_batches([*(("", value) for value in call.args), *named]), None)
-    inside = call.interpreter.place is val.Place.INSIDE
-    return call.create(val.Foreign, batch=batch) if inside or batch is not None else UNKNOWN
+    return call.create(val.Foreign, batch=batch)
 
 
 def _batches(arguments: Iterable[tuple[str, Value]]) -> Iterator[val.Number]:

@@ -108,6 +108,7 @@ _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
     val.Text: lambda one, other: one if one.value == other.value else UNKNOWN,
     val.Gradients: lambda one, other: one if one.clipped else other,
     val.Metric: _join_made,
+    val.Foreign: _join_made,
     val.Tensor: _join_made,
     val.Object: _join_objects,
     val.Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),

@@ -95,7 +95,7 @@ def unknown(call: Call, _: object) -> Value:
     called = call.node.func
     called_as = getattr(called, "attr", getattr(called, "id", ""))
     if len(parts) == 1 and not called_as[:1].isupper():  # a class returns something new
-        call.interpreter.returned.add(id(call.node))
+        call.interpreter.exchanged.add(parts[0])
         return parts[0]  # which it is, if it is used as one
     return sized(call)
 

@@ -45,8 +45,7 @@ class Interpreter:
         self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
         self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
         self.feeding: val.Strategy | None = None  # The strategy whose data the function around this code makes
-        self.returned: set[int] = set()  # The ids of calls of unknown functions that may return what they get
-        self.replaced_names: set[str] = set()  # The code of the names that their results get
+        self.exchanged: set[Value] = set()  # What an unknown function got, and may have returned something else for
         self.trained: set[str] = set()  # The code of the objects whose ``fit`` or ``compile`` is called
         self.loop: ast.AST | None = None  # The innermost loop around this code
         self.conditional = 0  # Depth of branches and loops around this statement

@@ -93,9 +93,10 @@ def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, en
     others = env.all_outer(node.value.id) if isinstance(node.value, ast.Name) else ()
     checks = interpreter.checks.setdefault(id(node), [])
     checks += [receiver, *others]
-    of, names = ast.unparse(node.value), interpreter.replaced_names
-    own = interpreter.names_set
-    return lambda: node.attr not in own() and of not in names and all(_is_external(one, node.attr) for one in checks)
+    own, replaced = interpreter.names_set, interpreter.exchanged
+    return lambda: (
+        node.attr not in own() and all(_is_external(one, node.attr) and one not in replaced for one in checks)
+    )
 
 
 def _is_external(value: Value, name: str) -> bool:

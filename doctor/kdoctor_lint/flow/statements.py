@@ -90,14 +90,14 @@ _VERSION = re.compile(
 
 
 def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
-    interpreter.evaluate_all(ast.iter_child_nodes(node), env)
+    before = set(interpreter.exchanged)
+    values = interpreter.evaluate_all(ast.iter_child_nodes(node), env)
+    interpreter.exchanged -= set(values) - before  # nothing gets the result
     return isinstance(node, ast.Raise)
 
 
 def _assign(interpreter: Interpreter, node: Any, env: Env) -> None:
     value = interpreter.evaluate(node.value, env)
-    if id(node.value) in interpreter.returned:
-        interpreter.replaced_names |= set(map(ast.unparse, node.targets))
     for target in node.targets:
         bind(interpreter, target, value, env)
 

@@ -96,8 +96,19 @@ EXPORTS: Mapping[str, re.Pattern[str]] = {
 MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
 SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}
 """Strategies that divide each batch among their replicas."""
+SOME = frozenset({"some"})  # A strategy that the file does not show
+SINGLE = frozenset({"OneDeviceStrategy", "default"})  # Strategies with one replica
 DEFAULT = frozenset({"default"})  # The strategy outside all scopes, which has one replica
 SEVERAL_REPLICAS = SYNCHRONOUS | {"ParameterServerStrategy"}  # Strategies that may create variables on several devices
+
+COUNT = re.compile(
+    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
+    r"|(?:gpus?|devices?|replicas?|workers?|nodes?)_(?:count|num)|ngpus?|world_size|gpus|replicas|workers|nodes)",
+    re.IGNORECASE,
+)
+"""Matches the whole of a name for the number of devices or of workers."""
+BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
+WORKER = re.compile("worker|node|host", re.IGNORECASE)
 
 
 @lru_cache(maxsize=8192)

@@ -8,7 +8,7 @@ from pathlib import Path
 from kdoctor_lint.script import STDIN, read_script
 
 _MAX_BYTES = 200_000  # Larger modules are not followed
-_MAX_MODULES = 12  # The modules that are followed for one script
+_MAX_MODULES = 32  # The modules that are followed for one script
 _ANCESTORS = 4  # The folders above the script in which modules are searched
 _SOURCES = ("", "/src")
 

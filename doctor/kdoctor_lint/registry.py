@@ -3,12 +3,16 @@
 import pkgutil
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
 from kdoctor_lint import rules
 from kdoctor_lint.model import Rule
 
+_TEXTS = Path(__file__).parent / "rules/texts"
+_PART = re.compile(r"^### (why|bad|good)\n", re.MULTILINE)
 _CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
@@ -16,8 +20,17 @@ def _discover() -> Mapping[str, Rule]:
     """Rules that judge code first, then those that the linter itself reports; each group by id."""
     names = [f"{rules.__name__}.{module.name}" for module in pkgutil.iter_modules(rules.__path__)]
     modules = [pkgutil.resolve_name(name) for name in names]
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, Rule)]
+    found = [_with_text(value) for module in modules for value in vars(module).values() if isinstance(value, Rule)]
     return {rule.id: rule for rule in sorted(found, key=lambda rule: (rule.judge is None, rule.id))}
+
+
+def _with_text(rule: Rule) -> Rule:
+    """A rule with the parts of its text that it does not have itself."""
+    file = _TEXTS / f"{rule.id.partition('.')[2]}.txt"
+    parts = _PART.split(file.read_text(encoding="utf-8")) if file.exists() else [""]
+    text = dict(zip(parts[1::2], parts[2::2], strict=True))
+    why, bad, good = (getattr(rule, part) or text.get(part, "") for part in ("why", "bad", "good"))
+    return replace(rule, why=why, bad=bad, good=good)
 
 
 RULES = _discover()  # Every rule by its id

@@ -28,6 +28,7 @@ class Net(keras.Model):
         super().__init__()
         self.dense = keras.layers.Dense(1)
 """,
+    "branch.py": HEAD + "if gpus:\n    setup()\n\ndef build():\n    return keras.Sequential([keras.layers.Dense(1)])\n",
     "pkg/__init__.py": "",
     "pkg/scopes.py": HEAD + "strategy = tf.distribute.MirroredStrategy()\n\ndef make():\n    return strategy\n",
     "pkg/far.py": "from models import build as far\n",
@@ -60,6 +61,7 @@ def findings(tmp_path: Path, name: str, code: str) -> list[tuple[int, str]]:
     [
         ("from models import build\nmodel = build()\n" + USE, [(5, OUTSIDE)]),
         ("import models as m\nmodel = m.build(units=2)\n" + USE, [(5, OUTSIDE)]),
+        ("from branch import build\nmodel = build()\n" + USE, [(5, OUTSIDE)]),
         ("from models import *\nmodel = build()\n" + USE, [(5, OUTSIDE)]),
         ("from models import Net\nmodel = Net()\n" + USE, [(5, OUTSIDE)]),
         ("from models import net as model\n" + USE, [(4, OUTSIDE)]),
@@ -103,7 +105,7 @@ def test_other_code_has_no_finding(tmp_path: Path, code: str) -> None:
 def test_large_and_many_modules_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_text(MODULES["models.py"] + "#" * 300_000, encoding="utf-8")
     assert findings(tmp_path, "train.py", MAIN + "from large import build\nmodel = build()\n" + USE) == []
-    for number in range(20):
+    for number in range(40):
         (tmp_path / f"m{number}.py").write_text(MODULES["models.py"], encoding="utf-8")
-    many = "".join(f"from m{number} import build\n" for number in range(20))
+    many = "".join(f"from m{number} import build\n" for number in range(40))
     assert findings(tmp_path, "train.py", MAIN + many + "model = build()\n" + USE) == []

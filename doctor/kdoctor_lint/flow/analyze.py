@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, partial
 
 from kdoctor_lint.flow.environment import Env, Function
@@ -10,6 +11,13 @@ from kdoctor_lint.flow.interpreter import Interpreter, Neighbours
 from kdoctor_lint.flow.removals import set_in
 from kdoctor_lint.flow.statements import EXECUTORS
 from kdoctor_lint.flow.trace import Trace
+
+
+def mentioned_in(body: Sequence[ast.stmt]) -> AbstractSet[str] | None:
+    """The names, attributes and strings in the code of a program. Functions of other modules may be used elsewhere."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    read = {getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None) for node in nodes}
+    return {name for name in read if isinstance(name, str)} if "__name__" in read else None
 
 
 def analyze(
@@ -33,6 +41,7 @@ def analyze(
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
     interpreter.neighbours = neighbours or interpreter.neighbours
+    interpreter.mentioned = cache(partial(mentioned_in, body))
     env = Env()
     interpreter.execute(body, env)
     started = env.names.get(entry)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -47,9 +48,9 @@ def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env
         if isinstance(key, val.Text) and not interpreter.conditional:
             owner.items[key.value] = value
         elif isinstance(key, val.Text):
-            owner.items[key.value] = val.join(owner.items.get(key.value, value), value)
+            owner.items[key.value] = join(owner.items.get(key.value, value), value)
         else:
-            owner.items.clear()
+            owner.forget()
     if isinstance(owner, val.Flags) and isinstance(key, val.Text):
         interpreter.options[key.value] = UNKNOWN if interpreter.conditional else value
     if isinstance(owner, val.External) and isinstance(key, val.Text):
@@ -83,5 +84,8 @@ def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value
     if not isinstance(owner, val.Object):
         return
     value = val.named(value, target.attr)
+    unseen = interpreter.receivers.get(id(owner.cls.node)) if owner.cls is not None else None
+    if unseen is not None and unseen is not owner and target.attr in unseen.attributes:
+        unseen.attributes[target.attr] = join(unseen.attributes[target.attr], value)
     before = owner.attributes.get(target.attr)
-    owner.attributes[target.attr] = val.join(before, value) if before is not None and interpreter.conditional else value
+    owner.attributes[target.attr] = join(before, value) if before is not None and interpreter.conditional else value

@@ -1,16 +1,17 @@
 """A call in the script, and what calls of several kinds do."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
-from kdoctor_lint.flow.texts import as_text
+from kdoctor_lint.flow.texts import as_number, as_text
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.names import BATCH
 
 
 @dataclass(frozen=True)
@@ -69,21 +70,47 @@ class Call:
         """Layers become part of a model."""
         self.interpreter.trace.random += [part for part in parts if isinstance(part, val.Layer) and part.random]
 
-    def save(self, path: Value | None, what: str) -> Value:
+    def save(self, path: Value | None, what: str, strategy: val.Strategy | None = None) -> Value:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
         text = as_text(path) if path is not None else UNKNOWN
         shown = text.value if isinstance(text, val.Text) else text.shown if isinstance(text, val.Given) else ""
-        if shown and not self.interpreter.chief_only:
-            self.interpreter.trace.saved.append(Saved(self.site, what, shown))
-        return UNKNOWN
+        if not shown or self.interpreter.chief_only:
+            return UNKNOWN
+        saved = Saved(self.site, what, shown, strategy)
+        self.interpreter.trace.saved.append(saved)
+        return val.Writer(saved)
+
+
+_RETURNED = val.Model | val.Layer | val.Optimizer | val.Metric
 
 
 def unknown(call: Call, _: object) -> Value:
-    """Code outside the file may build an optimizer that it gets, and create models in the current scope; no more."""
-    for value in (*call.args, *call.keywords.values()):
+    """Code outside the file may build an optimizer that it gets, return its argument, and create models in a scope."""
+    given = [*call.args, *call.keywords.values()]
+    for value in given:
         if isinstance(value, val.Optimizer):
             value.built = True
-    strategies = [value for value in call.args if isinstance(value, val.Strategy)]
-    if call.interpreter.place is val.Place.INSIDE:
-        return call.create(val.Foreign)
-    return val.Wrapped(strategies[0]) if len(strategies) == 1 else UNKNOWN
+    strategies: list[Value] = [value for value in given if isinstance(value, val.Strategy)]
+    parts = strategies or [value for value in call.args[:1] if isinstance(value, _RETURNED)]
+    called = call.node.func
+    called_as = getattr(called, "attr", getattr(called, "id", ""))
+    if len(parts) == 1 and not called_as[:1].isupper():  # a class returns something new
+        call.interpreter.exchanged.add(parts[0])
+        return parts[0]  # which it is, if it is used as one
+    return sized(call)
+
+
+def sized(call: Call) -> Value:
+    """Something new: perhaps a model in the scope, or data of a batch size that the call gets."""
+    tables = [value for value in (*call.args, *call.keywords.values()) if isinstance(value, val.Table)]
+    named = [*call.keywords.items(), *(pair for table in tables for pair in table.items.items())]
+    batch = next(_batches([*(("", value) for value in call.args), *named]), None)
+    return call.create(val.Foreign, batch=batch)
+
+
+def _batches(arguments: Iterable[tuple[str, Value]]) -> Iterator[val.Number]:
+    """The arguments that are sizes of batches, by their names."""
+    for name, value in arguments:
+        size = as_number(value)
+        if isinstance(size, val.Number) and any(map(BATCH.search, (name, *size.names))):
+            yield size

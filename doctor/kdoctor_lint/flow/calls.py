@@ -2,10 +2,11 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, unknown
+from kdoctor_lint.flow.call import Call, sized, unknown
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.externals import external
 from kdoctor_lint.flow.interpreter import Interpreter
@@ -31,13 +32,15 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
     for arg in node.args:
         value = interpreter.evaluate(arg, env)
         if isinstance(arg, ast.Starred):
-            spread = True
+            args += value.items if isinstance(value, val.Many) and not spread else ()
+            spread = spread or not isinstance(value, val.Many)
         elif not spread:
             args.append(value)
     for keyword in node.keywords:
         value = interpreter.evaluate(keyword.value, env)
         if keyword.arg is None:
-            spread = True
+            keywords |= value.items if isinstance(value, val.Table) else {}
+            spread = spread or not isinstance(value, val.Table) or not value.whole
         else:
             keywords[keyword.arg] = value
     call = Call(interpreter, node, args, keywords, spread)
@@ -54,16 +57,26 @@ def _function(call: Call, callee: Function) -> Value:
     if isinstance(callee.receiver, val.Optimizer):
         update(call, callee.receiver, getattr(callee.node, "name", ""))
     returned = call.follow(callee)
-    return val.BATCHES if _yields_arrays(callee) else returned
+    if _yields_arrays(callee):
+        return val.Batches()
+    return sized(call) if returned is UNKNOWN else returned
 
 
 def _yields_arrays(function: Function) -> bool:
     """Whether a generator makes its batches from arrays, and not from a distributed dataset."""
-    nodes = list(ast.walk(function.node))
-    made = {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+    parts = _yielded(function.node)
+    return bool(parts) and all(_is_array(part, function) for part in parts)
+
+
+@lru_cache(maxsize=4096)
+def _yielded(function: ast.AST) -> tuple[ast.expr, ...]:
+    nodes = list(ast.walk(function))
     yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]
+    made = (
+        {ast.unparse(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)} if yielded else {}
+    )
     parts = [part for value in yielded for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
-    return bool(parts) and all(_is_array(made.get(ast.unparse(part), part), function) for part in parts)
+    return tuple(made.get(ast.unparse(part), part) for part in parts)
 
 
 def _is_array(node: ast.expr, function: Function) -> bool:
@@ -92,9 +105,18 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(instance, val.Made) and instance.place is val.Place.OUTSIDE and call.interpreter.entered[before:]:
             # Its __init__ creates the variables in a scope.
             instance.place, instance.strategy = val.Place.INSIDE, call.interpreter.entered[-1]
+        known = call.interpreter.receivers.get(id(callee.node))
+        if known is not None:
+            # What a method may find that is called from anywhere.
+            known.attributes |= {
+                name: value for name, value in instance.attributes.items() if name not in known.attributes
+            }
         if isinstance(instance, val.Model | val.Layer):
             held = instance.attributes.values()
             call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
+    run = callee.member("call")
+    if isinstance(run, Function) and isinstance(instance, val.Model | val.Layer):
+        call.interpreter.follow(Function(run.node, run.env, instance), [], {}, spread=True)
     return instance
 
 
@@ -114,7 +136,7 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
         call.interpreter.trace.unclear = True
         if call.interpreter.place is val.Place.INSIDE:
             return call.create(val.Foreign, cls=cls)
-    return val.Object(cls=cls)
+    return val.Object(cls=cls, site=call.site)
 
 
 def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
@@ -167,5 +189,4 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Layer: _apply,
     val.Metric: lambda call, metric: update(call, metric, "update_state"),
     val.LossObject: _loss,
-    val.Wrapped: unknown,
 }

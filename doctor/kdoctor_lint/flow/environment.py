@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value, join
+from kdoctor_lint.flow.joining import join
+from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value
 from kdoctor_lint.names import EXPORTS, Kind, kind_of
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}

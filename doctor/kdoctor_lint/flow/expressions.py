@@ -12,9 +12,10 @@ from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter
+from kdoctor_lint.flow.joining import item_of, join
 from kdoctor_lint.flow.removals import note_attribute, note_name
-from kdoctor_lint.flow.texts import as_number, given, given_option, interpolated, text_of
-from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.flow.texts import as_number, given, interpolated, text_of
+from kdoctor_lint.flow.values import UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import Kind, canonical, kind_of
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -47,7 +48,7 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     name = node.attr
     note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
-        return val.Number(None, scaled=True)
+        return val.count_of(val.WORKERS | val.DEVICES)
     if isinstance(owner, val.External):
         return _of_module(interpreter, node, owner)
     if isinstance(owner, val.Object):
@@ -69,7 +70,12 @@ def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Valu
 
 def _option(interpreter: Interpreter, node: ast.expr, name: str) -> Value:
     """An option of the command line, or what the script has set it to."""
-    return interpreter.options.get(name) or given_option(ast.unparse(node), name, interpreter.defaults)
+    default = interpreter.defaults.get(name)
+    if name in interpreter.options:
+        return interpreter.options[name]
+    if isinstance(default, val.Number):
+        return val.Number(None, frozenset({name}), given=True)
+    return given(ast.unparse(node), default.value if isinstance(default, val.Text) else "")
 
 
 def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
@@ -91,25 +97,38 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
-    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and isinstance(right, val.Number | val.Many):
-        left = as_number(left)
-    elif isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not isinstance(left, val.Text | val.Given):
-        right = as_number(right)
+    of_loss = isinstance(left, val.Averaged) or isinstance(right, val.Averaged)
+    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not of_loss and not _is_path(node.op, left, right):
+        left, right = as_number(left), as_number(right)
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
         return val.Many([*left.items, *right.items])
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
-    of_loss = _of_loss(node, left, right)
-    return _of_kinds(node, left, right) if of_loss is None else of_loss
+    if val.TOTAL in (left, right) and isinstance(node.op, ast.Add | ast.Sub):
+        return val.TOTAL
+    sums = isinstance(node.op, ast.Add | ast.Sub) and any(map(is_unknown, (left, right)))
+    if of_loss and sums and not interpreter.in_replica:
+        return UNKNOWN  # perhaps one number for each example
+    loss = _of_loss(node, left, right)
+    return _of_kinds(node, left, right) if loss is None else loss
+
+
+def _is_path(op: ast.operator, left: Value, right: Value) -> bool:
+    """Whether it is ``folder / name`` of pathlib. An option as it is is a number if it is divided."""
+    texts = [
+        isinstance(value, val.Text) or (isinstance(value, val.Given) and not value.names) for value in (left, right)
+    ]
+    return isinstance(op, ast.Div) and any(texts)
 
 
 def _of_kinds(node: ast.BinOp, left: Value, right: Value) -> Value:
     """What one operand decides."""
-    if any(isinstance(value, val.Number) and value.scaled for value in (left, right)):
-        return val.Number(None, scaled=True)
-    if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and left is UNKNOWN:
+    counts = frozenset[str]().union(*(value.growth for value in (left, right) if isinstance(value, val.Number)))
+    if counts:
+        return val.Number(None, counts=counts)
+    if isinstance(right, val.Number) and isinstance(node.op, ast.Div | ast.FloorDiv) and is_unknown(left):
         return val.Number(None, per=right.names)
     tensor = next((value for value in (left, right) if isinstance(value, val.Tensor)), None)
     return _text(node.op, left, right) if tensor is None else tensor
@@ -121,7 +140,10 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
     adds = isinstance(node.op, ast.Add | ast.Sub)
     if averaged is None:
         scaled = next((value for value in (left, right) if value is val.SCALED), None)
-        return scaled if adds or scaled is None else UNKNOWN
+        weighted = isinstance(node.op, ast.Mult) and not any(
+            isinstance(one, val.Number) and one.scaled for one in (left, right)
+        )
+        return scaled if adds or weighted or scaled is None else UNKNOWN
     weight, given = (right, node.right) if averaged is left else (left, node.left)
     masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
     weighted = isinstance(node.op, ast.Mult) and (masked or _is_weight(weight, given))
@@ -157,32 +179,33 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
     names = left.names | right.names
     if left.scaled or right.scaled:
         if isinstance(op, ast.Mult) and left.scaled != right.scaled:
-            interpreter.trace.scaled |= (right if left.scaled else left).names
+            interpreter.trace.scaled |= (right if left.scaled else left).keys
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
-            interpreter.trace.divided |= left.names
-        local = all(number.local for number in (left, right) if number.scaled)
-        return val.Number(None, names, scaled=True, local=local)
-    per = left.per | right.per
-    if isinstance(op, ast.Div | ast.FloorDiv):
+            interpreter.trace.divided |= left.keys
+        return val.Number(None, names, counts=left.growth | right.growth)
+    per, home = left.per | right.per, left.home or right.home
+    if isinstance(op, ast.Div | ast.FloorDiv) and not right.home:
         per |= right.names
     if left.value is None or right.value is None:
         product = isinstance(op, ast.Mult) and bool(left.names) and bool(right.names)
-        return val.Number(None, names, product=product, per=per)
+        return val.Number(None, names, product=product, per=per, home=home)
     compute = _OPERATORS.get(type(op))
     product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))
     # An infinity or a larger integer cannot be computed with.
     known = compute is not None and all(abs(value) <= _LARGEST for value in (left.value, right.value))
     result = compute(left.value, right.value) if compute and known else None
-    return val.Number(result, names, product=product, per=per)
+    return val.Number(result, names, product=product, per=per, home=home)
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return reduce(val.join, interpreter.evaluate_all(node.values, env))
+    return reduce(join, interpreter.evaluate_all(node.values, env))
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    interpreter.evaluate(node.test, env)
-    return val.join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
+    test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
+    if isinstance(test, val.Truth):
+        return body if test.value else other
+    return join(body, other)
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -220,28 +243,34 @@ def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
+    if isinstance(index, val.Number) and index.value == 0 and _is_shape(interpreter, owner):
+        return val.TOTAL
     if isinstance(index, val.Text):
         return _item(interpreter, node, owner, index)
     if isinstance(owner, val.Many) and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
     if isinstance(owner, val.Table):
-        return owner.item(index)
+        return item_of(owner, index)
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else []
     moving = all(bounds) and not all(isinstance(bound, ast.Constant) for bound in bounds)
-    if moving and owner is UNKNOWN and not interpreter.in_replica:
+    if moving and is_unknown(owner) and not interpreter.in_replica:
         return val.Batch(node)  # of an array
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
     return owner if kept else UNKNOWN
 
 
+def _is_shape(interpreter: Interpreter, value: Value) -> bool:
+    return value is val.SHAPE or (interpreter.in_replica and isinstance(value, val.Method) and value.name == "shape")
+
+
 def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.Text) -> Value:
     if isinstance(owner, val.External) and owner.name == "os.environ":
         return given(key.value)
-    if isinstance(owner, val.Flags):
+    if isinstance(owner, val.Flags) or is_unknown(owner):
         return _option(interpreter, node, key.value)
     kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
-    return owner.item(key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
+    return item_of(owner, key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
 
 
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:

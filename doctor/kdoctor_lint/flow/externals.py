@@ -8,6 +8,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
+from kdoctor_lint.flow.texts import as_number
 from kdoctor_lint.flow.trace import Late, Named
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
@@ -147,8 +148,14 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
+        if isinstance(synchronized, val.Truth) and synchronized.value:
+            call.interpreter.trace.synchronized.append(call.interpreter.strategy)
+    penalized = call.keywords.get("activity_regularizer", val.NONE) is not val.NONE
+    if (penalized or name.endswith(".ActivityRegularization")) and call.interpreter.place is val.Place.INSIDE:
+        call.interpreter.trace.added.append((call.site, False, call.interpreter.strategy))
     rate = call.get(0, "rate", "stddev", "factor")
-    unclear = call.spread or rate is UNKNOWN or isinstance(rate, val.Foreign) or _is_zero(rate)
+    shown = isinstance(rate, val.Given) and not rate.home
+    unclear = call.spread or (rate is not None and val.is_unknown(rate) and not shown) or _is_zero(rate)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
     normalizes = BATCH_NORMALIZATION.match(name) is not None
@@ -163,7 +170,7 @@ def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, val.Optimizer):
         return inner
-    rate = call.get(0, "learning_rate", "lr") or UNKNOWN
+    rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
     momentum = call.get(1, "momentum")
     moves = algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum))
@@ -183,7 +190,7 @@ def _callback(call: Call, name: str) -> Value:
     short = name.rpartition(".")[2]
     call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
-        call.save(call.get(0, "filepath"), short)
+        return call.save(call.get(0, "filepath"), short)
     return UNKNOWN
 
 
@@ -201,7 +208,9 @@ def _dataset(call: Call, name: str) -> Value:
 
 def _ready_dataset(call: Call, name: str) -> Value:
     is_keras = name.startswith("keras.") and not call.spread and not call.args[2:]  # the third may be the size
-    batch = call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    batch = as_number(
+        call.keywords.get("batch_size", val.Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN)
+    )
     made = val.Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True)
     made.truncated = True  # The last batch cannot be dropped there, so the fix of the rule about it does not apply
     made.shuffled = name.endswith("_from_directory") and _is(call.keywords.get("shuffle"), default=True)
@@ -213,6 +222,12 @@ def _first_argument(call: Call, name: str) -> Value:
     if name == GRAPH and isinstance(given, Function):
         call.interpreter.graphs.add(id(given.node))
     return given
+
+
+def _unknown(call: Call, name: str) -> Value:
+    if name.startswith("transformers."):
+        return val.External("builtins.object()")  # Its models are not of Keras 3.
+    return unknown(call, name)
 
 
 _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
@@ -227,5 +242,5 @@ _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
     Kind.DATASET: _dataset,
     Kind.READY_DATASET: _ready_dataset,
     Kind.TRANSPARENT: _first_argument,
-    Kind.UNKNOWN: unknown,
+    Kind.UNKNOWN: _unknown,
 }

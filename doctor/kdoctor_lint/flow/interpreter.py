@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Env, Function
+from kdoctor_lint.flow.joining import join
+from kdoctor_lint.flow.texts import given
 from kdoctor_lint.flow.trace import Late, Trace, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 
@@ -40,18 +42,25 @@ class Interpreter:
         """The default values of options of the command line, as far as they are known."""
         self.options: dict[str, Value] = {}  # Options that the script itself sets
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
+        self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
         self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
+        self.feeding: val.Strategy | None = None  # The strategy whose data the function around this code makes
+        self.exchanged: set[Value] = set()  # What an unknown function got, and may have returned something else for
+        self.trained: set[str] = set()  # The code of the objects whose ``fit`` or ``compile`` is called
+        self.loop: ast.AST | None = None  # The innermost loop around this code
         self.conditional = 0  # Depth of branches and loops around this statement
         self.replaced: set[str] = set()  # Modules that the script puts into ``sys.modules``
         self.names_set: Callable[[], AbstractSet[str]] = frozenset
         """Names of attributes and methods that the script defines."""
+        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None
+        """What the code of a program mentions."""
         self.checks: dict[int, list[Value]] = {}  # Every object whose attribute is read at a node
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
         self.guarded = 0  # Depth of code that tests for a version
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
-        self.active: set[int] = set()  # The ids of the nodes of the functions around this code
+        self.running: list[tuple[int, int]] = []  # The ids of the nodes and the environments of the functions around
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
@@ -67,8 +76,9 @@ class Interpreter:
             other.neighbours, other.modules = self.neighbours, self.modules
             env = Env()
             env.home = module
-            self.modules[id(module)] = env.names
+            names = self.modules[id(module)] = env.names
             other.execute(module.body, env)
+            names.update(env.names)  # after a branch, they are in another dictionary
             self.trace.legacy = self.trace.legacy or other.trace.legacy
             for strategy in other.trace.strategies:
                 strategy.escaped = True
@@ -162,7 +172,7 @@ class Interpreter:
         """``return``."""
         if self._returned:
             before = self._returned[-1]
-            self._returned[-1] = value if before is None else val.join(before, value)
+            self._returned[-1] = value if before is None else join(before, value)
 
     def follow(
         self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool = False
@@ -177,16 +187,17 @@ class Interpreter:
         )  # fmt: skip
         if key in known:
             return known[key][1]
-        if id(node) in self.active or len(self.active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+        inner = (id(node), id(function.env))
+        if inner in self.running or len(self.running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
-        self.active.add(id(node))
+        self.running.append(inner)
         strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
-            self.active.discard(id(node))
+            self.running.pop()
         cached = bool(getattr(node, "decorator_list", ()))
         if isinstance(result, val.Strategy) and result in self.trace.strategies[strategies:] and not cached:
             key = (*key, len(known))  # the next call creates another one
@@ -196,7 +207,7 @@ class Interpreter:
 
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
-        while waiting := [function for key, function in self._functions.items() if key not in self._followed]:
+        while waiting := [function for function in self._functions.values() if self._is_waiting(function)]:
             parts = (part for function in waiting for part in ast.walk(function.node))
             mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
             # Those first that no other function mentions: they show how the others are called.
@@ -209,6 +220,17 @@ class Interpreter:
                         self.follow(function, [], {}, spread=True)
                     self.path = ()
                     self._unseen_models = None
+
+    def _is_waiting(self, function: Function) -> bool:
+        """Whether a function was not read, and something may call it: other modules call methods of their classes."""
+        node = function.node
+        if id(node) in self._followed:
+            return False
+        mentioned = self.mentioned() if self.trace.strategies else None
+        if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
+            return True
+        base = function.receiver.cls if function.receiver is not None else None
+        return bool(base and base.all_bases()) or node.name.startswith("__") or id(node) in self.decorated
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node
@@ -232,22 +254,26 @@ class Interpreter:
         required = [None] * (len(positional) - len(declared.defaults))
         parameters = [*positional, *declared.kwonlyargs]
         defaults = [*required, *declared.defaults, *declared.kw_defaults]
-        given = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
+        passed = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
         for parameter, default in zip(parameters, defaults, strict=True):
             name = parameter.arg
-            value = given.get(name) or keywords.get(name)
+            value = passed.get(name) or keywords.get(name)
             if value is None:
-                value = UNKNOWN if default is None or spread else self.evaluate(default, function.env)
+                hidden = given(name, home=id(function.node)) if spread else UNKNOWN
+                value = hidden if default is None or spread else self.evaluate(default, function.env)
             env.names[name] = value
-        for rest in (declared.vararg, declared.kwarg):
-            if rest is not None:
-                env.names[rest.arg] = UNKNOWN
+        names = {parameter.arg for parameter in parameters}
+        if declared.vararg is not None:
+            env.names[declared.vararg.arg] = UNKNOWN if spread else val.Many(args[len(positional) :])
+        if declared.kwarg is not None:
+            others = {name: value for name, value in keywords.items() if name not in names}
+            env.names[declared.kwarg.arg] = UNKNOWN if spread else val.Table(others)
         return env
 
 
 def _key(value: Value) -> object:
     if isinstance(value, val.Number):
-        return (value.value, value.names, value.scaled)
+        return (value.value, value.names, value.counts, value.home)
     if isinstance(value, val.Text):
         return value.value
     return id(value)

@@ -14,6 +14,8 @@ from kdoctor_lint.names import DEFAULT
 
 _PROCESSES = re.compile(r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|WORLD_SIZE|OMPI_COMM_WORLD_SIZE")
 """Environment variables that hold the number of workers."""
+_JOBS = frozenset({"worker", "chief"})
+"""Jobs of a cluster whose tasks train."""
 
 
 def _range(call: Call) -> Value:
@@ -52,35 +54,51 @@ def _sum(call: Call) -> Value:
 
 def _len(call: Call) -> Value:
     value = call.first
+    parts = ast.walk(call.node.args[0]) if call.node.args else ()
+    if any(isinstance(part, ast.Constant) and part.value in _JOBS for part in parts):
+        return val.count_of(val.WORKERS)
     if isinstance(value, val.Many):
         return val.Number(len(value.items))
     if value is val.LOCAL_DEVICES:
-        return val.Number(None, scaled=True, local=True)
-    of = call.node.args[0] if call.node.args else None
-    workers = isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant) and of.slice.value == "worker"
-    return val.Number(None, scaled=True) if workers else UNKNOWN
+        return val.count_of(val.DEVICES)
+    return UNKNOWN
 
 
 def _same(call: Call) -> Value:
     value = call.first
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
-        return val.Number(None, scaled=True)
+        return val.count_of(val.WORKERS)
     return value if isinstance(value, _KEPT) else UNKNOWN
 
 
 def _dataset(call: Call) -> Value:
     value = call.first
-    return value if isinstance(value, val.Dataset) or value is val.BATCHES else UNKNOWN
+    return value if isinstance(value, val.Dataset | val.Batches) or value is val.DISTRIBUTED else UNKNOWN
+
+
+def _batching(call: Call) -> Value:
+    """What ``apply`` of a dataset gets."""
+    drops = call.get(1, "drop_remainder") is not None
+    return val.Dataset(source_shown=False, batch=as_number(call.first), node=call.site, drops=drops)
 
 
 def _iterator(call: Call) -> Value:
     value = _dataset(call)
-    return val.BATCHES if isinstance(value, val.Dataset) and value.batch is not None else value
+    if isinstance(value, val.Dataset) and value.batch is not None:
+        return val.Batches(loop=call.interpreter.loop)
+    return val.Batches(whole=False, loop=call.interpreter.loop) if value is val.DISTRIBUTED else value
+
+
+def _next(call: Call) -> Value:
+    batches = call.first
+    if not isinstance(batches, val.Batches):
+        return UNKNOWN
+    return val.Batch(call.node, batches.whole, batches.loop is not None and batches.loop is call.interpreter.loop)
 
 
 def _zip(call: Call) -> Value:
-    paired = (value for value in call.args if isinstance(value, val.Gradients) or value is val.BATCHES)
+    paired = (value for value in call.args if isinstance(value, val.Gradients | val.Batches))
     return next(paired, UNKNOWN)
 
 
@@ -145,14 +163,33 @@ def _mesh(call: Call) -> Value:
     return UNKNOWN
 
 
+def _kept_sum(call: Call) -> Value:
+    """What conversions and limits make of a sum or a count of one replica."""
+    sums = [value for value in call.args if value is val.TOTAL]
+    number = as_number(_same(call))
+    counts = ast.unparse(call.node.func) in {"int", "float"}
+    return sums[0] if sums else val.Number(None) if number is UNKNOWN and counts else number
+
+
 _KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, val.Gradients)
 """Values that conversions keep."""
+
+
+def _in_replica(call: Call, value: Value) -> Value:
+    return value if call.interpreter.in_replica else UNKNOWN
+
+
+_CHECKPOINT, _CONFIG = "tensorflow.train.Checkpoint", "tensorflow.config"
 _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_mean, "tensorflow.reduce_mean tensorflow.math.reduce_mean keras.ops.mean keras.backend.mean"),
     (_sum, "tensorflow.reduce_sum tensorflow.math.reduce_sum tensorflow.add_n tensorflow.math.add_n keras.ops.sum"),
     (_sum, "keras.backend.sum builtins.sum"),
     (_quotient, "tensorflow.math.divide tensorflow.math.divide_no_nan"),
     (_average, "tensorflow.nn.compute_average_loss"),
+    (_kept_sum, "tensorflow.cast tensorflow.maximum tensorflow.math.maximum tensorflow.stop_gradient keras.ops.cast"),
+    (_kept_sum, "keras.ops.maximum keras.backend.cast keras.backend.maximum builtins.int builtins.float"),
+    (lambda call: _in_replica(call, val.TOTAL), "tensorflow.size tensorflow.math.count_nonzero keras.ops.size"),
+    (lambda call: _in_replica(call, val.SHAPE), "tensorflow.shape keras.ops.shape"),
     (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
     (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
     (_optimizer_named, "keras.optimizers.get"),
@@ -161,12 +198,12 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_current_strategy, "tensorflow.distribute.get_strategy"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
-    (lambda call: val.Batch(call.node) if call.first is val.BATCHES else UNKNOWN, "builtins.next"),
+    (_batching, "tensorflow.data.experimental.dense_to_ragged_batch"),
+    (_next, "builtins.next"),
     (_zip, "builtins.zip"),
     (_range, "builtins.range"),
     (_len, "builtins.len"),
     (lambda call: UNKNOWN if call.args or call.spread else val.Table(dict(call.keywords)), "builtins.dict"),
-    (lambda call: as_number(_same(call)), "builtins.int builtins.float"),
     (_same, "builtins.str builtins.list builtins.tuple builtins.round builtins.max math.ceil math.floor numpy.ceil"),
     (_same, "tensorflow.sqrt tensorflow.math.sqrt keras.ops.sqrt keras.backend.sqrt numpy.floor"),
     (lambda call: text_of(call.args, "/") if call.args and not call.spread else UNKNOWN, "os.path.join pathlib.Path"),
@@ -177,11 +214,13 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
     (lambda _: val.SCALED, "tensorflow.nn.scale_regularization_loss"),
     (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.list_physical_devices tensorflow.config.list_logical_devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_physical_devices"),
-    (lambda _: val.LOCAL_DEVICES, "tensorflow.config.experimental.list_logical_devices"),
+    (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_physical_devices {_CONFIG}.experimental.list_physical_devices"),
+    (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_logical_devices {_CONFIG}.experimental.list_logical_devices"),
     (lambda _: val.Given(end="/checkpoint"), "tensorflow.train.latest_checkpoint"),
     (lambda _: val.Object(), "tensorflow.data.Options"),
+    (lambda _: val.External(f"{_CHECKPOINT}()"), _CHECKPOINT),
+    (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.save"), f"{_CHECKPOINT}().save"),
+    (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.write"), f"{_CHECKPOINT}().write"),
     (lambda call: call.save(call.get(1, "directory"), "CheckpointManager"), "tensorflow.train.CheckpointManager"),
 )
 KNOWN_FUNCTIONS = {name: function for function, names in _FUNCTIONS for name in names.split()}

@@ -8,9 +8,11 @@ from typing import Any
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.texts import as_number, formatted, interpolated
+from kdoctor_lint.flow.joining import item_of, join
+from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
+from kdoctor_lint.names import BATCH, DEFAULT, SOME
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -19,16 +21,17 @@ _KEEPING = frozenset({
 _CHEAP = frozenset({"assert_cardinality", "cache", "enumerate", "shard", "shuffle", "window", "with_options"})
 _ALONE = _KEEPING - {"concatenate", "flat_map", "interleave"}
 """Methods after which the elements come from the same source."""
+_BATCHING = frozenset({"batch", "padded_batch", "ragged_batch"})
 _TRUNCATING = frozenset({"take", "take_while", "skip"})
 
 
 def pipeline(call: Call, receiver: Value, name: str) -> Value:
     """The result of ``receiver.name(...)``. An unknown receiver becomes a pipeline when it is batched."""
-    before = receiver if isinstance(receiver, val.Dataset) else val.Dataset(source_shown=False)
-    if name in {"batch", "padded_batch"}:
+    before = dataset_of(receiver) or val.Dataset(source_shown=False)
+    if name in _BATCHING or name == "apply":
         return _batched(call, before, name)
     if name == "as_numpy_iterator":
-        return val.BATCHES if before.batch is not None else UNKNOWN
+        return val.Batches() if before.batch is not None else UNKNOWN
     if name in _TRUNCATING:
         return replace(before, truncated=before.batch is not None)
     if name == "prefetch":
@@ -37,6 +40,17 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
         return replace(before, repeated=before.repeated or before.batch is None)
     # After unbatch, apply, rebatch and others, nothing is known.
     return _kept(call, before, name) if name in _KEEPING else UNKNOWN
+
+
+def dataset_of(value: Value) -> val.Dataset | None:
+    """A dataset, or what an unknown function or a class of the script, such as a Sequence, makes of a batch size."""
+    size, node = (value.batch, value.node) if isinstance(value, val.Foreign) else (None, None)
+    if type(value) is val.Object:
+        held = [one for name, one in value.attributes.items() if BATCH.search(name) and isinstance(one, val.Number)]
+        size, node = held[0] if held else None, value.site
+    if size is None or node is None:
+        return value if isinstance(value, val.Dataset) else None
+    return val.Dataset(source_shown=False, batch=size, node=node, drops=True, prefetched=True)
 
 
 def _kept(call: Call, before: val.Dataset, name: str) -> val.Dataset:
@@ -62,13 +76,20 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
     if before.batch is not None:
         # Batches of batches: either one may be the batch of a training step.
         return UNKNOWN
-    drops = call.get(1 if name == "batch" else 3, "drop_remainder") or val.NONE
+    given = call.first
+    if name == "apply":
+        if not isinstance(given, val.Dataset):
+            return UNKNOWN
+        return replace(before, batch=given.batch, node=given.node, drops=given.drops)
+    drops = call.get(3 if name == "padded_batch" else 1, "drop_remainder") or val.NONE
     may_drop = call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value))
     return replace(before, batch=as_number(call.get(0, "batch_size") or UNKNOWN), node=call.site, drops=may_drop)
 
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
 _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
+_DISTRIBUTE = "experimental_distribute_dataset"
+_SAVES = frozenset({"save", "save_weights", "export"})
 _SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
@@ -82,13 +103,9 @@ def method(call: Call, callee: val.Method) -> Value:
 def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter, trace = call.interpreter, call.interpreter.trace
-    given = call.first
-    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
-    if summed and isinstance(given, val.Gradients):
-        trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
-        trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
+    _applied(call, name)
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy, frozenset(interpreter.active)))
+        trace.stepped.append((call.site, interpreter.strategy, frozenset(node for node, _ in interpreter.running)))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
@@ -98,21 +115,35 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     return UNKNOWN
 
 
+def _applied(call: Call, name: str) -> None:
+    """The gradients of one replica are summed and applied."""
+    interpreter, given = call.interpreter, call.first
+    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
+    if summed and isinstance(given, val.Gradients):
+        interpreter.trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
+        interpreter.trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
+
+
 def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "scope":
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
-    data = call.first
+    data = dataset_of(call.first) or call.first
     if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
-    if name == "experimental_distribute_dataset" and isinstance(data, val.Dataset):
+    if name == _DISTRIBUTE and isinstance(data, val.Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
-    elif isinstance(data, Function) and name.endswith("from_function"):
+    if name == _DISTRIBUTE:
+        return val.DISTRIBUTED
+    if isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
             call.interpreter.trace.unsharded.append((call.node, strategy))
+        call.interpreter.feeding = strategy
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
+        call.interpreter.feeding = None
+        return val.DISTRIBUTED
     return UNKNOWN
 
 
@@ -127,9 +158,10 @@ def _ignores_context(function: Function) -> bool:
 def _run(call: Call, strategy: val.Strategy) -> Value:
     function, arguments = call.get(0, "fn"), call.get(1, "args")
     args = arguments.items if isinstance(arguments, val.Many) else ()
-    batch = next((value for value in args if isinstance(value, val.Batch)), None)
+    batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
     if batch is not None and home_of(batch.node) is None:
-        call.interpreter.trace.undistributed.append((batch.node, strategy))
+        call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
+        call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
     if not isinstance(function, Function):
         return UNKNOWN
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
@@ -140,14 +172,18 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
 
 
 def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
+    if name in {"compile", "fit"} and isinstance(call.node.func, ast.Attribute):
+        call.interpreter.trained.add(ast.unparse(call.node.func.value))
     if name == "compile":
         _compiled(call, model)
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
         call.interpreter.trace.on_batch.append((call.site, name, model))
-    elif name in {"save", "save_weights", "export"} and model is not None:
-        call.save(call.get(0, "filepath"), f"model.{name}")
+    elif name in _SAVES:
+        call.save(call.get(0, "filepath"), f"model.{name}", model.strategy if model is not None else None)
+    elif name == "add_loss" and model is not None:
+        _add_loss(call, model, name)
     elif name == "add" and model is not None:
         model.plain = False
         call.build_on(call.args)
@@ -155,17 +191,25 @@ def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
     return UNKNOWN
 
 
+def _add_loss(call: Call, layer: val.Model | val.Layer, name: str) -> Value:
+    if name == "add_loss" and layer.place is val.Place.INSIDE:
+        call.interpreter.trace.added.append((call.site, call.first is val.SCALED, layer.strategy))
+    return UNKNOWN
+
+
 def _compiled(call: Call, model: val.Model | None) -> None:
     if model is None and not any("optimizer" in key or key == "loss" for key in call.keywords):
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
-    if optimizer is None:
-        optimizer = next((value for value in call.keywords.values() if isinstance(value, val.Optimizer)), None)
-    where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, optimizer)
+    others = [value for value in call.keywords.values() if isinstance(value, val.Optimizer)]
     objects = [item for item in getattr(metrics, "items", ()) if isinstance(item, val.Metric)]
-    mixes = not call.spread and bool(call.args or call.keywords) and _creates_outside(optimizer)
-    options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, _scalar_loss(call)
-    call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
+    strategy = model.strategy if model is not None else None
+    other = strategy is not None and strategy.joined and strategy.kinds >= DEFAULT and call.interpreter.conditional > 0
+    for one in others if optimizer is None and others else [optimizer]:
+        where = call.site, model, call.interpreter.place, call.interpreter.strategy, _optimizer(call, one)
+        mixes = not call.spread and not other and bool(call.args or call.keywords) and _creates_outside(one)
+        options = isinstance(jit, val.Truth) and jit.value, _several_steps(call), mixes, other, _scalar_loss(call)
+        call.interpreter.trace.compiled.append(Compiled(*where, objects, *options))
 
 
 def _optimizer(call: Call, given: Value | None) -> val.Optimizer | None:
@@ -211,8 +255,15 @@ def _several_steps(call: Call) -> ast.AST | None:
 def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
     trace = call.interpreter.trace
     around = foreign or call.interpreter
-    data, batch_size = call.get(0, "x", "generator") or UNKNOWN, call.get(2, "batch_size")
+    data = call.get(0, "x", "generator") or UNKNOWN
+    data, batch_size = dataset_of(data) or data, as_number(call.get(2, "batch_size") or val.NONE)
+    if batch_size is val.NONE and call.get(1, "y") not in {None, val.NONE} and not call.spread:
+        batch_size = val.Number(32)  # the default for arrays
     compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
+    for writer in getattr(call.keywords.get("callbacks"), "items", ()):
+        if isinstance(writer, val.Writer):
+            home = model.strategy if model is not None else around.strategy
+            trace.saved.append(writer.saved._replace(strategy=home))
     steps = call.spread or "steps_per_epoch" in call.keywords
     event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
     trace.fitted.append(event)
@@ -261,20 +312,51 @@ def _add_option(call: Call) -> Value:
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
     job = call.first
-    return val.Number(None, scaled=True) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
+    return val.count_of(val.WORKERS) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
+
+
+def _for_replica(call: Call) -> Value:
+    """``get_per_replica_batch_size`` of an input context. Its argument is the size for all replicas."""
+    strategy = call.interpreter.feeding
+    if strategy is not None:
+        size = as_number(call.first)
+        data = val.Dataset(source_shown=False, batch=size, node=call.site, drops=True, prefetched=True)
+        call.interpreter.trace.distributed.append((strategy, data))
+    return UNKNOWN
 
 
 def _perhaps_run(call: Call) -> Value:
-    """``run`` of an object that may be a strategy."""
+    """``run`` of an object that may be a strategy, and is one by its name."""
     call.interpreter.trace.handed |= {id(value.node) for value in call.args if isinstance(value, Function)}
+    function = call.first
+    if isinstance(function, Function) and _is_strategy(call) and (call.args[1:] or call.keywords):
+        return _run(call, val.Strategy(SOME, call.site))
     return unknown(call, UNKNOWN)
+
+
+def _is_strategy(call: Call) -> bool:
+    receiver = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node
+    return "strategy" in ast.unparse(receiver).rpartition(".")[2].lower()
+
+
+def _merged(call: Call) -> Value:
+    """``merge_call`` of the context of a replica: the function gets the strategy, too."""
+    function, arguments = call.get(0, "merge_fn"), call.get(1, "args")
+    given = arguments.items if isinstance(arguments, val.Many) else ()
+    return call.interpreter.follow(function, [UNKNOWN, *given], {}) if isinstance(function, Function) else UNKNOWN
 
 
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "run": _perhaps_run,
     "experimental_run_v2": _perhaps_run,
+    "get": lambda call: (
+        given(f"[{call.first.value!r}]") if isinstance(call.first, val.Text) else unknown(call, UNKNOWN)
+    ),
+    "get_per_replica_batch_size": _for_replica,
     "add_argument": _add_option,
     "num_tasks": _tasks,
+    "experimental_distribute_dataset": lambda call: _strategy_method(call, val.Strategy(SOME, call.site), _DISTRIBUTE),
+    "merge_call": _merged,
     "scope": lambda _: val.Scope(None, certain=False),
     "parse_args": lambda _: val.Flags(),
     "parse_known_args": lambda _: val.Many([val.Flags(), UNKNOWN]),
@@ -283,12 +365,18 @@ _RESULTS: Mapping[str, Callable[[Call], Value]] = {
 """What methods return whose receiver is unknown."""
 
 
+def _is_trained(call: Call) -> bool:
+    """Whether ``fit`` or ``compile`` was called on the same name."""
+    return isinstance(call.node.func, ast.Attribute) and ast.unparse(call.node.func.value) in call.interpreter.trained
+
+
 def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
+    _applied(call, name)
     if name in _RESULTS:
         return _RESULTS[name](call)
-    if name in {"compile", "fit", "fit_generator"}:
+    if name in {"compile", "fit", "fit_generator", "save_weights"} or (name in _SAVES and _is_trained(call)):
         return _model_method(call, None, name)
-    if name in {"batch", "padded_batch"}:
+    if name in _BATCHING:
         return pipeline(call, receiver, name)
     if name == "enter_context":
         for value in call.args:
@@ -299,18 +387,13 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
     return unknown(call, receiver)
 
 
-def _wrapped_method(call: Call, wrapped: val.Wrapped, name: str) -> Value:
-    known = name in {"scope", "run", "reduce", "experimental_distribute_dataset"}
-    return _strategy_method(call, wrapped.strategy, name) if known else _unknown_method(call, wrapped, name)
-
-
 def _table_method(call: Call, table: val.Table, name: str) -> Value:
     if name == "get" and call.args:
-        found, default = table.item(call.args[0]), call.args[1] if call.args[1:] else val.NONE
+        found, default = item_of(table, call.args[0]), call.args[1] if call.args[1:] else val.NONE
         unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
-        return val.join(found, default) if unsure and default is not val.NONE else found
+        return join(found, default) if unsure and default is not val.NONE else found
     if name in {"update", "setdefault", "pop", "clear", "popitem"}:
-        table.items.clear()
+        table.forget()
     return UNKNOWN
 
 
@@ -321,9 +404,17 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
 
 
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
+    inside = foreign.place is val.Place.INSIDE
+    keras = any(isinstance(value, val.Optimizer) for value in (*call.args, *call.keywords.values()))
+    if name == "compile" and inside and foreign.model is None and keras:
+        foreign.model = val.Model(foreign.node, foreign.place, foreign.strategy)
+    if foreign.model is not None:
+        return _model_method(call, foreign.model, name)
     if name in {"fit", "fit_generator"}:
-        _fitted(call, None, foreign)
+        _fitted(call, None, foreign if inside else None)
         return UNKNOWN
+    if foreign.batch is not None and name in _KEEPING | _TRUNCATING | {"prefetch", "repeat"}:
+        return pipeline(call, foreign, name)
     return _unknown_method(call, foreign, name)
 
 
@@ -334,6 +425,7 @@ def _text_method(call: Call, text: val.Text, name: str) -> Value:
 _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Strategy: _strategy_method,
     val.Model: _model_method,
+    val.Layer: _add_loss,
     val.Optimizer: update,
     val.Metric: update,
     val.Dataset: pipeline,
@@ -344,7 +436,6 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
-    val.Wrapped: _wrapped_method,
     val.Table: _table_method,
     val.Distribution: _distribution_method,
 }

@@ -59,7 +59,7 @@ def note_attribute(interpreter: Interpreter, node: ast.Attribute, owner: Value, 
     if node.attr == "lr":
         certain = _resolved(interpreter, node, owner, env)
         # In callbacks, for example. Only Keras has models with one optimizer.
-        of_unknown = isinstance(owner, val.Method) and _is_unknown(owner.receiver)
+        of_unknown = isinstance(owner, val.Method) and val.is_unknown(owner.receiver)
         if isinstance(owner, val.Optimizer) or (of_unknown and ast.unparse(node.value).endswith("model.optimizer")):
             _note(interpreter, node, "Optimizer.lr", certain)
     elif node.attr == "auto_shard" and isinstance(owner, val.Method) and owner.name == "experimental_distribute":
@@ -85,10 +85,6 @@ def _note(interpreter: Interpreter, node: ast.AST, name: str, certain: Callable[
         interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node), certain))
 
 
-def _is_unknown(value: Value) -> bool:
-    return type(value) is Value or isinstance(value, val.Foreign)
-
-
 def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, env: Env) -> Callable[[], bool]:
     """Whether an object is certainly of Keras or TensorFlow, each time that this code runs.
 
@@ -97,7 +93,10 @@ def _resolved(interpreter: Interpreter, node: ast.Attribute, receiver: Value, en
     others = env.all_outer(node.value.id) if isinstance(node.value, ast.Name) else ()
     checks = interpreter.checks.setdefault(id(node), [])
     checks += [receiver, *others]
-    return lambda: node.attr not in interpreter.names_set() and all(_is_external(value, node.attr) for value in checks)
+    own, replaced = interpreter.names_set, interpreter.exchanged
+    return lambda: (
+        node.attr not in own() and all(_is_external(one, node.attr) and one not in replaced for one in checks)
+    )
 
 
 def _is_external(value: Value, name: str) -> bool:
@@ -181,7 +180,7 @@ _OWNERS: Mapping[type, str] = {
 
 def _removed(call: Call, receiver: Value, name: str) -> Iterator[str]:
     """Entries that a call of a method may be in. If the object is unknown, only Keras has such names and arguments."""
-    if not _is_unknown(receiver):
+    if not val.is_unknown(receiver):
         owner = _OWNERS.get(type(receiver), "")
         yield from (f"{owner}.{name}", *(f"{owner}.{name}({key}=)" for key in call.keywords))
         if isinstance(receiver, val.Model):

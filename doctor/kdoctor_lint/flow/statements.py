@@ -13,8 +13,9 @@ from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import unseen_instance
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Executor, Interpreter
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_import
-from kdoctor_lint.flow.trace import Named, has_several, home_of
+from kdoctor_lint.flow.trace import Named, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT, GRAPH, Kind, canonical, kind_of
 
@@ -89,7 +90,9 @@ _VERSION = re.compile(
 
 
 def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
-    interpreter.evaluate_all(ast.iter_child_nodes(node), env)
+    before = set(interpreter.exchanged)
+    values = interpreter.evaluate_all(ast.iter_child_nodes(node), env)
+    interpreter.exchanged -= set(values) - before  # nothing gets the result
     return isinstance(node, ast.Raise)
 
 
@@ -117,7 +120,7 @@ def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
     if isinstance(test, val.Truth):
         return interpreter.execute(node.body if test.value else node.orelse, env)
-    asks = any(map(has_several, interpreter.trace.strategies)) and _names_any(node.test, _WORKER)
+    asks = _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)
     interpreter.guarded += tests_version
@@ -172,26 +175,31 @@ def _branches(
     joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():
-            joined[name] = val.join(joined.get(name, value), value)
+            joined[name] = join(joined.get(name, value), value)
     env.names = joined
     return not outcomes
 
 
 def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
     interpreter.evaluate(node.test, env)
+    return _repeat(interpreter, node, env)
+
+
+def _repeat(interpreter: Interpreter, node: Any, env: Env) -> bool:
+    before, interpreter.loop = interpreter.loop, node
     _branches(interpreter, [node.body, []], env)
+    interpreter.loop = before
     return interpreter.execute(node.orelse, env)
 
 
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
-    element = reduce(val.join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if over is val.BATCHES or (isinstance(over, val.Dataset) and over.batch is not None):
+    element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
+    if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
     bind(interpreter, node.target, element, env)
-    _branches(interpreter, [node.body, []], env)
-    return interpreter.execute(node.orelse, env)
+    return _repeat(interpreter, node, env)
 
 
 def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -244,11 +252,18 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
 
 
 def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
-    interpreter.evaluate_all(node.decorator_list, env)
     heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
-    if any(isinstance(value, val.External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
+    makers = [value for value in interpreter.evaluate_all(heads, env) if not isinstance(value, Function)]
+    names = [value.name if isinstance(value, val.External) else "" for value in makers]
+    if GRAPH in names:
         interpreter.graphs.add(id(node))
-    env.set(node.name, interpreter.define(Function(node, env.closure())))
+    if any(kind_of(name) is Kind.UNKNOWN for name in names):
+        interpreter.decorated.add(id(node))
+    value: Value = interpreter.define(Function(node, env.closure()))
+    for decorator in reversed(interpreter.evaluate_all(node.decorator_list, env)):
+        made = interpreter.follow(decorator, [value], {}) if isinstance(decorator, Function) else UNKNOWN
+        value = made if isinstance(made, Function) else value
+    env.set(node.name, value)
 
 
 def _class(interpreter: Interpreter, node: Any, env: Env) -> None:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from string import Formatter
 
-from kdoctor_lint.flow.values import UNKNOWN, External, Given, Number, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, External, Given, Method, Number, Object, Text, Value, is_unknown
+from kdoctor_lint.names import Kind, kind_of
 
 _DIFFERS = re.compile(
     r"chief|rank|task|worker|primary|main_process|master|coordinator|host|node|proc|slurm|job|local|scratch|tmp|index"
@@ -20,31 +21,31 @@ _FIELD = re.compile(r"%(\(\w+\))?[-#0 +\d.*]*[a-zA-Z]")
 _FLAGS = ("absl.flags.FLAGS.", "tensorflow.compat.v1.flags.FLAGS.", "tensorflow.flags.FLAGS.")
 
 
-def given(name: str, default: str = "") -> Value:
-    """An option or an environment variable. One that may differ between workers is not shown."""
+def given(name: str, default: str = "", home: int = 0) -> Value:
+    """Something from elsewhere. It is not shown if it may differ between workers."""
     shown = "" if _DIFFERS.search(name) and not _SAME.search(name) else f"{{{name}}}"
-    return Given(shown, default) if shown or default else UNKNOWN
+    return Given(shown, default, frozenset({re.split(r"\W+", name.strip("'\"[]"))[-1]}), home)
 
 
 def as_number(value: Value) -> Value:
-    """An option or an environment variable as a number with its name."""
-    if not isinstance(value, Given) or not value.shown:
+    """What comes from elsewhere as a number with its names."""
+    inherited = isinstance(value, Method) and isinstance(value.receiver, Object)
+    text = given(value.name) if isinstance(value, Method) and inherited else value
+    text = text if isinstance(text, Number | Text) else as_text(text)
+    if not isinstance(text, Given) or not text.names:
         return value
-    return Number(None, frozenset({re.split(r"\W+", value.shown.strip("{}'\"[]"))[-1]}))
-
-
-def given_option(shown: str, name: str, defaults: Mapping[str, Value]) -> Value:
-    """An option of the command line, or of a configuration, with its default value if the script shows it."""
-    default = defaults.get(name)
-    if isinstance(default, Number):
-        return Number(None, frozenset({name}))
-    return given(shown, default.value if isinstance(default, Text) else "")
+    certain = isinstance(value, Given | External) and not text.home
+    return Number(None, text.names, given=certain, home=text.home)
 
 
 def as_text(value: Value) -> Value:
-    """A string, or what the user gives, or unknown."""
+    """A string, or what comes from elsewhere, or unknown."""
     if isinstance(value, External) and value.name.startswith(_FLAGS):
         return given(f"FLAGS.{value.name.rpartition('.')[2]}")
+    if isinstance(value, External) and kind_of(value.name) is Kind.UNKNOWN:
+        return given(value.name.lstrip("."))
+    if isinstance(value, Method) and is_unknown(value.receiver):
+        return given(value.name)
     if isinstance(value, Number) and value.value is not None:
         return Text(f"{value.value:g}")
     return value if isinstance(value, Text | Given) else UNKNOWN

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.values import Value
-from kdoctor_lint.names import SEVERAL_REPLICAS
+from kdoctor_lint.names import SEVERAL_REPLICAS, SOME
 from kdoctor_lint.removed import Removed
 
 
@@ -25,11 +25,14 @@ class Compiled(NamedTuple):
     jit: bool  # Whether it has ``jit_compile=True``
     steps: ast.AST | None = None  # The value of ``steps_per_execution``, if it is certainly more than one
     mixes: bool = False  # Whether the optimizer certainly creates variables for the model, and not in a scope
+    other: bool = False  # Whether it may be the one of several models that is outside the scope
     scalar_loss: str = ""  # The loss, if it certainly returns one number for the whole batch, as code
 
     @property
     def home(self) -> val.Strategy | None:
         """The strategy that trains the model: its own, or that of the scope around this call."""
+        if self.other and self.place is val.Place.OUTSIDE:
+            return None
         if self.model is not None and self.model.place is val.Place.INSIDE:
             return self.model.strategy
         return self.strategy if self.place is val.Place.INSIDE else None
@@ -43,7 +46,7 @@ class Fitted(NamedTuple):
     place: val.Place
     strategy: val.Strategy | None
     data: Value
-    batch_size: Value | None
+    batch_size: Value
     compiled: Compiled | None  # The last ``compile`` of the same model before it
     steps: bool  # Whether ``steps_per_epoch`` limits the epoch
 
@@ -78,6 +81,7 @@ class Saved(NamedTuple):
     node: ast.AST
     what: str
     path: str
+    strategy: val.Strategy | None = None  # The strategy that certainly trains what is saved
 
 
 class Late(NamedTuple):
@@ -142,15 +146,22 @@ class Trace:
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Loops over a dataset whose batches are passed to every replica."""
+    restarted: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
+    """Calls that take the first batch of a new iterator in each step."""
+    added: list[tuple[ast.AST, bool, val.Strategy | None]] = field(default_factory=list)
+    """Where layers add to the loss, whether it is what a loss object returns, and the strategy of the layer."""
+    synchronized: list[val.Strategy | None] = field(default_factory=list)
+    """The strategies of BatchNormalization layers that use the statistics of all replicas."""
     calls: list[Named] = field(default_factory=list)  # Calls of functions and classes of other modules
     imports: list[Named] = field(default_factory=list)  # Names in ``from ... import``.
     callbacks: set[str] = field(default_factory=set)  # Class names of the Keras callbacks
     counts: dict[str, ast.AST] = field(default_factory=dict)  # Names that a number literal is assigned to, and where
     verified: set[str] = field(default_factory=set)
     """Names that are compared with something that depends on the machine."""
-    scaled: set[str] = field(default_factory=set)  # Names of numbers that are multiplied by the number of replicas
-    divided: set[str] = field(default_factory=set)
-    """Names of numbers that are divided by the number of replicas, so they are global sizes."""
+    scaled: set[tuple[str, int]] = field(default_factory=set)
+    """Keys of numbers that are multiplied by the number of replicas."""
+    divided: set[tuple[str, int]] = field(default_factory=set)
+    """Keys of numbers that are divided by the number of replicas, so they are global sizes."""
     unclear: bool = False  # Whether code outside the file might create a model in a scope
 
 
@@ -163,6 +174,11 @@ def home_of(node: ast.AST) -> ast.AST | None:
 def has_several(strategy: val.Strategy | None) -> bool:
     """Whether a strategy is known, and may have several replicas."""
     return strategy is not None and bool(strategy.kinds & SEVERAL_REPLICAS)
+
+
+def is_divided(strategy: val.Strategy | None) -> bool:
+    """Whether a step runs on several replicas, as far as its file shows."""
+    return has_several(strategy) or (strategy is not None and strategy.kinds == SOME)
 
 
 def literal(value: Value | None) -> val.Number | None:

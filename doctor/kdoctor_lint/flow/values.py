@@ -1,13 +1,12 @@
 """What a name may refer to, as far as a script shows without being run, and what is known of it after branches."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import reduce
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from kdoctor_lint.names import DEFAULT, Kind, kind_of
+from kdoctor_lint.names import COUNT, WORKER
 
 
 class Place(Enum):
@@ -28,9 +27,10 @@ UNKNOWN = Value()
 NONE = Value()
 ALL_DEVICES = Value()  # The list of all devices of all workers
 LOCAL_DEVICES = Value()  # The list of devices of one worker
-TOTAL = Value()  # A sum over all axes
+TOTAL = Value()  # A sum over all axes, or the number of examples of a replica
+SHAPE = Value()  # The shape of a batch of a replica
 SCALED = Value()  # A loss that is divided by the number of replicas
-BATCHES = Value()  # An iterator over batches that are not distributed
+DISTRIBUTED = Value()  # A dataset that is distributed
 
 
 @dataclass(eq=False, slots=True)
@@ -72,11 +72,38 @@ class Number(Value):
 
     value: float | None  # None if it depends on the machine
     names: frozenset[str] = frozenset()  # The names it was assigned to, and those of its factors
-    scaled: bool = field(default=False, kw_only=True)  # Whether the number of replicas is a factor
+    counts: frozenset[str] = field(default=frozenset(), kw_only=True)
+    """What is a factor of it: the number of workers, that of the devices of a worker, or both."""
     product: bool = field(default=False, kw_only=True)  # Whether it is computed by a multiplication with a named number
-    local: bool = field(default=False, kw_only=True)  # Whether only the devices of one worker are counted
     per: frozenset[str] = field(default=frozenset(), kw_only=True)
     """The names of what it was divided by, such as the batch size that a number of steps is for."""
+    given: bool = field(default=False, kw_only=True)  # Whether it is an option or an environment variable as it is
+    home: int = field(default=0, kw_only=True)  # The id of the function whose unknown argument it is
+
+    @property
+    def growth(self) -> frozenset[str]:
+        """What it counts, also if only a name says so."""
+        names = [found for name in self.names if (found := COUNT.fullmatch(name))] if self.value is None else []
+        kinds = {"workers" if WORKER.search(found[0]) else "devices" for found in names}
+        return self.counts | kinds
+
+    @property
+    def scaled(self) -> bool:
+        """Whether it grows with the number of replicas."""
+        return bool(self.growth)
+
+    @property
+    def keys(self) -> frozenset[tuple[str, int]]:
+        """Its names in the script. An argument has the same name as others of other functions."""
+        return frozenset((name, self.home) for name in self.names)
+
+
+WORKERS, DEVICES = frozenset({"workers"}), frozenset({"devices"})
+
+
+def count_of(what: frozenset[str]) -> Number:
+    """The number of workers, of devices of a worker, or of replicas, which are both."""
+    return Number(None, counts=what)
 
 
 @dataclass(eq=False, slots=True)
@@ -121,20 +148,22 @@ class Table(Value):
     """A dictionary whose keys are strings."""
 
     items: dict[str, Value]
+    whole: bool = True  # Whether it has no other items
 
-    def item(self, key: Value) -> Value:
-        """The item of a key. An unknown key may be any."""
-        if not isinstance(key, Text):
-            return reduce(join, self.items.values()) if self.items else UNKNOWN
-        return named(self.items.get(key.value, UNKNOWN), key.value)
+    def forget(self) -> None:
+        """Anything may be in it from now on."""
+        self.items.clear()
+        self.whole = False
 
 
 @dataclass(eq=False, slots=True)
 class Given(Value):
-    """A string that the script does not show completely, such as one from the command line or the environment."""
+    """A string or a number from elsewhere: the command line, the environment, a configuration, or an unknown caller."""
 
     shown: str = ""  # It as code, or with such parts in braces. Empty if it may differ between workers.
     end: str = ""  # What it certainly ends with
+    names: frozenset[str] = frozenset()  # Its names, unless something was added to it
+    home: int = 0  # The id of the function whose argument it is
 
 
 class Flags(Value):
@@ -193,6 +222,7 @@ class Object(Value):
     """An instance, with the attributes that the script sets."""
 
     cls: Class | None = field(default=None, kw_only=True)
+    site: ast.AST | None = field(default=None, kw_only=True)  # The call that creates it
     attributes: dict[str, Value] = field(default_factory=dict, kw_only=True)
 
 
@@ -206,13 +236,6 @@ class Strategy(Value):
     escaped: bool = False  # Whether a scope of it may be entered that the file does not show
     path: tuple[int, ...] = ()  # The branches that it is created in
     joined: bool = False  # Whether it may be one of several
-
-
-@dataclass(eq=False, slots=True)
-class Wrapped(Value):
-    """What a function that is not followed returns for a strategy. It is the strategy if it is used as one."""
-
-    strategy: Strategy
 
 
 class Distribution(Value):
@@ -243,7 +266,10 @@ M = TypeVar("M", bound=Made)
 
 @dataclass(eq=False, slots=True)
 class Foreign(Made):
-    """What code outside the file returns in a scope, perhaps a model."""
+    """What code outside the file returns in a scope, perhaps a model, or for a batch size, perhaps data."""
+
+    batch: Number | None = None  # The size of batches that it got
+    model: Any = None  # The model that it is, if it is compiled
 
 
 @dataclass(eq=False, slots=True)
@@ -292,9 +318,19 @@ class Metric(Made):
 
 @dataclass(eq=False, slots=True)
 class Batch(Value):
-    """A batch of a dataset that is not distributed, or a part of it."""
+    """A batch of a dataset, or a part of it."""
 
     node: ast.AST  # The loop over the dataset, or the call that takes the batch
+    whole: bool = True  # Whether it is not distributed
+    first: bool = False  # Whether each step takes the first batch of a new iterator
+
+
+@dataclass(eq=False, slots=True)
+class Batches(Value):
+    """An iterator over batches."""
+
+    whole: bool = True  # Whether they are not distributed
+    loop: ast.AST | None = None  # The loop each of whose steps makes a new one
 
 
 @dataclass(eq=False, slots=True)
@@ -318,6 +354,13 @@ class Dataset(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Writer(Value):
+    """A callback that saves, and what it saves."""
+
+    saved: Any
+
+
+@dataclass(eq=False, slots=True)
 class Method(Value):
     """A method of an object that the script does not define."""
 
@@ -327,96 +370,13 @@ class Method(Value):
 
 def named(value: Value, name: str) -> Value:
     """A number with a further name."""
-    return replace(value, names=value.names | {name}) if isinstance(value, Number) else value
+    return replace(value, names=value.names | {name}) if isinstance(value, Number) or _has_names(value) else value
 
 
-_PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
-"""What is true of a dataset if it is in one branch. No rule reports it then."""
-_GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
-"""The base class of several classes of a kind."""
+def _has_names(value: Value) -> TypeGuard[Given]:
+    return isinstance(value, Given) and bool(value.names)
 
 
-def join(one: Value, other: Value) -> Value:
-    """What is true of both values."""
-    if one is other:
-        return one
-    if one is NONE or other is NONE:
-        rest = other if one is NONE else one
-        return rest if isinstance(rest, Strategy | Model | Optimizer) else UNKNOWN
-    scopes = [item for item in (one, other) if isinstance(item, Scope)]
-    if scopes:
-        return Scope(scopes[0].strategy, certain=len(scopes) > 1)
-    strategies = [item for item in (one, other) if isinstance(item, Strategy)]
-    if strategies:
-        kinds = frozenset().union(*(item.kinds for item in strategies))
-        kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
-        return Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
-    return _join_alike(one, other)
-
-
-def _join_alike(one: Any, other: Any) -> Value:
-    joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
-    return UNKNOWN if joined is None else joined(one, other)
-
-
-def _join_externals(one: External, other: External) -> Value:
-    generic = _GENERIC.get(kind_of(one.name)) if kind_of(one.name) is kind_of(other.name) else None
-    return one if one.name == other.name else External(generic) if generic else UNKNOWN
-
-
-def _join_numbers(one: Number, other: Number) -> Value:
-    same = one.value == other.value and one.scaled == other.scaled and one.local == other.local
-    return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
-
-
-def _join_many(one: Many, other: Many) -> Value:
-    alike = len(one.items) == len(other.items)
-    return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
-
-
-def _join_datasets(one: Dataset, other: Dataset) -> Value:
-    if one.node is not other.node or one.policy != other.policy:
-        return UNKNOWN
-    shown, source = one.source_shown and other.source_shown, one.source if one.source == other.source else ""
-    perhaps = {name: getattr(one, name) or getattr(other, name) for name in _PERHAPS}
-    frozen = one.frozen if one.frozen is other.frozen else None
-    return replace(one, source_shown=shown, source=source, frozen=frozen, **perhaps)
-
-
-def _join_made(one: M, other: M) -> M:
-    place, strategy = _home_of_both(one, other)
-    cls = one.cls if one.cls is other.cls else Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
-    return one.__class__(one.node, place, strategy, cls=cls)
-
-
-def _join_optimizers(one: Optimizer, other: Optimizer) -> Value:
-    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
-    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
-    slots, built = one.slots and other.slots, one.built or other.built
-    made = _join_made(first, second)
-    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
-
-
-def _home_of_both(one: Made, other: Made) -> tuple[Place, Strategy | None]:
-    """Where either of two objects was created. Outside every scope is as in that of the default strategy."""
-    strategies = [item.strategy for item in (one, other) if item.strategy is not None]
-    if Place.UNSURE in {one.place, other.place}:
-        return Place.UNSURE, None
-    if one.place is not other.place:
-        strategies.append(Strategy(DEFAULT, one.node))
-    joined = reduce(join, strategies, NONE)
-    return (Place.INSIDE, joined) if isinstance(joined, Strategy) else (Place.OUTSIDE, None)
-
-
-_JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
-    External: _join_externals,
-    Number: _join_numbers,
-    Many: _join_many,
-    Dataset: _join_datasets,
-    Text: lambda one, other: one if one.value == other.value else UNKNOWN,
-    Gradients: lambda one, other: one if one.clipped else other,
-    Metric: _join_made,
-    Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
-    Optimizer: _join_optimizers,
-}
-"""What is true of two values of a class."""
+def is_unknown(value: Value) -> bool:
+    """Whether a value may be anything, as far as the file shows."""
+    return type(value) is Value or isinstance(value, Given | Foreign)

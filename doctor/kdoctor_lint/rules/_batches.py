@@ -4,43 +4,32 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kdoctor_lint.flow.trace import Trace, literal
-from kdoctor_lint.flow.values import Dataset, Number, Strategy, Value
-from kdoctor_lint.names import SYNCHRONOUS
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy
+from kdoctor_lint.names import COUNT, SINGLE, SOME, SYNCHRONOUS
 
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
-_DEVICE_COUNT = re.compile(
-    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
-    r"|(?:gpus?|devices?|replicas?|workers?|nodes?)_(?:count|num)|ngpus?)",
-    re.IGNORECASE,
-)
-"""Matches the whole of a name for the number of devices or of workers."""
 
 
-def fixed_batches(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
-    """Batch sizes that are numbers in the code: where, which, and the argument, such as ``fit(batch_size=)``."""
-    for _, node, given, where in divided_batches(trace):
-        size = literal(given)
-        if size is not None:
-            yield node, size, where
-
-
-def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Value, str]]:
+def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Number, str]]:
     """The strategies that divide a batch, where its size is given, the size, and the argument that has it."""
     for event in trace.fitted:
-        if not splits(event.home):
-            continue
-        if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield event.home, event.data.node, event.data.batch, _where(event.data.node)
-        elif event.batch_size is not None:
+        if splits(event.home) and isinstance(event.batch_size, Number) and not isinstance(event.data, Dataset):
             yield event.home, event.node, event.batch_size, "fit(batch_size=)"
-    for strategy, data in trace.distributed:
-        if splits(strategy) and data.batch is not None and data.node is not None:
+    for strategy, data in trained_datasets(trace):
+        if splits(strategy) and isinstance(data.batch, Number) and data.node is not None:
             yield strategy, data.node, data.batch, _where(data.node)
+
+
+def grows(trace: Trace) -> bool:
+    """Whether a batch is for all replicas: that of a training, or one that the script computes."""
+    sizes = [size for *_, size, _ in divided_batches(trace)]
+    products = any(size.scaled or (size.product and count_names(size)) for size in sizes)
+    return products or any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled)
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
@@ -53,7 +42,7 @@ def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
 
 def has_workers(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly has several workers."""
-    return strategy is not None and strategy.kinds <= {"MultiWorkerMirroredStrategy"}
+    return strategy is not None and strategy.kinds - SINGLE == {"MultiWorkerMirroredStrategy"}
 
 
 def _where(node: ast.AST) -> str:
@@ -63,12 +52,12 @@ def _where(node: ast.AST) -> str:
 
 def splits(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly divides each batch among its replicas, if it has several."""
-    return strategy is not None and bool(strategy.kinds & SYNCHRONOUS)
+    return strategy is not None and bool(strategy.kinds & (SYNCHRONOUS | SOME))
 
 
 def count_names(number: Number) -> list[str]:
     """The names of a number, or of its factors, that mean a number of devices or of workers."""
-    return sorted(name for name in number.names if _DEVICE_COUNT.fullmatch(name))
+    return sorted(name for name in number.names if COUNT.fullmatch(name))
 
 
 def is_global(number: Number) -> bool:
@@ -85,9 +74,9 @@ def shown(number: Number) -> str:
 def is_one_replica(trace: Trace, number: Number, strategy: Strategy | None = None) -> bool:
     """Whether a size is for one replica, or for one worker: by its name, or because the script scales it elsewhere."""
     if number.scaled or number.product or is_global(number):
-        return number.local and has_workers(strategy)
+        return number.growth == DEVICES and has_workers(strategy)
     workers = has_workers(strategy) and any(_PER_WORKER.search(name) for name in number.names)
-    return is_per_replica(number) or workers or bool(number.names & trace.scaled)
+    return is_per_replica(number) or workers or bool(number.keys & trace.scaled)
 
 
 def is_per_replica(number: Number) -> bool:

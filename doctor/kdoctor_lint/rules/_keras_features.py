@@ -1,13 +1,11 @@
 """What the rules share about features that Keras 3 gets wrong on several replicas."""
 
-import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import wraps
 
 from kdoctor_lint.flow.values import Strategy, Text
 from kdoctor_lint.model import Hits, Trace
-from kdoctor_lint.names import DEFAULT
 
 KERAS_3 = (3, 0)
 MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
@@ -19,12 +17,12 @@ SOURCE_FROM_OLDEST = "measured with releases of Keras from 3.2.1 to 3.15.1 (docs
 _MEASURED_KINDS = frozenset({"MirroredStrategy"})
 
 
-def on_keras_3(judge: Callable[[Trace], Hits]) -> Callable[[Trace], Hits]:
+def on_keras_3(judge: Callable[..., Hits]) -> Callable[..., Hits]:
     """The judge, for scripts for Keras 3 on TensorFlow only."""
 
     @wraps(judge)
-    def judge_keras_3(trace: Trace) -> Hits:
-        return judge(trace) if _uses_keras_3(trace) else iter(())
+    def judge_keras_3(trace: Trace, **options: str) -> Hits:
+        return judge(trace, **options) if _uses_keras_3(trace) else iter(())
 
     return judge_keras_3
 
@@ -33,13 +31,6 @@ def _uses_keras_3(trace: Trace) -> bool:
     backend = trace.environment.get("KERAS_BACKEND")
     elsewhere = backend is not None and not (isinstance(backend, Text) and backend.value == "tensorflow")
     return not trace.legacy and not elsewhere and trace.targets.get("keras", MEASURED_TO) >= KERAS_3
-
-
-def fitted_under(kind: str, trace: Trace) -> Iterator[ast.AST]:
-    """The calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
-    for event in trace.fitted:
-        if event.home is not None and event.home.kinds - DEFAULT == {kind}:
-            yield event.node
 
 
 def is_mirrored(strategy: Strategy | None, kinds: AbstractSet[str] = _MEASURED_KINDS) -> bool:

@@ -22,7 +22,7 @@ def stray_models(trace: Trace) -> Iterator[tuple[Model, str]]:
     unused = all(has_several(strategy) and not strategy.escaped for strategy in trace.strategies)
     if trace.strategies and unaffected and unused and not trace.unclear:
         for event in trace.fitted:
-            if event.model is not None:
+            if event.model is not None and event.model.place is Place.OUTSIDE:
                 yield event.model, "and trained without the strategy"
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.values import Metric
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import is_mirrored, on_keras_3
 
 
@@ -32,30 +31,12 @@ def _assigned(metric: Metric) -> Iterator[ast.AST]:
                 yield node
 
 
-_GOOD = f"""{KERAS}
-class Error(keras.metrics.Metric):
-    def __init__(self):
-        super().__init__()
-        self.error = self.add_weight(initializer="zeros", name="error")
-
-    def update_state(self, targets, outputs, sample_weight=None):
-        self.error.assign_add(tf.reduce_max(tf.abs(targets - outputs)))
-
-    def result(self):
-        return self.error
-
-
-{PLAIN.removeprefix(KERAS)}""".replace('"mse"', '"mse", metrics=[Error()]')
 RULE = Rule(
     id="lint.assigning-metric",
     code="KD509",
     severity=Severity.ERROR,
     title="Checks for metrics that assign their state under MirroredStrategy with Keras 3.",
-    why="""Every replica has its own state of a metric, and reading the metric sums them. A count or a sum is right. A
-maximum, a mean or a last value is too large: with two replicas, about twice what one device reports.""",
     fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
-    bad=_GOOD.replace("assign_add", "assign"),
-    good=_GOOD,
     sources=("https://keras.io/api/metrics/base_metric/", MEASURED),
     judge=_judge,
 )

@@ -1,7 +1,6 @@
 from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 from kdoctor_lint.rules._scopes import differ
 
 
@@ -23,13 +22,7 @@ RULE = Rule(
     code="KD102",
     severity=Severity.ERROR,
     title="Checks for models created inside `strategy.scope()` but compiled outside it.",
-    why="""An optimizer that is created outside the scope, also by `compile` from its name, has variables that are not
-mirrored like the model's. Keras 3 then fails in the first step ("Mixing different tf.distribute.Strategy objects").
-Plain SGD has no such variables, and an optimizer that is created in the scope works. Both are not reported. Keras 2
-(tf_keras) trains correctly, so scripts that use it are not reported either.""",
     fix="Compile the model inside the scope that created it.",
-    bad=PLAIN.replace("    model.compile", "model.compile"),
-    good=PLAIN,
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,
 )

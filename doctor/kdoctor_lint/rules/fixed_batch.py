@@ -1,14 +1,19 @@
+from kdoctor_lint.flow.trace import literal
+from kdoctor_lint.flow.values import WORKERS
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica
-from kdoctor_lint.rules._examples import training
+from kdoctor_lint.rules._batches import count_names, divided_batches, has_workers, is_global, is_per_replica, shown
 
 
 def _judge(trace: Trace) -> Hits:
-    for node, size, where in fixed_batches(trace):
-        if count_names(size) or is_per_replica(size) or is_global(size):
+    for strategy, node, size, where in divided_batches(trace):
+        if has_workers(strategy) and size.growth == WORKERS:
+            yield node, f"`{where}` gets a size that counts the workers, and not the devices of each"
+        if count_names(size) or is_per_replica(size) or is_global(size) or size.keys & (trace.scaled | trace.divided):
             continue
-        if not size.names & (trace.scaled | trace.divided):
+        if literal(size) is not None:
             yield node, f"`{where}` gets a fixed size of {size.value:g} for any number of replicas"
+        elif size.given:
+            yield node, f"`{where}` gets {shown(size)} as it is, for any number of replicas"
 
 
 RULE = Rule(
@@ -16,17 +21,7 @@ RULE = Rule(
     code="KD203",
     severity=Severity.INFO,
     title="Checks for constant batch sizes under a strategy that splits each batch among its replicas.",
-    why="""A batch of 32 gives 32 examples to one device, but only 4 to each of eight, which rarely keeps them busy.
-A fixed global batch is a valid choice if training must not depend on the machine. Give it a name that says so
-(`global_batch_size`), and the rule does not report it.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    bad=training("""strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(32).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-"""),
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/",),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import has_workers, trained_datasets
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -15,17 +14,7 @@ RULE = Rule(
     code="KD308",
     severity=Severity.INFO,
     title="Checks for Python generators as the data of several workers.",
-    why="""A generator has no files that could be divided. Every worker runs the whole generator and drops the
-elements of the other workers, so reading does not become faster with more workers.""",
     fix="Read files with `tf.data`, or let each worker generate only its part and set `AutoShardPolicy.OFF`.",
-    bad=training("""strategy = tf.distribute.MultiWorkerMirroredStrategy()
-dataset = tf.data.Dataset.from_generator(examples, output_signature=signature)
-dataset = dataset.batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
-"""),
-    good=training("""strategy = tf.distribute.MultiWorkerMirroredStrategy()
-dataset = tf.data.TFRecordDataset(files).map(parse)
-dataset = dataset.batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
-"""),
     sources=("https://www.tensorflow.org/tutorials/distribute/input",),
     judge=_judge,
 )

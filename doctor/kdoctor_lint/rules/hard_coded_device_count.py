@@ -1,19 +1,18 @@
 import ast
-import re
 from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, fixed_batches
-from kdoctor_lint.rules._examples import training
+from kdoctor_lint.names import WORKER
+from kdoctor_lint.rules._batches import count_names, divided_batches
 
 
 def _judge(trace: Trace) -> Hits:
     for node, number, use in _uses(trace):
         counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:
-            kind = "worker" if re.search("worker|node|host", counts[0], re.IGNORECASE) else "device"
+            kind = "worker" if WORKER.search(counts[0]) else "device"
             yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded {kind} count, and {use}"
         elif not number.names:
             yield node, f"{number.value:g} is a hard-coded device count, and {use}"
@@ -25,32 +24,20 @@ def _uses(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
         count = literal(devices.count) if isinstance(devices, Counted) and "gpu" in devices.text.lower() else None
         if has_several(strategy) and count is not None:
             yield strategy.node, count, "the strategy's device list is built from it"
-    for node, size, _ in fixed_batches(trace):
-        if count_names(size):
+    for _, node, size, _ in divided_batches(trace):
+        if literal(size) is not None and count_names(size):
             yield node, size, "the batch size depends on it"
     for node, size in trace.meshes:
         if size.value != 1:
             yield node, size, "the mesh of all devices depends on it"
 
 
-_BAD = training("""NUM_GPUS = 8
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(64 * NUM_GPUS).prefetch(tf.data.AUTOTUNE)
-""")
-_SIZE = "global_batch = 64 * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
     severity=Severity.WARNING,
     title="Checks for device counts written as numbers in the code.",
-    why="""With fewer GPUs than the number says, per-device batches are too large or the named devices do not exist.
-With more GPUs, some are idle. `keras.distribution.DeviceMesh` raises ValueError in both cases, unless it is given a
-part of the devices.""",
     fix="Use `strategy.num_replicas_in_sync`, or `len(keras.distribution.list_devices())`, instead of a number.",
-    bad=_BAD,
-    good=_BAD.replace("NUM_GPUS = 8\n", "")
-    .replace("64 * NUM_GPUS", "global_batch")
-    .replace("dataset =", f"{_SIZE}dataset ="),
     sources=("https://www.tensorflow.org/guide/distributed_training",),
     judge=_judge,
     words=("distribute", "Strategy", "DeviceMesh"),

@@ -14,24 +14,12 @@ def _judge(trace: Trace) -> Hits:
             yield call.node, f"`{call.name}` counts processes, but `jax.distributed` is never initialized"
 
 
-_BAD = """import jax
-import keras
-
-keras.distribution.set_distribution(keras.distribution.DataParallel())
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile("adam", "mse")
-model.fit(dataset.shard(jax.process_count(), jax.process_index()))
-"""
 RULE = Rule(
     id="lint.jax-not-initialized",
     code="KD310",
     severity=Severity.WARNING,
     title="Checks for scripts of several JAX processes that do not initialize `jax.distributed`.",
-    why="""Without it, each process on GPUs sees only its own devices: there is one process, and its index is 0. All of
-them train alone on the same data, without an error, and write the same files.""",
     fix="Call `keras.distribution.initialize()`, or `jax.distributed.initialize()`, before the first use of a device.",
-    bad=_BAD,
-    good=_BAD.replace("keras\n\n", "keras\n\nkeras.distribution.initialize()\n"),
     sources=("https://docs.jax.dev/en/latest/multi_process.html", "https://keras.io/api/distribution/"),
     judge=_judge,
     words=("process_index", "process_count"),

@@ -1,6 +1,5 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED
-from kdoctor_lint.rules._examples import PLAIN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -16,11 +15,7 @@ RULE = Rule(
     code="KD402",
     severity=Severity.ERROR,
     title="Checks for `jit_compile=True` under a mirrored strategy.",
-    why="""XLA cannot compile a training step that exchanges gradients between replicas in this way: the first step on
-several replicas fails. With the default, "auto", Keras disables XLA under a strategy and enables it otherwise.""",
     fix='Leave `jit_compile` at its default, "auto".',
-    bad=PLAIN.replace('"mse")', '"mse", jit_compile=True)'),
-    good=PLAIN,
     sources=("https://keras.io/api/models/model_training_apis/", MEASURED),
     judge=_judge,
 )

@@ -12,21 +12,12 @@ def _judge(trace: Trace) -> Hits:
             yield late.node, f"`{late.what}` has no effect after a strategy was created"
 
 
-_CREATED = "strategy = tf.distribute.MirroredStrategy()\n"
-_SET = """for gpu in tf.config.list_physical_devices("GPU"):
-    tf.config.experimental.set_memory_growth(gpu, True)
-"""
 RULE = Rule(
     id="lint.late-device-config",
     code="KD306",
     severity=Severity.ERROR,
     title="Checks for devices configured after a strategy was created.",
-    why="""Creating a strategy starts TensorFlow, which then has its GPUs and their memory. `set_memory_growth`,
-`set_visible_devices` and the like raise a RuntimeError from then on ("cannot be modified after being initialized").
-`CUDA_VISIBLE_DEVICES` has no effect any more.""",
     fix="Configure the devices first, then create the strategy.",
-    bad=f"import tensorflow as tf\n\n{_CREATED}{_SET}",
-    good=f"import tensorflow as tf\n\n{_SET}{_CREATED}",
     sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
     judge=_judge,
 )

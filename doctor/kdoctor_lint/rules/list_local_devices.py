@@ -12,17 +12,7 @@ RULE = Rule(
     code="KD303",
     severity=Severity.WARNING,
     title="Checks for calls of `device_lib.list_local_devices`.",
-    why="""`list_local_devices` initializes every GPU and takes its memory before training does. Afterwards devices can
-no longer be configured (memory growth, logical devices). It is also not a public API.""",
     fix='List GPUs with `tf.config.list_physical_devices("GPU")`.',
-    bad="""from tensorflow.python.client import device_lib
-
-gpus = [device.name for device in device_lib.list_local_devices() if device.device_type == "GPU"]
-""",
-    good="""import tensorflow as tf
-
-gpus = tf.config.list_physical_devices("GPU")
-""",
     sources=("https://www.tensorflow.org/guide/gpu", "https://www.tensorflow.org/guide/versions"),
     judge=_judge,
     words=("list_local_devices",),

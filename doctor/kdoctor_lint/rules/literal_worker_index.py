@@ -15,26 +15,12 @@ def _at(value: Value | None, key: str) -> Value | None:
     return value.items.get(key) if isinstance(value, Table) else None
 
 
-_BAD = """import json
-import os
-
-import tensorflow as tf
-
-os.environ["TF_CONFIG"] = json.dumps(
-    {"cluster": {"worker": ["node0:2222", "node1:2222"]}, "task": {"type": "worker", "index": 0}}
-)
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-"""
 RULE = Rule(
     id="lint.literal-worker-index",
     code="KD309",
     severity=Severity.INFO,
     title="Checks for `TF_CONFIG` with the index of the worker written in the script.",
-    why="""Each worker needs its own index. With a number in the script, every worker that runs the script as it is
-claims to be the same one, and all wait for the others. A copy of the script for each worker drifts apart.""",
     fix="Set `TF_CONFIG` in the job script, or read the index from the environment.",
-    bad=_BAD,
-    good=_BAD.replace('"index": 0', '"index": int(os.environ["RANK"])'),
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,
 )

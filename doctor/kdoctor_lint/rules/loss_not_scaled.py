@@ -1,14 +1,13 @@
-from kdoctor_lint.flow.trace import has_several
+from kdoctor_lint.flow.trace import is_divided
 from kdoctor_lint.flow.values import PerExample
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import is_one_replica, shown
-from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
     for averaged, strategy in trace.averaged:
         size = averaged.size
-        if not has_several(strategy) or (size is not None and not is_one_replica(trace, size)):
+        if not is_divided(strategy) or (size is not None and not is_one_replica(trace, size)):
             continue
         if size is not None:
             yield averaged.node, f"loss is divided by {shown(size)} instead of the global batch size"
@@ -22,7 +21,7 @@ def _judge(trace: Trace) -> Hits:
             verb = "are not divided by the number of replicas" if averaged.what else ""
             yield averaged.node, f"{what} {verb}".rstrip() + ", but gradients are summed over replicas"
     for node, reduced_by in trace.reduced:
-        if has_several(reduced_by):
+        if is_divided(reduced_by):
             yield node, "losses that are divided by the number of replicas are averaged, so the result is too small"
 
 
@@ -31,12 +30,7 @@ RULE = Rule(
     code="KD206",
     severity=Severity.WARNING,
     title="Checks for custom training steps that average the loss over the batch of one replica.",
-    why="""`apply_gradients` in `strategy.run` sums the gradients of all replicas. If each replica averages over its own
-part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
-batch size, or by the number of replicas.""",
     fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
-    bad=LOOP,
-    good=LOOP.replace(MEAN, DIVIDED).replace("with str", "global_batch = 64 * strategy.num_replicas_in_sync\nwith str"),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.flow.values import Metric, Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
@@ -11,22 +10,12 @@ def _judge(trace: Trace) -> Hits:
             yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
-_GOOD = f"""{MIRRORED}with strategy.scope():
-    accuracy = keras.metrics.CategoricalAccuracy()
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
-"""
 RULE = Rule(
     id="lint.metrics-outside-scope",
     code="KD104",
     severity=Severity.WARNING,
     title="Checks for metrics created outside `strategy.scope()` but used inside it.",
-    why="""A metric stores its state in variables. Inside the scope, each replica counts separately, and reading the
-metric sums the counts. A metric created outside has a single variable that the strategy does not manage. Keras
-3.15 still trains with it; other versions raise an error.""",
     fix="Create the metric inside `strategy.scope()`.",
-    bad=outside(_GOOD, "accuracy = keras.metrics.CategoricalAccuracy()\n"),
-    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,
 )

@@ -1,12 +1,13 @@
+from functools import partial
+
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MODEL, PLAIN, outside
 from kdoctor_lint.rules._scopes import stray_models
 
 
-def _judge(trace: Trace) -> Hits:
+def _judge(trace: Trace, *, loaded: bool) -> Hits:
     for model, use in stray_models(trace):
-        if not model.loaded:
-            yield model.node, f"model is created outside `strategy.scope()` {use}"
+        if model.loaded is loaded:
+            yield model.node, f"model is {'loaded' if loaded else 'created'} outside `strategy.scope()` {use}"
 
 
 RULE = Rule(
@@ -14,13 +15,16 @@ RULE = Rule(
     code="KD101",
     severity=Severity.ERROR,
     title="Checks for models created outside `strategy.scope()` but trained by the strategy.",
-    why="""Variables belong to the strategy whose scope they are created in. A model created and compiled outside the
-scope silently trains on one device while the others are idle. A model created outside and compiled inside fails
-with an error that depends on the optimizer. Layers create their variables when they are called, so call them
-inside the scope, too.""",
     fix="Create the model inside `strategy.scope()`.",
-    bad=outside(PLAIN, MODEL),
-    good=PLAIN,
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
-    judge=_judge,
+    judge=partial(_judge, loaded=False),
+)
+LOADED = Rule(
+    id="lint.load-model-outside-scope",
+    code="KD105",
+    severity=Severity.ERROR,
+    title="Checks for saved models loaded outside `strategy.scope()` and then trained by the strategy.",
+    fix="Load the model inside `strategy.scope()`.",
+    sources=("https://www.tensorflow.org/tutorials/distribute/save_and_load", MEASURED),
+    judge=partial(_judge, loaded=True),
 )

@@ -1,7 +1,6 @@
 import re
 
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 
 _MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
 _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
@@ -21,16 +20,7 @@ RULE = Rule(
     code="KD401",
     severity=Severity.ERROR,
     title="Checks for uses of `multi_gpu_model`.",
-    why="""TensorFlow 2.4 removed `multi_gpu_model`, so importing it fails. `MirroredStrategy` replaces it: create the
-model inside the scope. Saving needs no separate copy of the model.""",
     fix="Use `tf.distribute.MirroredStrategy`.",
-    bad="""import keras
-
-model = keras.Sequential([keras.layers.Dense(10)])
-parallel = keras.utils.multi_gpu_model(model, gpus=4)
-parallel.compile(optimizer="adam", loss="mse")
-""",
-    good=PLAIN,
     sources=("https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0",),
     judge=_judge,
     words=("multi_gpu_model",),

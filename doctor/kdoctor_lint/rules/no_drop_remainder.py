@@ -1,14 +1,14 @@
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
     normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
     if trace.legacy or not normalized:
         return
-    fitted = [event for event in trace.fitted if not event.steps and not (event.model and event.model.plain)]
+    known = [event for event in trace.fitted if event.model is not None or not trace.models]
+    fitted = [event for event in known if not event.steps and not (event.model and event.model.plain)]
     for strategy, data in (*((event.home, event.data) for event in fitted), *trace.distributed):
         if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:
             continue
@@ -16,21 +16,12 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
-_BAD = training("""strategy = tf.distribute.MirroredStrategy()
-global_batch = 64 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(global_batch).prefetch(tf.data.AUTOTUNE)
-""").replace("(10)", "(10), keras.layers.BatchNormalization()")
 RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",
     severity=Severity.WARNING,
     title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
-    why="""If the last batch is too small to give every replica an example, the batch statistics of the empty replica
-are 0/0. Keras 3 then averages NaN into the moving statistics, without an error and with a finite loss.
-`BatchNormalization(synchronized=True)`, which uses the statistics of all replicas, also avoids it.""",
     fix="Drop the partial batch with `drop_remainder=True`.",
-    bad=_BAD,
-    good=_BAD.replace("(global_batch)", "(global_batch, drop_remainder=True)"),
     sources=("https://keras.io/api/layers/normalization_layers/batch_normalization/", MEASURED),
     judge=_judge,
 )

@@ -1,7 +1,6 @@
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
-from kdoctor_lint.rules._examples import training
 
 
 def _judge(trace: Trace) -> Hits:
@@ -13,21 +12,12 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "dataset is batched but not prefetched"
 
 
-_BAD = training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).map(decode).batch(batch_size)
-""")
 RULE = Rule(
     id="lint.no-prefetch",
     code="KD204",
     severity=Severity.INFO,
     title="Checks for datasets that are batched and trained on without `prefetch`.",
-    why="""`prefetch` prepares the next batches while the replicas train. Several replicas consume a pipeline several
-times as fast as one. A strategy adds a small prefetch of one batch per replica, which is not tuned. It is
-enough for data in memory without transformations, which is not reported.""",
     fix="End the pipeline with `.prefetch(tf.data.AUTOTUNE)`.",
-    bad=_BAD,
-    good=_BAD.replace("(batch_size)", "(batch_size).prefetch(tf.data.AUTOTUNE)"),
     sources=(
         "https://keras.io/guides/distributed_training_with_tensorflow/",
         "https://www.tensorflow.org/tutorials/distribute/input",

@@ -1,7 +1,6 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -13,22 +12,12 @@ def _judge(trace: Trace) -> Hits:
             yield optimizer.node, f"{late}, and fails{releases(trace)}"
 
 
-_RUN = "    strategy.run(step, args=(x, y))\n"
-_BAD = LOOP.replace(MEAN, DIVIDED.replace("=global_batch", "=64")).replace("SGD", "Adam")
-_BAD = _BAD.replace("[keras.layers", "[keras.Input((4,)), keras.layers").replace(_RUN, "    train_step(x, y)\n")
-_BAD = _BAD.replace("for x", f"@tf.function\ndef train_step(x, y):\n{_RUN}\n\nfor x")
 RULE = Rule(
     id="lint.optimizer-built-late",
     code="KD503",
     severity=Severity.ERROR,
     title="Checks for custom loops under MirroredStrategy whose first step builds the optimizer of Keras 3.",
-    why="""An optimizer creates its variables when it is built: in the first step, unless `build` is called before. In a
-step that `strategy.run` executes inside `tf.function`, Keras 3 then raises InvalidArgumentError ("You must feed a value
-for placeholder tensor"). Plain SGD has no such variables. tf_keras trains correctly, so scripts that use it are not
-reported.""",
     fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
-    bad=_BAD,
-    good=_BAD.replace("Adam()\n", "Adam()\n    optimizer.build(model.trainable_variables)\n"),
     sources=(*defect("smoke.optimizer-built-late").source, SOURCE),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.flow.values import Optimizer, Place
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED, outside
 from kdoctor_lint.rules._scopes import compiled_inside, differ, used_inside
 
 
@@ -15,22 +14,12 @@ def _judge(trace: Trace) -> Hits:
             yield made.node, "optimizer is created in the scope of another strategy than it is used in"
 
 
-_GOOD = f"""{MIRRORED}with strategy.scope():
-    optimizer = keras.optimizers.Adam()
-    model = keras.Sequential([keras.layers.Dense(10)])
-    model.compile(optimizer=optimizer, loss="mse")
-"""
 RULE = Rule(
     id="lint.optimizer-outside-scope",
     code="KD103",
     severity=Severity.ERROR,
     title="Checks for optimizers created outside `strategy.scope()` but used inside it.",
-    why="""An optimizer has variables: step counter, learning rate, moments. Created outside the scope, they are not
-mirrored. With Adam the first step fails ("Mixing different tf.distribute.Strategy objects"). Plain SGD trains
-by chance, until the optimizer is changed.""",
     fix="Create the optimizer inside `strategy.scope()`.",
-    bad=outside(_GOOD, "optimizer = keras.optimizers.Adam()\n"),
-    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

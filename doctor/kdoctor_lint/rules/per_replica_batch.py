@@ -1,45 +1,32 @@
 from kdoctor_lint.flow.values import Number
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, divided_batches, is_one_replica, shown
-from kdoctor_lint.rules._examples import training
+from kdoctor_lint.rules._batches import count_names, divided_batches, grows, is_one_replica, shown
 
 
 def _judge(trace: Trace) -> Hits:
     for strategy, node, size, where in divided_batches(trace):
-        if not isinstance(size, Number) or count_names(size) or not is_one_replica(trace, size, strategy):
+        if count_names(size) or not is_one_replica(trace, size, strategy):
             continue
         if size.scaled:
             yield node, f"`{where}` gets a size for the devices of one worker, not for all workers"
-        elif size.names & trace.scaled:
+        elif size.keys & trace.scaled:
             yield node, f"`{where}` gets {shown(size)}, not the global batch size that the script computes from it"
         else:
             yield node, f"`{where}` gets the per-replica batch size {shown(size)} instead of the global one"
-    grows = any(isinstance(size, Number) and size.scaled for _, _, size, _ in divided_batches(trace))
     for node, name, steps in trace.steps:
-        if grows and not steps.product and is_one_replica(trace, Number(None, steps.per)):
+        if grows(trace) and not steps.product and is_one_replica(trace, Number(None, steps.per)):
             yield (
                 node,
                 f"`{name}` counts batches of {shown(Number(None, steps.per))}, but a step takes the global batch",
             )
 
 
-_BAD = training("""PER_REPLICA_BATCH = 64
-strategy = tf.distribute.MirroredStrategy()
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(PER_REPLICA_BATCH).prefetch(tf.data.AUTOTUNE)
-""")
-_GLOBAL = "global_batch = PER_REPLICA_BATCH * strategy.num_replicas_in_sync\n"
 RULE = Rule(
     id="lint.per-replica-batch",
     code="KD201",
     severity=Severity.WARNING,
     title="Checks for the per-replica batch size where the global one belongs.",
-    why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset
-batched with the per-replica size leaves each replica only a fraction of it. Steps are then dominated by
-overhead, and batch statistics come from few examples. Steps that are counted with the per-replica size are as many
-times too many as there are replicas: a schedule ends late.""",
     fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    bad=_BAD,
-    good=_BAD.replace("Strategy()\n", f"Strategy()\n{_GLOBAL}").replace("(PER_REPLICA_BATCH)", "(global_batch)"),
     sources=(
         "https://www.tensorflow.org/tutorials/distribute/input",
         "https://keras.io/guides/distributed_training_with_tensorflow/",

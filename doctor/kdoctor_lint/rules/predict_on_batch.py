@@ -1,7 +1,6 @@
 from kdoctor.defects import defect
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -13,21 +12,12 @@ def _judge(trace: Trace) -> Hits:
             yield node, f"`{name}` {wrong} once for each replica{releases(trace)}"
 
 
-_BAD = f"""{MIRRORED}with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(10)])
-predictions = model.predict_on_batch(images)
-"""
 RULE = Rule(
     id="lint.predict-on-batch",
     code="KD506",
     severity=Severity.WARNING,
     title="Checks for `predict_on_batch` and its relatives under MirroredStrategy with Keras 3.",
-    why="""Keras 3 gives the whole batch to every replica. `predict_on_batch` returns the predictions of all replicas,
-so there are several for each example. `train_on_batch` and `test_on_batch` return correct results, but are not faster
-than on one GPU. Scripts that use tf_keras are not reported.""",
     fix="Call `predict`, `fit` or `evaluate` instead.",
-    bad=_BAD,
-    good=_BAD.replace("predict_on_batch", "predict"),
     sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,
 )

@@ -3,7 +3,6 @@ from kdoctor.text.lists import counted
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED
-from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import OLDEST, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
 
 
@@ -16,29 +15,12 @@ def _judge(trace: Trace) -> Hits:
         yield first.node, f"`{first.random}`{more} the same random numbers on every replica{releases(trace, OLDEST)}"
 
 
-_BAD = PLAIN.replace("(10)", "(64), keras.layers.Dropout(0.5), keras.layers.Dense(1)")
 RULE = Rule(
     id="lint.random-layers",
     code="KD504",
     severity=Severity.WARNING,
     title="Checks for models with Dropout, noise or augmentation under a mirrored strategy with Keras 3.",
-    why="""The random generator of a Keras 3 layer is a mirrored variable. Every replica draws the same Dropout mask and
-the same augmentation, so a batch on R replicas has 1/R of the masks that it has on one device. Gradients are correct
-but vary more. Reported once for each file. tf_keras draws different numbers on one machine, so scripts that use it
-are not reported.""",
     fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
-    bad=_BAD,
-    good=f"""{KERAS}
-class ReplicaDropout(keras.layers.Dropout):
-    def call(self, inputs, training=False):
-        if not training:
-            return inputs
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        seed = tf.cast(self.seed_generator.next(), tf.int32) + tf.stack([0, tf.cast(replica, tf.int32)])
-        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
-
-
-{_BAD.removeprefix(KERAS).replace("keras.layers.Dropout", "ReplicaDropout")}""",
     sources=(*defect("smoke.random-layers").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -1,7 +1,6 @@
 from functools import partial
 
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
 
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
@@ -28,13 +27,7 @@ RULE = Rule(
     code="KD403",
     severity=Severity.ERROR,
     title="Checks for names, methods and arguments that TensorFlow or Keras has removed.",
-    why="""TensorFlow 2.16 and newer use Keras 3, which has no `lr=`, `fit_generator`, Estimators and
-`fit(workers=...)`. TensorFlow 2 has no sessions, placeholders and `tf.contrib`. The script fails when it reaches such
-a line, perhaps after hours of training. `tf.compat.v1` and scripts that use Keras 2 (tf_keras) are not reported, nor
-is code that tests the version or catches the error.""",
     fix="Use the replacement that the message names.",
-    bad=PLAIN.replace('"adam"', "keras.optimizers.SGD(lr=0.1)"),
-    good=PLAIN.replace('"adam"', "keras.optimizers.SGD(learning_rate=0.1)"),
     sources=(
         "https://keras.io/guides/migrating_to_keras_3/",
         "https://www.tensorflow.org/guide/migrate",

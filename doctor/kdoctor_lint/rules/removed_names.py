@@ -2,19 +2,13 @@ from functools import partial
 
 from kdoctor_lint.model import Rule, Severity
 from kdoctor_lint.rules import removed_api
-from kdoctor_lint.rules._examples import PLAIN
 
 RULE = Rule(
     id="lint.removed-names",
     code="KD404",
     severity=Severity.INFO,
     title="Checks for methods named like those that Keras or TensorFlow has removed, of objects of unknown classes.",
-    why="""The file does not show what the object is. If it is a model, a metric, an optimizer or a strategy, the script
-fails at this line with Keras 3. If it is of a class with its own method of this name, all is well. That is why `--fix`
-leaves it as it is.""",
     fix="See where the object is created. If that is Keras or TensorFlow, use the replacement that the message names.",
-    bad=PLAIN + "build().fit_generator(batches)\n",
-    good=PLAIN + "build().fit(batches)\n",
     sources=removed_api.RULE.sources,
     judge=partial(removed_api.judge, certain=False),
     words=removed_api.RULE.words,

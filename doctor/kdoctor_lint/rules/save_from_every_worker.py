@@ -1,38 +1,26 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import PLAIN
+from kdoctor_lint.names import SINGLE
+
+_WORKERS = {"MultiWorkerMirroredStrategy"}
 
 
 def _judge(trace: Trace) -> Hits:
-    if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
-        return
+    kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
     for saved in trace.saved:
+        if kinds - SINGLE != _WORKERS and not (saved.strategy and saved.strategy.kinds >= _WORKERS):
+            continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker.
         # /tmp is not shared.
         if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
-_BAD = (
-    PLAIN.replace("Mirrored", "MultiWorkerMirrored").replace("import keras", "import tf_keras as keras")
-    + """model.fit(dataset)
-model.save("/shared/model.keras")
-"""
-)
-_SAVING = """worker = strategy.cluster_resolver.task_id
-folder = "/shared" if worker == 0 else f"/tmp/worker-{worker}"
-model.save(f"{folder}/model.keras")
-"""
 RULE = Rule(
     id="lint.save-from-every-worker",
     code="KD304",
     severity=Severity.WARNING,
     title="Checks for multi-worker scripts in which every worker saves to the same path.",
-    why="""Every worker runs the script. If all of them write one file on a shared disk, they overwrite or corrupt it.
-Saving may need all workers at once, so let each worker save. The chief uses the real path, the others temporary
-paths that they delete. The `ModelCheckpoint` of Keras 3 does not do this.""",
     fix="Save to a different path on each worker.",
-    bad=_BAD,
-    good=_BAD.replace('model.save("/shared/model.keras")\n', _SAVING),
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor.defects import defect
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import KERAS, PLAIN
 from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
 
 
@@ -12,24 +11,12 @@ def _judge(trace: Trace) -> Hits:
             yield event.node, f"{message}{releases(trace)}"
 
 
-_BAD = f"""{KERAS}
-def squared_error(targets, predictions):
-    return tf.reduce_mean(tf.square(targets - predictions))
-
-
-{PLAIN.removeprefix(KERAS)}""".replace('"mse"', "squared_error")
 RULE = Rule(
     id="lint.scalar-loss",
     code="KD505",
     severity=Severity.ERROR,
     title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
-    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
-number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
-`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
-tf_keras trains correctly, so scripts that use it are not reported.""",
     fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
-    bad=_BAD,
-    good=_BAD.replace("predictions))", "predictions), axis=-1)"),
     sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED
-from kdoctor_lint.rules._examples import DIVIDED, LOOP, MEAN
 
 
 def _judge(trace: Trace) -> Hits:
@@ -9,17 +8,12 @@ def _judge(trace: Trace) -> Hits:
             yield node, "gradients are applied in the scope, but not by a step that `strategy.run` executes"
 
 
-_GOOD = LOOP.replace(MEAN, DIVIDED.replace("=global_batch", "=64"))
 RULE = Rule(
     id="lint.step-outside-run",
     code="KD106",
     severity=Severity.ERROR,
     title="Checks for custom training steps in `strategy.scope()` that `strategy.run` does not execute.",
-    why="""The scope decides where variables are created. It runs nothing on the replicas. A mirrored variable cannot
-be changed there: the step raises a ValueError ("not available outside the replica context"), also with tf_keras.""",
     fix="Execute the step with `strategy.run`.",
-    bad=_GOOD.replace("    strategy.run(step, args=(x, y))", "    with strategy.scope():\n        step(x, y)"),
-    good=_GOOD,
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -1,5 +1,4 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._examples import MIRRORED
 from kdoctor_lint.rules._keras_features import is_mirrored, on_keras_3
 
 
@@ -10,23 +9,12 @@ def _judge(trace: Trace) -> Hits:
             yield event.model.strings, "`fit` of Keras 3 fails with an input of strings on several replicas"
 
 
-_BAD = f"""{MIRRORED}with strategy.scope():
-    words = keras.Input((1,), dtype="string")
-    numbers = keras.layers.StringLookup(vocabulary=vocabulary)(words)
-    model = keras.Model(words, keras.layers.Embedding(100, 8)(numbers))
-    model.compile(optimizer="adam", loss="mse")
-model.fit(dataset)
-"""
 RULE = Rule(
     id="lint.string-input",
     code="KD510",
     severity=Severity.ERROR,
     title="Checks for models that `fit` of Keras 3 gives strings under MirroredStrategy.",
-    why="""Before the first step, Keras 3 averages a batch over the replicas. Strings have no mean: TensorFlow raises
-InvalidArgumentError ("attr 'T' of string"). One device trains, and tf_keras does.""",
     fix="Look the strings up in the pipeline: `dataset.map(lambda words, target: (lookup(words), target))`.",
-    bad=_BAD,
-    good=_BAD.replace(', dtype="string"', ', dtype="int64"').replace("StringLookup", "IntegerLookup"),
     sources=("https://github.com/tensorflow/tensorflow/issues/80951", MEASURED),
     judge=_judge,
 )

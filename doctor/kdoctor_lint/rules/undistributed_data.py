@@ -1,33 +1,19 @@
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SYNCHRONOUS
-from kdoctor_lint.rules._examples import MIRRORED
+from kdoctor_lint.names import SOME, SYNCHRONOUS
 
 
 def _judge(trace: Trace) -> Hits:
     for node, strategy in trace.undistributed:
-        if strategy.kinds <= SYNCHRONOUS:
+        if strategy.kinds <= SYNCHRONOUS | SOME:
             yield node, "every replica gets the whole batch, because the dataset is not distributed"
 
 
-_BAD = f"""{MIRRORED}batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Dense(1)])
-
-for x, y in dataset:
-    strategy.run(step, args=(x, y))
-"""
 RULE = Rule(
     id="lint.undistributed-data",
     code="KD209",
     severity=Severity.WARNING,
     title="Checks for batches that `strategy.run` passes to every replica as a whole.",
-    why="""`strategy.run` gives each replica its part of a batch only if the batch is from a distributed dataset. Other
-tensors are passed to all of them. Every replica then computes the same gradients, so several GPUs are as slow as
-one, and their sum is as many times too large as there are replicas.""",
     fix="Loop over `strategy.experimental_distribute_dataset(dataset)`.",
-    bad=_BAD,
-    good=_BAD.replace("in dataset", "in strategy.experimental_distribute_dataset(dataset)"),
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=_judge,
 )

@@ -1,48 +1,43 @@
-from kdoctor_lint.flow.trace import Fitted
-from kdoctor_lint.flow.values import Dataset, Number
+from collections.abc import Iterator
+
+from kdoctor_lint.flow.values import Number, Optimizer
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, shown, splits
-from kdoctor_lint.rules._examples import training
+from kdoctor_lint.rules._batches import count_names, grows, shown, splits
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
-_SCALING = frozenset({"SGD"})
-"""Optimizers whose step is proportional to the gradient. Others normalize it, so no rule relates rate and batch."""
 
 
 def _judge(trace: Trace) -> Hits:
-    if trace.callbacks & _SCHEDULES:
+    if trace.callbacks & _SCHEDULES or not grows(trace):
         return
-    for event in trace.fitted:
-        optimizer = event.compiled.optimizer if event.compiled else None
-        scales = optimizer is not None and optimizer.algorithm in _SCALING and _batch_grows(event)
-        rate = optimizer.rate if optimizer and scales else None
-        if optimizer and isinstance(rate, Number) and not rate.scaled and (rate.names or rate.value is not None):
-            constant = f"learning rate stays {shown(rate) if rate.value is None else format(rate.value, 'g')}"
-            yield optimizer.node, f"{constant} while the batch size grows with the number of replicas"
+    for optimizer in _trained(trace):
+        rate = optimizer.attributes.get("learning_rate", optimizer.rate)
+        constant = isinstance(rate, Number) and not rate.scaled and not (rate.product and count_names(rate))
+        if isinstance(rate, Number) and constant and (rate.names or rate.value is not None):
+            stays = shown(rate) if rate.value is None else format(rate.value, "g")
+            yield optimizer.node, f"learning rate stays {stays} while the batch size grows with the number of replicas"
 
 
-def _batch_grows(event: Fitted) -> bool:
-    size = event.data.batch if isinstance(event.data, Dataset) else event.batch_size
-    return splits(event.home) and isinstance(size, Number) and (size.scaled or bool(size.product and count_names(size)))
+def _trained(trace: Trace) -> Iterator[Optimizer]:
+    """Optimizers that train on several replicas."""
+    for event in trace.compiled:
+        if event.optimizer is not None and splits(event.home):
+            yield event.optimizer
+    for made, strategy in trace.used:
+        if isinstance(made, Optimizer) and splits(strategy):
+            yield made
 
 
-_BAD = training("""strategy = tf.distribute.MirroredStrategy()
-batch_size = 32 * strategy.num_replicas_in_sync
-dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)
-""").replace('"adam"', "keras.optimizers.SGD(learning_rate=0.1)")
 RULE = Rule(
     id="lint.unscaled-learning-rate",
     code="KD205",
     severity=Severity.INFO,
-    title="Checks for constant learning rates of SGD with a batch size that grows with the number of replicas.",
-    why="""A batch eight times as large means an eighth of the steps, each with less noise. With SGD, the best learning
-rate grows roughly in proportion, after a warm-up. A learning rate tuned on one device trains more slowly than
-necessary on eight. Adam and similar optimizers normalize their steps and are not reported.""",
-    fix="Scale the learning rate with `strategy.num_replicas_in_sync`.",
-    bad=_BAD,
-    good=_BAD.replace("    model.compile", "    rate = 0.1 * strategy.num_replicas_in_sync\n    model.compile").replace(
-        "=0.1", "=rate"
+    title="Checks for constant learning rates with a batch size that grows with the number of replicas.",
+    fix="Scale the learning rate with `strategy.num_replicas_in_sync`, or with its square root for Adam.",
+    sources=(
+        "https://arxiv.org/abs/1706.02677",
+        "https://arxiv.org/abs/2205.10287",
+        "https://www.tensorflow.org/guide/distributed_training",
     ),
-    sources=("https://arxiv.org/abs/1706.02677", "https://www.tensorflow.org/guide/distributed_training"),
     judge=_judge,
 )

@@ -1,6 +1,5 @@
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import has_workers, trained_datasets
-from kdoctor_lint.rules._examples import training
 
 _NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
 
@@ -23,20 +22,7 @@ RULE = Rule(
     code="KD307",
     severity=Severity.WARNING,
     title="Checks for multi-worker data that every worker reads completely, or that cannot be sharded.",
-    why="""Several workers need different examples. With `AutoShardPolicy.OFF`, and in
-`distribute_datasets_from_function`, TensorFlow divides nothing: without `shard`, all workers train on the same
-batches, and further workers add nothing. `AutoShardPolicy.FILE` needs files. With arrays or a generator it raises
-NotFoundError ("Found an unshardable source dataset").""",
     fix="Call `shard` with the number and the index of the worker, or leave the policy at its default.",
-    bad=training("""strategy = tf.distribute.MultiWorkerMirroredStrategy()
-options = tf.data.Options()
-options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-dataset = tf.data.TFRecordDataset(files).batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
-dataset = dataset.with_options(options)
-"""),
-    good=training("""strategy = tf.distribute.MultiWorkerMirroredStrategy()
-dataset = tf.data.TFRecordDataset(files).batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
-"""),
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,
 )

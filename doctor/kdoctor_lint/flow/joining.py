@@ -1,0 +1,124 @@
+"""What is certainly true of a value that is one of several."""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any, TypeVar
+
+from kdoctor_lint.flow import values as val
+from kdoctor_lint.flow.values import NONE, UNKNOWN, Value
+from kdoctor_lint.names import DEFAULT, Kind, kind_of
+
+M = TypeVar("M", bound=val.Made)
+_PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
+"""What is true of a dataset if it is in one branch. No rule reports it then."""
+_GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
+"""The base class of several classes of a kind."""
+
+
+def join(one: Value, other: Value) -> Value:
+    """What is true of both values."""
+    if one is other:
+        return one
+    if one is NONE or other is NONE:
+        rest = other if one is NONE else one
+        return rest if isinstance(rest, val.Strategy | val.Model | val.Optimizer) else UNKNOWN
+    scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
+    if scopes:
+        return val.Scope(scopes[0].strategy, certain=len(scopes) > 1)
+    strategies = [item for item in (one, other) if isinstance(item, val.Strategy)]
+    if strategies:
+        kinds = frozenset().union(*(item.kinds for item in strategies))
+        kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
+        return val.Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
+    return _join_alike(one, other)
+
+
+def _join_alike(one: Any, other: Any) -> Value:
+    joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
+    return UNKNOWN if joined is None else joined(one, other)
+
+
+def _join_externals(one: val.External, other: val.External) -> Value:
+    generic = _GENERIC.get(kind_of(one.name)) if kind_of(one.name) is kind_of(other.name) else None
+    return one if one.name == other.name else val.External(generic) if generic else UNKNOWN
+
+
+def _join_numbers(one: val.Number, other: val.Number) -> Value:
+    single = next((number for number in (one, other) if number.value == 1), None)
+    if single is not None and (one.scaled or other.scaled):
+        return other if one is single else one  # one worker, or one device, is a special case
+    same = one.value == other.value and one.counts == other.counts and one.home == other.home
+    return replace(one, names=one.names | other.names, product=one.product or other.product) if same else UNKNOWN
+
+
+def _join_many(one: val.Many, other: val.Many) -> Value:
+    alike = len(one.items) == len(other.items)
+    return val.Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
+
+
+def _join_datasets(one: val.Dataset, other: val.Dataset) -> Value:
+    if one.node is not other.node:
+        return UNKNOWN
+    policy = one.policy if one.policy == other.policy else "?"
+    shown, source = one.source_shown and other.source_shown, one.source if one.source == other.source else ""
+    perhaps = {name: getattr(one, name) or getattr(other, name) for name in _PERHAPS}
+    frozen = one.frozen if one.frozen is other.frozen else None
+    return replace(one, source_shown=shown, source=source, frozen=frozen, policy=policy, **perhaps)
+
+
+def _join_objects(one: val.Object, other: val.Object) -> Value:
+    known = {
+        name: join(value, other.attributes[name]) for name, value in one.attributes.items() if name in other.attributes
+    }
+    return val.Object(cls=one.cls, attributes=known) if one.cls is other.cls else UNKNOWN
+
+
+def _join_made(one: M, other: M) -> M:
+    place, strategy = _home_of_both(one, other)
+    cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
+    return one.__class__(one.node, place, strategy, cls=cls)
+
+
+def _join_optimizers(one: val.Optimizer, other: val.Optimizer) -> Value:
+    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
+    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
+    slots, built = one.slots and other.slots, one.built or other.built
+    made = _join_made(first, second)
+    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
+
+
+def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strategy | None]:
+    """Where either of two objects was created. Outside every scope is as in that of the default strategy."""
+    strategies = [item.strategy for item in (one, other) if item.strategy is not None]
+    if val.Place.UNSURE in {one.place, other.place}:
+        return val.Place.UNSURE, None
+    if one.place is not other.place:
+        strategies.append(val.Strategy(DEFAULT, one.node))
+    joined = reduce(join, strategies, NONE)
+    return (val.Place.INSIDE, joined) if isinstance(joined, val.Strategy) else (val.Place.OUTSIDE, None)
+
+
+_JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
+    val.External: _join_externals,
+    val.Number: _join_numbers,
+    val.Many: _join_many,
+    val.Dataset: _join_datasets,
+    val.Text: lambda one, other: one if one.value == other.value else UNKNOWN,
+    val.Gradients: lambda one, other: one if one.clipped else other,
+    val.Metric: _join_made,
+    val.Foreign: _join_made,
+    val.Tensor: _join_made,
+    val.Object: _join_objects,
+    val.Model: lambda one, other: replace(_join_made(one, other), loaded=one.loaded and other.loaded),
+    val.Optimizer: _join_optimizers,
+}
+"""What is true of two values of a class."""
+
+
+def item_of(table: val.Table, key: Value) -> Value:
+    """The item of a key. An unknown key may be any."""
+    if not isinstance(key, val.Text):
+        return reduce(join, table.items.values()) if table.items else UNKNOWN
+    return val.named(table.items.get(key.value, UNKNOWN), key.value)

@@ -35,6 +35,10 @@ FOUND = {
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
     "sampling": ("job.random-layers", "sampling on 2 replicas: equal numbers"),
     "sums gradients": ("job.equals-one-device", "weights differ from one device's (relative difference"),
+    "clips in train_step": (
+        "job.options",
+        "a train_step that changes the gradients of each replica on 2 replicas: wei",
+    ),
     "mixed examples": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),

@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
-from kdoctor_job.target.copies import Setup, optimizers_in
+from kdoctor_job.target.copies import Setup
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import Difference, Logs, differ, named_as, numbers
-from kdoctor_job.target.options import BUILT_LATE, CLIPS, Option, optimizers_of
+from kdoctor_job.target.options import BUILT_LATE, CLIPS, GRADIENTS, UNSET, Option, optimizers_in, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
@@ -219,9 +219,9 @@ class Comparison:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
-            if not clips and found.deviation <= measures.TOLERANCE:
-                continue
-            if option.name == BUILT_LATE and self._starts_alike:
+            if not clips and (
+                found.deviation <= measures.TOLERANCE or (option.name == BUILT_LATE and self._starts_alike)
+            ):
                 continue
             setup = Setup(without=(*self._without, option.name), still=True)
             facts: Facts = {"name": option.name, "value": option.value}
@@ -229,8 +229,9 @@ class Comparison:
                 alone_without = self._trials.on_one_device(setup)
                 effect = _difference(names, alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
-                    self._note_option(facts)  # no gradient reached the limit
+                if option.name in (CLIPS, GRADIENTS) and (effect is None or effect.deviation <= measures.TOLERANCE):
+                    if clips:  # no gradient reached the limit
+                        self._note_option(facts)
                     continue
                 facts["deviation"] = found.deviation
                 if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):
@@ -246,7 +247,7 @@ class Comparison:
                 continue
             facts["without"] = rest.deviation if rest else None
             is_cause = rest is not None and rest.deviation <= FRACTION * found.deviation
-            if is_cause or option.name != BUILT_LATE:  # which the job did not set
+            if is_cause or option.name not in UNSET:
                 self._note_option(facts)
             if rest and is_cause:
                 self._keep_decisive(alone_without, mirrored)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.layers import layers_of, normalisations, random_layers
 from kdoctor_job.target.model import is_compiled, raw_compile
-from kdoctor_job.target.options import BUILT_LATE, OF_MODEL, TOGETHER, remove, remove_from_model, separate_losses
+from kdoctor_job.target.options import (
+    BUILT_LATE,
+    OF_MODEL,
+    TOGETHER,
+    optimizers_in,
+    remove,
+    remove_from_model,
+    separate_losses,
+)
 from kdoctor_job.target.parts import describe, is_model, keras_of
 
 
@@ -144,12 +152,6 @@ class Copier:
 def _replace_optimizers(keras: Any, made: Any) -> None:
     for name in optimizers_in(keras, made):
         setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
-
-
-def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
-    """The model's optimizers, by the names of its attributes."""
-    found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
-    return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}
 
 
 def _build(made: Any, batch: Any) -> None:

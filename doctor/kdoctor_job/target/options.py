@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from typing import Any, Collection, Dict, List, NamedTuple
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple
 
 import tensorflow as tf
 
@@ -14,6 +15,10 @@ from kdoctor_job.target.parts import keras_of
 TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
 """A custom ``train_step`` whose first step builds the optimizer. Without this option, it is built before."""
+GRADIENTS = "gradients in train_step"
+"""What an own ``train_step`` does with them. Without this option, the optimizer gets them as the tapes give them."""
+UNSET = (BUILT_LATE, GRADIENTS)
+"""Options that no argument sets. They are tried where the weights differ, and said if they are the cause."""
 CLIPS = "clipping"
 _MASKS = "masks"
 """Layers that mask tokens. Without this option, the loss is the mean over all tokens."""
@@ -83,6 +88,12 @@ def optimizers_of(optimizer: Any) -> List[Any]:
     return [one for one in (optimizer, inner) if one is not None]
 
 
+def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
+    """The model's optimizers, by the names of its attributes."""
+    found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
+    return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}
+
+
 def remove(arguments: Dict[str, Any], without: Collection[str]) -> None:
     """Remove options from the arguments of ``compile``. Their optimizer must be new and not built."""
     if "jit_compile" in without:
@@ -118,6 +129,8 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
         _divide_once(model)
     if _MASKS in without:
         _count_masked(model)
+    if GRADIENTS in without:
+        _pass_gradients_on(model)
 
 
 def _count_masked(model: Any) -> None:
@@ -129,6 +142,67 @@ def _count_masked(model: Any) -> None:
         return compute_loss(x, y, y_pred, *others, **named)
 
     object.__setattr__(model, "compute_loss", of_all_tokens)
+
+
+class _OfTapes(threading.local):
+    """The gradients that the tapes gave a replica in this step, by the variable."""
+
+    def __init__(self) -> None:
+        self.by_variable: Dict[int, Any] = {}
+
+
+class _Tapes:
+    """Has all tapes record what they give, while a step of any replica is traced. Their threads take turns."""
+
+    def __init__(self) -> None:
+        self.given = _OfTapes()
+        self._steps = 0
+        self._gradient = tf.GradientTape.gradient
+
+    @contextlib.contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record until the step ends."""
+        self.given.by_variable = {}
+
+        def recording(tape: Any, target: Any, sources: Any, *others: Any, **named: Any) -> Any:
+            found = self._gradient(tape, target, sources, *others, **named)
+            self.given.by_variable.update(zip(map(id, tf.nest.flatten(sources)), tf.nest.flatten(found)))
+            return found
+
+        self._steps += 1
+        tf.GradientTape.gradient = recording
+        try:
+            yield
+        finally:
+            self._steps -= 1
+            if not self._steps:
+                tf.GradientTape.gradient = self._gradient
+
+
+def _pass_gradients_on(model: Any) -> None:
+    step, tapes, changed = model.train_step, _Tapes(), set()
+
+    def with_given_gradients(data: Any) -> Any:
+        for optimizer in optimizers_in(keras_of(model), model).values():
+            if hasattr(optimizer, "apply") and id(optimizer) not in changed:
+                changed.add(id(optimizer))
+                _apply_given(optimizer, tapes.given)
+        with tapes.recorded():
+            return step(data)
+
+    model.train_step = with_given_gradients
+
+
+def _apply_given(optimizer: Any, given: _OfTapes) -> None:
+    apply = optimizer.apply
+
+    def of_tapes(gradients: Any, variables: Any = None) -> Any:
+        known = (
+            gradients if variables is None else [given.by_variable.get(id(v), g) for g, v in zip(gradients, variables)]
+        )
+        return apply(known, variables)
+
+    object.__setattr__(optimizer, "apply", of_tapes)
 
 
 def _adds_loss(layer: Any) -> bool:

@@ -14,7 +14,7 @@ from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.model import is_compiled, is_real
-from kdoctor_job.target.options import BUILT_LATE, Option, options_of
+from kdoctor_job.target.options import BUILT_LATE, UNSET, Option, options_of
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
@@ -97,7 +97,8 @@ class JobTrainer:
             self._say(not_compared=reason)
             return
         # Building the optimizer changes what it copies from the weights, so it is tried last, if the weights differ.
-        options = [*options_of(self._model), Option(BUILT_LATE, BUILT_LATE)]
+        unset = UNSET if self._has_own_step else UNSET[:1]
+        options = [*options_of(self._model), *(Option(name, name) for name in unset)]
         comparison = Comparison(self._trials, options, without, self.facts, self._say)
         try:
             comparison.compare_own(trained)
@@ -146,7 +147,7 @@ class JobTrainer:
             raise
         except Exception as error:
             options = options_of(self._model)
-            if type(self._model).train_step is not keras_of(self._model).Model.train_step:
+            if self._has_own_step:
                 options.append(Option(BUILT_LATE, BUILT_LATE))
             names = tuple(option.name for option in options)
             if not names or self._problem(names) is not None:
@@ -167,6 +168,10 @@ class JobTrainer:
         )
         self._say(**self._examples(Setup(without=without), phase))
         return self._trials.on_replicas(Setup(without=without), phase), without
+
+    @property
+    def _has_own_step(self) -> bool:
+        return type(self._model).train_step is not keras_of(self._model).Model.train_step
 
     def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
         try:

@@ -13,12 +13,13 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target.copies import Copier, Setup, optimizers_in
+from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch, count_examples, fit
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
+from kdoctor_job.target.options import optimizers_in
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.strategies import train_alone

@@ -198,6 +198,18 @@ class SumsGradients(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": loss}
 
 
+class ClipsByHand(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """It clips the gradients of each replica, which the optimizer adds up after that."""
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 0.02)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss * tf.distribute.get_strategy().num_replicas_in_sync}
+
+
 class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
     """Its first step builds two optimizers, as in most generative adversarial networks."""
 
@@ -412,6 +424,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "own dropout of a list": lambda: _compiled(_model(keras.Model, ListedDropout())),
         "sampling": lambda: _compiled(_model(keras.Model, Sampling())),
         "sums gradients": _sums,
+        "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),

@@ -378,6 +378,7 @@ test_options = table(
         "by 0.3, without it by 1e-06",
         briefs=["replicas and one device train differently"],
     ),
+    fails(run(training=option("gradients in train_step", "", **WRONG)), "a train_step that changes the gradients"),
     # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.0101))),

@@ -19,7 +19,7 @@ _BRIEF = "weights differ from one device's"
 _RANDOM = "random numbers that kdoctor cannot turn off"
 _REMEDY = (
     "Return one number per example from the loss function. In train_step, call self.compute_loss, or divide the loss "
-    "by the number of replicas, and clip gradients only where those of all replicas are added up."
+    "by the number of replicas."
 )
 _OWN_REMEDY = (
     "Add up the gradients of the replicas before any step that is not linear. A loss over pairs of examples sees only "

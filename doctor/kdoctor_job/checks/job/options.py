@@ -10,7 +10,12 @@ from kdoctor_job.facts import JobModel
 
 _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
-_BUILT_LATE = "optimizer built late"
+_BUILT_LATE, _GRADIENTS = "optimizer built late", "gradients in train_step"
+_UNSET = {
+    _BUILT_LATE: "an optimizer that the first train_step builds",
+    _GRADIENTS: "a train_step that changes the gradients of each replica",
+}
+"""What no argument sets, and how the job uses it."""
 _REMEDIES = {
     "jit_compile": 'Leave jit_compile at its default, "auto", which turns XLA off on several replicas.',
     "gradient_accumulation_steps": "Remove gradient_accumulation_steps and use more replicas instead, or train on JAX.",
@@ -21,6 +26,8 @@ _REMEDIES = {
     "added losses": defect("smoke.synchronized-added-loss").fix,
     "loss objects of layers": defect("smoke.loss-object-in-layer").fix,
     "sparse gradients": defect("smoke.position-embedding").fix,
+    _GRADIENTS: "Add up the gradients of all replicas before train_step clips or changes them, and divide what the "
+    "optimizer gets by their number: kdoctor explain --reproduce clipping shows it.",
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
 
@@ -32,20 +39,20 @@ def options(run: SmokeRun, model: JobModel, replicas: int | None) -> Iterator[Ou
     Why: Keras implements jit_compile, gradient accumulation, loss scaling, moving averages, weight decay, sparse
     gradients and losses of layers separately for several replicas. Some releases raise an error, and others train
     incorrectly. kdoctor trains the job with its options. If that fails or differs from one device, it trains without
-    each to find the cause.
+    each, and without what train_step does with gradients, to find the cause.
     Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
     Source: https://keras.io/api/models/model_training_apis/
     """
     training = job_of(run).training
-    late = training and any(one.name == _BUILT_LATE for one in training.options)
+    tried = {one.name for one in training.options} if training else set()
     used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
-    used.update({_BUILT_LATE: "an optimizer that the first train_step builds"} if late else {})
+    used.update({name: how for name, how in _UNSET.items() if name in tried})
     if not model.compiled:
         yield NotApplicable(reason="the model is not compiled")
     elif model.options is None:
         yield unknown("options", "the options were not read")
     elif not used:
-        known = [name for name in _REMEDIES if name != _BUILT_LATE]
+        known = [name for name in _REMEDIES if name not in _UNSET]
         yield evidence("options", f"none of {', '.join(known)}")
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")

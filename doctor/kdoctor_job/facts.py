@@ -291,8 +291,10 @@ class JobRestore:
     """Whether the data was seen to begin again, although the examples were not compared."""
     half: Literal["noticed", "silent", "gone"] | None = None
     """After a kill in a save, the job goes on from a complete one, goes on with wrong values, or begins again."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of files that are saves, each with its folder and suffix, such as ``backup/*.h5``."""
     half_file: Reason = None
-    """What it wrote then, if it does not go on: a folder and a suffix, such as ``backup/*.h5``."""
+    """The kind of file that it wrote then, if it does not go on."""
     backup_step: int | None = None
     """As ``resumed_step``, with BackupAndRestore of Keras."""
     backup_apart: tuple[str, ...] | None = None

@@ -105,14 +105,13 @@ class _Restoring:
             trained = killed["outcome"] == "trained"
             self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{end_of(killed)}"}))
             return
-        noted = killed.get("job") or {}
-        kinds = noted.pop("kinds", [])
-        self._say(**noted)
+        saved = killed.get("job") or {}
+        self._say(**saved)
         # BackupAndRestore refuses a model that is not built.
         for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)
         shutil.rmtree(str(self._folder / BETWEEN_SAVES))
-        for written in kinds:
+        for written in saved.get("kinds", ()):
             torn = self._process(IN_A_SAVE, partial(resuming.killed, kill=IN_A_SAVE, written=written))
             if torn.get("signal") == "SIGKILL" and self._note("half") != {"half": "noticed"}:
                 self._say(half_file=written)

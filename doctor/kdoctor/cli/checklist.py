@@ -102,7 +102,7 @@ def init(
     refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
-    check_writable(file)
+    check_writable(file, create_folder=True)
     catalog = load_catalog(plugin or ())
     facts = collect(catalog, snapshot, python, timeout).facts
     write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))

@@ -42,7 +42,7 @@ def other_keras() -> tuple[FactGroup, ...]:
 
 def test_init_writes_valid_checklist_and_keeps_existing_file(tmp_path: Path) -> None:
     target = make_target(tmp_path / "env", tensorflow="")
-    file = tmp_path / "My Node.yaml"
+    file = tmp_path / "ci/My Node.yaml"
     done = kdoctor("checklist", "init", file, "--owner", "ml: platform", "--python", target)
     assert done.returncode == 0, done.stderr
     assert f"kdoctor check --checklist '{file}' --python {target}" in done.stdout

@@ -202,6 +202,7 @@ def test_unused_and_expired_waivers_are_reported(job: Path) -> None:
         "  - {check: versions.packages-expected, reason: old, owner: ada, expires: 2020-01-01}\n"
     )
     job.write_text(LIST + waivers)
+    assert "expired on " in kdoctor("checklist", "validate", job).stderr
     failed = record_snapshot(job.parent / "failed.json", without_keras())
     done = kdoctor("check", "-v", "-c", job, "--snapshot", failed)
     assert done.returncode == 1

@@ -185,6 +185,7 @@ def test_folder_without_python_is_a_target_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no Python in this folder"):
         choose_target(str(tmp_path), {})
     folder = Path(sys.executable).parent
+    assert Path(choose_target(f"{folder}/../bin/python", {}).python) == folder.resolve() / "python"
     assert Path(choose_target(str(folder), {}).python).parent == folder
 
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shlex
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -75,8 +76,8 @@ def parse_outputs(
     return Outputs(stdout=chosen[0] if chosen else default, files=tuple(files))
 
 
-def check_writable(path: Path) -> None:
-    """Check that :func:`write_atomically` can write a file, before a run takes minutes.
+def check_writable(path: Path, *, create_folder: bool = False) -> None:
+    """Check that :func:`write_atomically` can write a file, before a run takes minutes. Its folder can be created.
 
     Raises:
         OutputError: it cannot, and why.
@@ -86,8 +87,12 @@ def check_writable(path: Path) -> None:
     with _as_output_errors(path):
         if target.is_dir():
             raise OutputError(f"{path} is a folder, not a file", hint=f"Name a file in it, such as {path}/report")
+        if create_folder:
+            folder.mkdir(parents=True, exist_ok=True)
         if not folder.exists():
-            raise OutputError(f"{path}: the folder {folder} does not exist", hint=f"Create it: mkdir -p '{folder}'")
+            raise OutputError(
+                f"{path}: the folder {folder} does not exist", hint=f"Create it: mkdir -p {shlex.quote(str(folder))}"
+            )
         if not folder.is_dir():
             raise OutputError(f"{path}: {folder} is not a folder")
         if target.exists() and not os.access(target, os.W_OK):

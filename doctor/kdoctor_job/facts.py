@@ -18,6 +18,8 @@ class JobProblem:
     part: JobPart
     message: str
     """One sentence that names the callable or the object."""
+    raised: bool = True
+    """Whether the job's code raised an error; False if it is missing, or made something else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,8 @@ class JobTraining:
     problem: Reason = None
     """The error that the training on the replicas raised."""
     raised_before_steps: bool = False
-    """Whether Keras raised it when it called the model before the first step, as it does under a strategy only."""
+    """Whether Keras raised it when it called the model before the first step, as it does under a strategy only, and the
+    model itself takes an example."""
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
     examples: int | None = None

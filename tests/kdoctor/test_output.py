@@ -1,4 +1,5 @@
 import os
+import shlex
 import stat
 import threading
 from pathlib import Path
@@ -53,8 +54,8 @@ def test_file_named_twice_is_refused(tmp_path: Path) -> None:
 
 def test_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as caught:
-        parse_outputs([f"json={tmp_path}/no/x.json"], FORMATS)
-    assert f"mkdir -p '{tmp_path}/no'" in str(caught.value.hint)
+        parse_outputs([f"json={tmp_path}/Ann's $(no)/x.json"], FORMATS)
+    assert shlex.split(str(caught.value.hint))[-3:] == ["mkdir", "-p", f"{tmp_path}/Ann's $(no)"]
 
 
 def test_folder_as_file_is_refused(tmp_path: Path) -> None:

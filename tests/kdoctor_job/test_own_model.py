@@ -23,6 +23,9 @@ def data():
     numbers = np.random.RandomState(1).rand(160, 4).astype("float32")
     return tf.data.Dataset.from_tensor_slices((numbers, numbers[:, :1])).batch(16 * replicas).prefetch(1)
 
+def wide():
+    return np.zeros((64, 5), "float32"), np.zeros((64, 1), "float32")
+
 LIMIT = 0.02
 
 def with_features(base, optimizer, dropout, **options):
@@ -159,6 +162,14 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
     found = statuses(report_of(folder, "--model", *named))
     assert found.pop(check) == status
     assert [name for name in found.keys() - TIMED if found[name] == "fail"] == []
+
+
+@pytest.mark.tensorflow
+def test_error_before_the_steps_that_the_model_itself_raises_is_shown_whole(folder: Path) -> None:
+    report = report_of(folder, "--model", "jobs.train:build", "--data", "jobs.train:wide", "--steps", "2")
+    (finding,) = next(one["findings"] for one in report["results"] if one["id"] == "job.trains")
+    assert "(16, 5)" in finding["remedy"]["summary"]
+    assert "cast" not in finding["remedy"]["summary"]
 
 
 @pytest.mark.smoke_full

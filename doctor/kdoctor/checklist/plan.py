@@ -110,7 +110,7 @@ def _must_match(
         more = " and others" if len(elsewhere) > 1 else ""
         message = f"{option} {pattern}: checklist {checklist.name} does not contain {elsewhere[0]}{more}"
         raise SelectionError(message, hint=f"To list its checks: kdoctor checklist show {checklist.name}")
-    known = [*(entry.check.id for entry in entries), *(entry.check.family for entry in entries)]
+    known = [word for check in catalog.checks.values() for word in (check.id, check.family)]
     raise SelectionError(
         f"{option} {pattern}: no check matches{did_you_mean(pattern, known)}",
         hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); see: kdoctor list",

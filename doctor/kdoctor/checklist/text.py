@@ -10,6 +10,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import SCHEMA
 from kdoctor.commands.script import comment
 from kdoctor.facts import canonical_name
+from kdoctor.text.sanitize import escape
 
 Item = TypeVar("Item")
 
@@ -49,14 +50,10 @@ def _number(value: float) -> str:
 def _quoted(text: str) -> str:
     """A string in double quotes on one line, with unprintable characters escaped."""
     escaped = (
-        f"\\{character}" if character in '"\\' else character if character.isprintable() else _escape(ord(character))
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else escape(ord(character))
         for character in text
     )
     return f'"{"".join(escaped)}"'
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - YAML's three escapes
 
 
 def _kinds_left_out(checklist: Checklist) -> dict[str, str]:

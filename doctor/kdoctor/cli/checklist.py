@@ -1,5 +1,6 @@
 """``kdoctor checklist show``, ``validate`` and ``init``."""
 
+import datetime as dt
 import getpass
 import os
 from pathlib import Path
@@ -75,6 +76,9 @@ def validate(
             warn(str(error))
             broken = True
         else:
+            old = [one for one in read.waivers if one.expires < dt.datetime.now(dt.timezone.utc).date()]
+            for waiver in old:
+                warn(f"{name}: the waiver of {waiver.check} expired on {waiver.expires}")
             show(
                 f"{name}: valid ({read.name} version {read.version}: "
                 f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})\n"
@@ -102,7 +106,7 @@ def init(
     refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
-    check_writable(file)
+    check_writable(file, create_folder=True)
     catalog = load_catalog(plugin or ())
     facts = collect(catalog, snapshot, python, timeout).facts
     write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))

@@ -18,7 +18,8 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Package, Packages, Target, canonical_name
 from kdoctor.model import Rollback
 
-Installer = Literal["conda", "uv", "pip"]
+Installer = Literal["conda", "uv", "pip", "ensurepip"]
+"""``ensurepip``: pip, which Python installs first."""
 
 _CONDA_NAMES = {
     "nvidia-cublas": "libcublas",
@@ -52,8 +53,8 @@ def installer_of(target: Target | None, packages: Packages | None, *names: str) 
     """The tool that owns these distributions, and so must change them.
 
     - Conda owns what it installed. pip would put a second copy over it and invalidate conda's records.
-    - Without pip in the environment (as ``uv venv`` makes it), uv is the only other tool that can change it.
-    - Otherwise the recorded installer (``INSTALLER``) decides. With several distributions, uv wins over pip.
+    - Without pip in the environment (as ``uv venv`` makes it), uv changes it. Without uv, Python installs its pip.
+    - Otherwise the recorded installer (``INSTALLER``) decides. With several distributions, uv wins if it is there.
     - What is not installed, or has no record, belongs to the tool that installed most of the environment.
     """
     if packages is None:
@@ -61,6 +62,8 @@ def installer_of(target: Target | None, packages: Packages | None, *names: str) 
     owners = {(found.installer or "").lower() for name in names if (found := packages.find(name))}
     if "conda" in owners and target is not None and target.environment == "conda":
         return "conda"
+    if packages.has_uv is False:
+        return "ensurepip" if packages.has_pip is False else "pip"
     if packages.has_pip is False or "uv" in owners:
         return "uv"
     installers = [package.installer for package in packages.installed]
@@ -71,7 +74,9 @@ def pip_command(installer: Installer, python: str, verb: Literal["install", "uni
     """The command of the interpreter's pip, or of ``uv pip`` if uv is the installer. Nothing is asked."""
     if installer == "uv":
         return quoted("uv", "pip", verb, "--python", python, *map(_argument, arguments))
-    return quoted(python, "-m", "pip", verb, *(["-y"] if verb == "uninstall" else []), *map(_argument, arguments))
+    first = f"{quoted(python, '-m', 'ensurepip')}; " if installer == "ensurepip" else ""
+    options = ["-y"] if verb == "uninstall" else []
+    return first + quoted(python, "-m", "pip", verb, *options, *map(_argument, arguments))
 
 
 def conda_command(verb: Literal["create", "install", "remove"], prefix: str, *arguments: str) -> str:

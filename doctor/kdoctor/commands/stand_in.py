@@ -48,8 +48,8 @@ def changes_packages(command: str) -> bool:
     if words[:1] == ["sudo"]:
         words = words[1:]
     program, *rest = [words[0].rpartition("/")[2], *words[1:]] if words else [""]
-    if _PYTHON.fullmatch(program) and rest[:2] == ["-m", "pip"]:
-        program, rest = "pip", rest[2:]
+    if _PYTHON.fullmatch(program) and rest[:2] in (["-m", "pip"], ["-m", "ensurepip;"]):
+        program, rest = "pip", rest[5:] if rest[1] == "ensurepip;" else rest[2:]
     if program == "uv":
         program, rest = "pip", rest[1:] if rest[:1] == ["pip"] else rest
     return program in _INSTALLERS and bool(_CHANGES.intersection(rest[:1]))

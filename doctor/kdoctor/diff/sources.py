@@ -9,6 +9,7 @@ from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock, loads
 from kdoctor.lock.record import expectations_of
@@ -85,10 +86,9 @@ class _Tree:
             ["-C", str(self._top), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
         )
         if not commit.ok:
-            raise UsageError(
-                f"--base {revision}: unknown revision",
-                hint="In a shallow clone, fetch it first: git fetch origin BRANCH",
-            )
+            branch = quoted(revision.removeprefix("origin/")) if revision.startswith("origin/") else "BRANCH"
+            hint = f"In a shallow clone, fetch it first: git fetch origin {branch}"
+            raise UsageError(f"--base {revision}: unknown revision", hint=hint)
         self._commit = commit.chatter.strip()
 
     def size(self, path: Path) -> int | None:

@@ -9,13 +9,14 @@ from kdoctor.text.lists import counted, ranges
 from kdoctor.text.subjects import gpu_index
 
 
-def plan_fixes(
+def plan_fixes(  # noqa: PLR0913 - what a run knows
     causes: Sequence[Cause],
     command: str,
     *,
     visible: Sequence[int] = (),
     drift: Drift | None = None,
     rollback: str = "",
+    recorded: bool = False,
 ) -> tuple[FixStep, ...]:
     """What to do, in order: what lets the job start now, a rollback to the last passing run, then the fixes.
 
@@ -25,14 +26,17 @@ def plan_fixes(
         visible: indices of the GPUs that the job would use, in its order.
         drift: what changed since the last passing run.
         rollback: the command that restores the last passing run; empty if there is nothing to restore.
+        recorded: whether the facts are a recording, which no fix changes.
     """
-    steps = [*_without_gpus(causes, command, visible)]
+    steps = [*_without_gpus(causes, command, visible, recorded=recorded)]
     if drift and rollback:
         steps += _go_back(causes, drift, rollback, command)
     return (*steps, *_fixes(causes, command))
 
 
-def _without_gpus(causes: Iterable[Cause], command: str, visible: Sequence[int]) -> Iterator[FixStep]:
+def _without_gpus(
+    causes: Iterable[Cause], command: str, visible: Sequence[int], *, recorded: bool
+) -> Iterator[FixStep]:
     """Leave out the GPUs that have an error, if others remain."""
     avoidable = [cause for cause in causes if cause.severity is Severity.ERROR and _gpus(cause)]
     broken = {index for cause in avoidable for index in _gpus(cause)}
@@ -47,7 +51,7 @@ def _without_gpus(causes: Iterable[Cause], command: str, visible: Sequence[int])
         commands=(
             "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
             f"export CUDA_VISIBLE_DEVICES={','.join(map(str, healthy))}",
-            again,
+            *([] if recorded else [again]),
         ),
         solves=tuple(check for cause in avoidable for check in cause.checks),
         check=again,

@@ -36,7 +36,8 @@ def _of_case(case: SmokeCase) -> Iterator[str]:
     """Why a case cannot have trained as it says."""
     if case.signal or case.exit_code:
         yield f"trained, and ended with {case.signal or f'exit status {case.exit_code}'}"
-    if case.examples == 0 or case.global_batch == 0 or case.steps == 0:
+    finished = all(worker.outcome == "trained" for worker in case.workers)
+    if finished and 0 in (case.examples, case.global_batch, case.steps):
         yield "trained on no examples"
     if case.workers:
         return  # each worker has its devices

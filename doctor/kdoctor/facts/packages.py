@@ -69,6 +69,8 @@ class Packages(FactGroup):
     """In order of name, then of the search path."""
     has_pip: bool | None = None
     """Whether the target can ``import pip``."""
+    has_uv: bool | None = None
+    """Whether uv is on ``PATH``."""
     conda: tuple[str, ...] = ()
     """The packages that conda recorded, as ``name=version=build``, in order; empty outside conda."""
     files: int | None = None

@@ -34,7 +34,7 @@ def collect(context: Context) -> Facts:
 def allowed(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables on the allow-list by name, in order, with secrets masked."""
     return {
-        name: MASK if name.startswith(_TERRAFORM) else mask_variable(name, _printable(value))
+        name: MASK if name.startswith(_TERRAFORM) else mask_variable(name, printable(value))
         for name, value in sorted(environ.items())
         if is_recorded(name)
     }
@@ -45,7 +45,7 @@ def is_recorded(name: str) -> bool:
     return name in NAMES or name.startswith(PREFIXES)
 
 
-def _printable(value: str) -> str:
+def printable(value: str) -> str:
     """The value with bytes that are not UTF-8 replaced by question marks, so that it can be written to a report."""
     return value.encode("utf-8", "replace").decode("utf-8")
 

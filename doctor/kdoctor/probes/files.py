@@ -45,6 +45,26 @@ def read_list(path: Path) -> tuple[int, ...] | None:
     return None if text is None else parse_list(text)
 
 
+def read_speed(path: Path) -> str | None:
+    """The speed of a PCIe link; None if it is unknown."""
+    text = read_quietly(path)
+    return text if text and not text.startswith("Unknown") else None
+
+
+def read_width(path: Path) -> int | None:
+    """Number of lanes of a PCIe link; 0 means no link, and 255 unreadable."""
+    width = read_int(path)
+    return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
+
+
+def link_target(path: Path) -> str | None:
+    """The last component of a link's target, which need not exist (containers hide parts of sysfs)."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None
+
+
 def parse_list(text: str) -> tuple[int, ...] | None:
     """The numbers of a kernel list such as ``0-3,8``; None for any other text."""
     numbers: list[int] = []

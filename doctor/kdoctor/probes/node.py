@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kdoctor.facts import Facts, Launcher, Node
+from kdoctor.probes.environment import printable
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.text.secrets import mask_variable
 
@@ -44,13 +45,13 @@ def collect(context: Context) -> Facts:
     found = next((item for item in _LAUNCHERS if _number(environ, item.rank) is not None), None)
     config = environ.get("TF_CONFIG")
     node = Node(
-        name=_printable(environ[named_by] if named_by else platform.node()),
+        name=printable(environ[named_by] if named_by else platform.node()),
         named_by=named_by or "host name",
         launcher=found.launcher if found else None,
-        job=_printable(environ[found.job]) if found and environ.get(found.job) else None,
+        job=printable(environ[found.job]) if found and environ.get(found.job) else None,
         rank=_number(environ, found.rank) if found else None,
         ranks=_number(environ, found.ranks) if found else None,
-        tf_config=mask_variable("TF_CONFIG", _printable(config)) if config else None,
+        tf_config=mask_variable("TF_CONFIG", printable(config)) if config else None,
     )
     return {Node: node}
 
@@ -58,10 +59,6 @@ def collect(context: Context) -> Facts:
 def _number(environ: Mapping[str, str], name: str) -> int | None:
     text = environ.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() else None
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 PROBE = Probe(name="node", provides=(Node,), collect=collect, deadline_s=5)

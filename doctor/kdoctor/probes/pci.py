@@ -10,7 +10,18 @@ from typing import Any, get_args
 
 from kdoctor.facts import Facts, PciBridge, PciDevice, PciDevices, Unavailable
 from kdoctor.facts.pci import IommuType
-from kdoctor.probes.files import parse_int, parse_mask, read_int, read_list, read_quietly, read_text, reason
+from kdoctor.probes.files import (
+    link_target,
+    parse_int,
+    parse_mask,
+    read_int,
+    read_list,
+    read_quietly,
+    read_speed,
+    read_text,
+    read_width,
+    reason,
+)
 from kdoctor.probes.probe import Context, Probe
 
 NVIDIA_VENDOR = "0x10de"
@@ -50,11 +61,11 @@ def _read_devices(root: Path) -> PciDevices | Unavailable:
 def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> PciDevice:
     device_class = _hexadecimal(entry / "class")
     node = read_int(entry / "numa_node")
-    group = _link_target(entry / "iommu_group")
+    group = link_target(entry / "iommu_group")
     return PciDevice(
         **_read_function(entry),
         device_class=device_class[:4] if device_class else None,
-        driver=_link_target(entry / "driver"),
+        driver=link_target(entry / "driver"),
         numa_node=node if node is not None and node >= 0 else None,
         subsystem=_subsystem(entry),
         local_cpus=_local_cpus(entry),
@@ -68,10 +79,10 @@ def _read_function(entry: Path) -> dict[str, Any]:
     return {
         "bus_id": entry.name.lower(),
         "device_id": _hexadecimal(entry / "device"),
-        "link_speed": _speed(entry / "current_link_speed"),
-        "link_speed_max": _speed(entry / "max_link_speed"),
-        "link_width": _width(entry / "current_link_width"),
-        "link_width_max": _width(entry / "max_link_width"),
+        "link_speed": read_speed(entry / "current_link_speed"),
+        "link_speed_max": read_speed(entry / "max_link_speed"),
+        "link_width": read_width(entry / "current_link_width"),
+        "link_width_max": read_width(entry / "max_link_width"),
         **_from_config(entry / "config"),
         "aer_counted": (entry / "aer_dev_fatal").exists(),
         "aer_correctable": _aer_total(entry / "aer_dev_correctable"),
@@ -114,17 +125,6 @@ def _hexadecimal(path: Path) -> str | None:
     return text.removeprefix("0x").lower() if text else None
 
 
-def _speed(path: Path) -> str | None:
-    text = read_quietly(path)
-    return text if text and not text.startswith("Unknown") else None
-
-
-def _width(path: Path) -> int | None:
-    """Number of lanes; 0 means no link, and 255 unreadable."""
-    width = read_int(path)
-    return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
-
-
 def _from_config(path: Path) -> dict[str, Any]:
     """What the configuration space reports."""
     try:
@@ -160,14 +160,6 @@ def _aer_total(path: Path) -> int | None:
         if name.startswith("TOTAL_ERR") and number.strip().isdecimal():
             return parse_int(number)
     return None
-
-
-def _link_target(path: Path) -> str | None:
-    """The last component of a link's target, which need not exist (containers hide parts of sysfs)."""
-    try:
-        return path.readlink().name
-    except OSError:
-        return None
 
 
 PROBE = Probe(name="pci", provides=(PciDevices,), collect=collect, deadline_s=10)

@@ -13,7 +13,7 @@ from pathlib import Path
 from kdoctor.inputs import expanded
 from kdoctor.text.sanitize import clean
 
-PYTHONS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
+PYTHONS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe", "python")
 """Interpreters below the folder of an environment."""
 
 _ENDS = (".git", ".hg", "uv.lock", "poetry.lock", "Pipfile.lock", "pixi.lock")

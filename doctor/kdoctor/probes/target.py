@@ -169,6 +169,8 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if not option.strip():
         raise TargetError("--python is empty: pass the path of an interpreter or of an environment's folder")
     path = expanded(option)
+    if ".." in path.parts[:-1]:
+        path = path.parent.resolve() / path.name
     if os.path.isdir(path):  # noqa: PTH112 - it never raises
         python = environment_python(path)
         if python is None:

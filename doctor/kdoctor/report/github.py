@@ -34,11 +34,11 @@ def _annotations(report: Report) -> Iterator[str]:
                 ),
             ]
             message = "\n".join([headline(finding), *plain(fields)])
-            yield _command(_level(result, report.fail_on), result.id, message)
+            yield command(_level(result, report.fail_on), message, title=f"kdoctor: {result.id}")
     for result in report.results:
         if result.status is Status.UNKNOWN and not result.accepted:
-            level = _level(result, report.fail_on)
-            yield _command(level, result.id, f"could not be judged: {describe_reason(result)}")
+            message = f"could not be judged: {describe_reason(result)}"
+            yield command(_level(result, report.fail_on), message, title=f"kdoctor: {result.id}")
 
 
 def _level(result: Result, fail_on: Severity) -> str:
@@ -47,8 +47,10 @@ def _level(result: Result, fail_on: Severity) -> str:
     return "notice" if result.severity is Severity.INFO else "warning"
 
 
-def _command(level: str, check_id: str, message: str) -> str:
-    return f"::{level} title={_property(f'kdoctor: {check_id}')}::{_data(message)}"
+def command(level: str, message: str, **properties: object) -> str:
+    """A workflow command."""
+    listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{level} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:

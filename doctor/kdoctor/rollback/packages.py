@@ -98,7 +98,7 @@ def restore_packages(
     if conda:
         yield _restore_conda(conda, installation)
     condas = {canonical_name(change.fact.removeprefix("conda.")) for change in conda}
-    by_installer: dict[Installer, list[DriftChange]] = {"conda": [], "uv": [], "pip": []}
+    by_installer: dict[Installer, list[DriftChange]] = {}
     for change in changes:
         name = change.fact.removeprefix("packages.")
         installer = installation.installer_of(name)
@@ -107,8 +107,8 @@ def restore_packages(
         if change.old == "unknown":
             by_hand.append(f"{name} is {change.new}, and the lock does not record which version it was")
         else:
-            by_installer[installer].append(change)
-    yield from (_restore(installer, found, installation) for installer, found in by_installer.items() if found)
+            by_installer.setdefault(installer, []).append(change)
+    yield from (_restore(installer, found, installation) for installer, found in sorted(by_installer.items()))
 
 
 def _restore_conda(changes: Sequence[DriftChange], installation: Installation) -> RollbackStep:

@@ -39,7 +39,7 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
     """
     report = _judge(collected, plan)
     past = _last_passing(report, collected, plan, use_history=use_history and not is_off(os.environ))
-    return replace(_compare(report, collected.facts, plan, past), last_green_at=past.started_at)
+    return replace(_compare(report, collected, plan, past), last_green_at=past.started_at)
 
 
 def _judge(collected: Collected, plan: Plan) -> Report:
@@ -122,9 +122,10 @@ def _last_passing(report: Report, collected: Collected, plan: Plan, *, use_histo
     return past
 
 
-def _compare(report: Report, facts: Facts, plan: Plan, past: _Past) -> Report:
+def _compare(report: Report, collected: Collected, plan: Plan, past: _Past) -> Report:
     """The report with what has changed since the last passing run, the steps of its decisions, and the fixes."""
-    causes, visible = relevant(report.causes, plan.rules.fail_on), visible_gpus(facts)
+    facts, causes = collected.facts, relevant(report.causes, plan.rules.fail_on)
+    visible, recorded = visible_gpus(facts), collected.from_snapshot
     drifted, undo, command = None, None, ""
     if past.lock is not None:
         now = recorded_facts(facts, identifiers=past.lock.identifiers)
@@ -137,7 +138,7 @@ def _compare(report: Report, facts: Facts, plan: Plan, past: _Past) -> Report:
         report,
         drift=drifted,
         decisions=with_steps(report.decisions, report.results, undo),
-        plan=plan_fixes(causes, plan.command, visible=visible, drift=drifted, rollback=command),
+        plan=plan_fixes(causes, plan.command, visible=visible, drift=drifted, rollback=command, recorded=recorded),
     )
 
 

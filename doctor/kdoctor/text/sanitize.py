@@ -72,8 +72,9 @@ def _walk(value: Any) -> Any:
 
 
 def _escaped(text: str) -> str:
-    return _UNFIT.sub(lambda found: _escape(ord(found[0])), text)
+    return _UNFIT.sub(lambda found: escape(ord(found[0])), text)
 
 
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - as Python writes them
+def escape(code: int) -> str:
+    """A code point as Python and YAML write it."""
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the three forms

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kdoctor.facts import Facts, Unavailable
-from kdoctor.probes.files import read_int, read_quietly, reason
+from kdoctor.probes.files import link_target, read_int, read_quietly, read_speed, read_width, reason
 from kdoctor.probes.probe import Context, Probe
 from kdoctor_fleet.facts import Network, NetworkInterface, RdmaDevice, RdmaPort
 
@@ -17,7 +17,6 @@ _STATE = re.compile(r"\d+: *(\w+)")
 _RATE = re.compile(r"(?P<rate>\d+(?:\.\d+)?) Gb/sec(?: \((?P<lanes>\d+)X(?: (?P<speed>\w+))?\))?")
 """``400 Gb/sec (4X NDR)``."""
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_WIDEST = 32
 
 
 def collect(context: Context) -> Facts:
@@ -65,14 +64,14 @@ def _device(folder: Path) -> RdmaDevice:
     node = read_int(place / "numa_node")
     return RdmaDevice(
         name=folder.name,
-        driver=_target(place / "driver"),
+        driver=link_target(place / "driver"),
         board=read_quietly(folder / "board_id") or read_quietly(folder / "hca_type") or None,
         firmware=read_quietly(folder / "fw_ver") or None,
         numa_node=node if node is not None and node >= 0 else None,
-        link_speed=_speed(place / "current_link_speed"),
-        link_speed_max=_speed(place / "max_link_speed"),
-        link_width=_width(place / "current_link_width"),
-        link_width_max=_width(place / "max_link_width"),
+        link_speed=read_speed(place / "current_link_speed"),
+        link_speed_max=read_speed(place / "max_link_speed"),
+        link_width=read_width(place / "current_link_width"),
+        link_width_max=read_width(place / "max_link_width"),
         ports=tuple(_port(entry, place) for entry in _entries(folder / "ports") if entry.name.isdecimal()),
         **_location(place),
     )
@@ -87,7 +86,10 @@ def _location(place: Path) -> dict[str, Any]:
     if not parts:
         return {}
     above = place.resolve().parent
-    slot = {"slot_speed_max": _speed(above / "max_link_speed"), "slot_width_max": _width(above / "max_link_width")}
+    slot = {
+        "slot_speed_max": read_speed(above / "max_link_speed"),
+        "slot_width_max": read_width(above / "max_link_width"),
+    }
     return {"bus_id": parts[-1], "path": tuple(parts[:-1]), **slot}
 
 
@@ -124,23 +126,6 @@ def _interface(folder: Path, place: Path) -> str | None:
 def _state(path: Path) -> str | None:
     found = _STATE.match(read_quietly(path) or "")
     return found[1] if found else None
-
-
-def _speed(path: Path) -> str | None:
-    text = read_quietly(path)
-    return text if text and not text.startswith("Unknown") else None
-
-
-def _width(path: Path) -> int | None:
-    width = read_int(path)
-    return width if width is not None and 0 < width <= _WIDEST else None
-
-
-def _target(path: Path) -> str | None:
-    try:
-        return path.readlink().name
-    except OSError:
-        return None
 
 
 PROBE = Probe(name="network", provides=(Network,), collect=collect, deadline_s=10)

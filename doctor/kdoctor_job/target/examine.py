@@ -79,7 +79,7 @@ class Job:
             fit.read_validation(self.steps)
             say(fit_arguments=fit.names)
         except PartError as error:
-            say(problem={"part": error.part, "message": str(error)})
+            say(problem=error.record)
             return
         if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
             reason = found.get("unread") or "its data cannot be trained on"

@@ -29,7 +29,7 @@ def own_model(case: Case) -> None:
         named = settings.get("fit_arguments")
         fit_arguments = find(PART, named) if named else None
     except PartError as error:
-        case.note(job={"problem": {"part": error.part, "message": str(error)}})
+        case.note(job={"problem": error.record})
         return
     job = Job(
         model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import os
@@ -46,6 +47,11 @@ class PartError(Exception):
         self.part = part
         """``model`` or ``data``."""
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """As the fact ``JobProblem``; an error of the job's code is the cause of this one."""
+        return {"part": self.part, "message": str(self), "raised": self.__cause__ is not None}
+
 
 def find(part: str, place: str) -> Callable[[], Any]:
     """The callable that ``package.module:name`` names.
@@ -61,12 +67,13 @@ def find(part: str, place: str) -> Callable[[], Any]:
         if error.name not in parents:
             raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
-        raise PartError(part, message) from error
+        raise PartError(part, message) from None
     except BaseException as error:
         raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            raise PartError(part, f"{place}: module {module_name} has no attribute {attribute}")
+            near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, dir(found), 1))
+            raise PartError(part, f"{module_name} has no {attribute}{near}")
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         raise PartError(
@@ -175,11 +182,6 @@ def describe(error: BaseException) -> str:
     text = informative if informative.startswith(f"{kind}:") else f"{kind}: {informative}" if informative else kind
     place = _place(error)
     return f"{text} ({place})" if place else text
-
-
-def passed(error: BaseException, function: str) -> bool:
-    """Whether the error passed a function of that name."""
-    return any(frame.name == function for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _innermost(message: str) -> str:

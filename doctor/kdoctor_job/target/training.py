@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.model import is_compiled, is_real
 from kdoctor_job.target.options import BUILT_LATE, UNSET, Option, options_of
 from kdoctor_job.target.outside import Outside
-from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, passed, replica_devices
+from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
@@ -81,7 +82,7 @@ class JobTrainer:
             self._say(not_run=str(error))
             return
         except Exception as error:
-            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
+            self._say_error(error)
             return
         finally:
             self._say(memory=_memory(self._trials.strategy))
@@ -107,6 +108,17 @@ class JobTrainer:
         except Exception as error:
             self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
 
+    def _say_error(self, error: BaseException) -> None:
+        """What the training raised. If a copy also raises when it is called with an example, that is the error."""
+        before = any(frame.name == "_symbolic_build" for frame in traceback.extract_tb(error.__traceback__))
+        if before:
+            inputs = keras_of(self._model).utils.unpack_x_y_sample_weight(self._trials.batches[0])[0]
+            try:
+                self._trials.copier.make()(tf.nest.map_structure(lambda leaf: leaf[:1], inputs))
+            except Exception:
+                before = False
+        self._say(problem=describe(error), raised_before_steps=before)
+
     def _say_how_it_ends(self, reason: str) -> None:
         """What ``fit`` does with a model that cannot be built with a batch: it may raise, too, or train."""
         try:
@@ -114,7 +126,7 @@ class JobTrainer:
         except (CopyError, PartError, SpentError):
             self._say(not_run=reason)
         except Exception as error:
-            self._say(problem=describe(error), raised_before_steps=passed(error, "_symbolic_build"))
+            self._say_error(error)
         else:
             self._say(not_run=reason)
 

@@ -1,6 +1,7 @@
 """Annotations of GitHub Actions: workflow commands that show findings next to the lines of a pull request."""
 
 from kdoctor.model import Severity
+from kdoctor.report.github import command
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
 from kdoctor_lint.model import Finding, LintReport
@@ -28,13 +29,4 @@ def _annotation(finding: Finding) -> str:
         if spot.line == spot.end_line:
             # For ranges of several lines, GitHub ignores columns with a warning.
             properties |= {"col": spot.column, "endColumn": spot.end_column}
-    listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    return f"::{_COMMANDS[finding.rule.severity]} {listed}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return command(_COMMANDS[finding.rule.severity], message, **properties)

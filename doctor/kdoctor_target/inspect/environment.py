@@ -9,6 +9,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import sys
 import sysconfig
 from importlib import metadata
@@ -52,6 +53,7 @@ def main(settings: Mapping[str, Any]) -> None:
     def packages() -> Record:
         installed.extend(read_packages())
         found: Record = {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
+        found["has_uv"] = shutil.which("uv") is not None
         return {**found, **_quietly(lambda: find_damage(_core(installed), settings.get("script_folder")), {})}
 
     build: Record = {}

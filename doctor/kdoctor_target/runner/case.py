@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 from pathlib import Path
 from typing import IO, Any, Dict, NoReturn, Optional
 
@@ -64,6 +66,17 @@ class Case:
     def note(self, **facts: Any) -> None:
         """Report facts, by the names of ``SmokeCase``'s fields. Later values replace earlier ones; NaN becomes None."""
         self.write({"facts": plain(facts)})
+
+    def die_after(self, step: int) -> None:
+        """Make this process kill itself after that step."""
+        note = self.note
+
+        def note_and_die(**facts: Any) -> None:
+            note(**facts)
+            if facts.get("steps") == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        self.note = note_and_die  # type: ignore[method-assign]
 
     def measure(self, numbers: Dict[str, Any]) -> None:
         """Report numbers that are specific to this scenario, in addition to the earlier ones."""

@@ -6,10 +6,7 @@ Measures: ``others_s``, the seconds from the loss until the other worker ended (
 
 from __future__ import annotations
 
-import os
-import signal
 import time
-from typing import Any
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.scenarios.multi_worker import join
@@ -31,22 +28,10 @@ def never_comes(case: Case) -> None:
     _lose(case, start=1)
 
 
-def _die_after(case: Case, step: int) -> None:
-    """Make this process kill itself after that step."""
-    note = case.note
-
-    def note_and_die(**facts: Any) -> None:
-        note(**facts)
-        if facts.get("steps") == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    case.note = note_and_die  # type: ignore[method-assign]
-
-
 def _task(case: Case, me: Task) -> None:
     strategy, batches = join(case, me, WORKERS)
     if me.number:
-        _die_after(case, LAST_STEP)
+        case.die_after(LAST_STEP)
     train_custom_loop(case, strategy, batches)
 
 

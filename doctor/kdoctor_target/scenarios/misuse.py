@@ -35,7 +35,7 @@ def jit_compile(case: Case) -> None:
     with strategy.scope():
         model = make_model()
         model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mean_squared_error", jit_compile=True)
-    _train(case, strategy, model)
+    train_and_inspect(case, strategy, model)
 
 
 def no_such_device(case: Case) -> None:
@@ -61,7 +61,7 @@ def _on_no_such_device(case: Case) -> None:
     describe_strategy(case, strategy)
     with strategy.scope():
         model = compiled_model(case)
-    _train(case, strategy, model)
+    train_and_inspect(case, strategy, model)
 
 
 def two_strategies(case: Case) -> None:
@@ -73,9 +73,10 @@ def two_strategies(case: Case) -> None:
         model = make_model()
     with other.scope():
         compile_model(case, model)
-    _train(case, strategy, model)
+    train_and_inspect(case, strategy, model)
 
 
-def _train(case: Case, strategy: Any, model: Any) -> None:
+def train_and_inspect(case: Case, strategy: Any, model: Any) -> None:
+    """A few steps, then what the weights are on the replicas."""
     train(case, model, make_batches(strategy.num_replicas_in_sync, STEPS))
     inspect_weights(case, strategy, model)

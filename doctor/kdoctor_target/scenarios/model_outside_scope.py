@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import make_batches
-from kdoctor_target.training.replicas import (
-    compile_model,
-    compiled_model,
-    inspect_weights,
-    make_model,
-    make_strategy,
-    train,
-)
-
-STEPS = 4
+from kdoctor_target.scenarios.misuse import train_and_inspect
+from kdoctor_target.training.replicas import compile_model, compiled_model, make_model, make_strategy
 
 
 def compile_inside(case: Case) -> None:
@@ -25,16 +14,11 @@ def compile_inside(case: Case) -> None:
     model = make_model()
     with strategy.scope():
         compile_model(case, model)
-    _train(case, strategy, model)
+    train_and_inspect(case, strategy, model)
 
 
 def all_outside(case: Case) -> None:
     """The strategy's scope is never entered: Keras trains on one device without a warning."""
     strategy = make_strategy(case)
     case.phase("build")
-    _train(case, strategy, compiled_model(case))
-
-
-def _train(case: Case, strategy: Any, model: Any) -> None:
-    train(case, model, make_batches(strategy.num_replicas_in_sync, STEPS))
-    inspect_weights(case, strategy, model)
+    train_and_inspect(case, strategy, compiled_model(case))

@@ -42,7 +42,7 @@ def other_keras() -> tuple[FactGroup, ...]:
 
 def test_init_writes_valid_checklist_and_keeps_existing_file(tmp_path: Path) -> None:
     target = make_target(tmp_path / "env", tensorflow="")
-    file = tmp_path / "My Node.yaml"
+    file = tmp_path / "ci/My Node.yaml"
     done = kdoctor("checklist", "init", file, "--owner", "ml: platform", "--python", target)
     assert done.returncode == 0, done.stderr
     assert f"kdoctor check --checklist '{file}' --python {target}" in done.stdout
@@ -202,6 +202,7 @@ def test_unused_and_expired_waivers_are_reported(job: Path) -> None:
         "  - {check: versions.packages-expected, reason: old, owner: ada, expires: 2020-01-01}\n"
     )
     job.write_text(LIST + waivers)
+    assert "expired on " in kdoctor("checklist", "validate", job).stderr
     failed = record_snapshot(job.parent / "failed.json", without_keras())
     done = kdoctor("check", "-v", "-c", job, "--snapshot", failed)
     assert done.returncode == 1

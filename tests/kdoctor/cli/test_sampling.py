@@ -13,6 +13,7 @@ import pytest
 
 from helpers import machines
 from helpers.command import KDOCTOR, environ, kdoctor, make_target
+from helpers.marked import left_of
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
 
@@ -73,12 +74,12 @@ def test_interruption_ends_the_sampling_process(tmp_path: Path) -> None:
         # The tests may have been started with SIGINT ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
-    assert _wait_for(lambda: any("sampling_child" in " ".join(_words(one)) for one in _marked(tmp_path)))
+    assert _wait_for(lambda: any("sampling_child" in " ".join(_words(one)) for one in left_of(tmp_path, 0)))
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(out)["interrupted"] is True
-    assert _wait_for(lambda: not _marked(tmp_path))
+    assert _wait_for(lambda: not left_of(tmp_path, 0))
 
 
 def _wait_for(condition: Any, seconds: float = 60) -> bool:
@@ -88,17 +89,6 @@ def _wait_for(condition: Any, seconds: float = 60) -> bool:
             return True
         time.sleep(0.1)
     return False
-
-
-def _marked(mark: Path) -> list[psutil.Process]:
-    return [one for one in psutil.process_iter() if _carries(one, str(mark))]
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 def _words(process: psutil.Process) -> list[str]:

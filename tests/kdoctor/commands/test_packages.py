@@ -22,6 +22,13 @@ def test_uv_is_used_for_a_target_without_pip() -> None:
     assert uninstall(target(), found, "keras") == f"uv pip uninstall --python {PYTHON} keras"
 
 
+def test_without_uv_python_installs_the_pip_that_is_missing() -> None:
+    found = replace(packages(replace(package("numpy", "2.0"), installer="uv")), has_uv=False)
+    assert install(target(), found, "numpy") == f"{PYTHON} -m pip install numpy"
+    bare = replace(found, has_pip=False)
+    assert install(target(), bare, "numpy") == f"{PYTHON} -m ensurepip; {PYTHON} -m pip install numpy"
+
+
 def test_python_of_a_distribution_gets_the_option_that_pip_asks_for() -> None:
     found, system = packages(package("numpy", "2.0")), target(externally_managed=True)
     option = "--break-system-packages"

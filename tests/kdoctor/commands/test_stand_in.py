@@ -37,6 +37,7 @@ NAMED = target_facts()
     pip_command("pip", "/opt/own/bin/python", "install", "keras"),
     pip_command("pip", "/opt/own/bin/python3.11", "uninstall", "keras"),
     pip_command("uv", "/opt/own/bin/python", "install", "keras"),
+    pip_command("ensurepip", "/opt/own/bin/python", "install", "keras"),
     conda_command("install", "/opt/own", "keras"),
     conda_command("remove", "/opt/own", "keras"),
     "pip install keras",

@@ -40,6 +40,8 @@ def test_job_can_start_without_the_broken_gpus() -> None:
     )
     assert first.solves == ("gpu.responding",)
     assert (fix.kind, fix.commands) == ("fix", ("sudo reboot",))
+    recorded, _ = steps(lost(2), visible=tuple(range(8)), recorded=True)
+    assert recorded.commands == first.commands[:2]  # no export changes a recording
 
 
 def test_gpus_of_several_causes_are_left_out_together() -> None:

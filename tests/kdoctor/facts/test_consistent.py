@@ -7,7 +7,7 @@ import pytest
 
 from helpers.facts import keras, tensorflow
 from helpers.facts.smoke import smoke_run
-from kdoctor.facts import FactGroup, SmokeRuns, Unavailable
+from kdoctor.facts import FactGroup, SmokeRuns, SmokeWorker, Unavailable
 from kdoctor.facts.consistent import consistent
 from kdoctor.testing import fact_table
 
@@ -50,6 +50,7 @@ def test_training_that_cannot_have_been_as_recorded_is_not_used(changes: dict[st
         {"devices": tuple(map(GPU.format, range(8))), "bus_ids": (None,) * 8},
         {"exit_code": 0},
         {"steps": None, "examples": None},
+        {"steps": 0, "workers": (SmokeWorker(name="process 0", outcome="timed-out"),)},  # ended, as intended
     ],
     ids=repr,
 )

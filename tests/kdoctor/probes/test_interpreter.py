@@ -1,6 +1,7 @@
 """The interpreter probe in real environments without pip and TensorFlow. The tests write the packages."""
 
 import os
+import shutil
 import stat
 import sys
 import time
@@ -94,7 +95,7 @@ def test_environment_without_metadata(job: Job) -> None:
     before = sorted(job.folder.rglob("*"))
     collected = job.collect()
     assert sorted(job.folder.rglob("*")) == before
-    assert collected[Packages] == Packages(installed=(), has_pip=False, files=0)
+    assert collected[Packages] == Packages(installed=(), has_pip=False, has_uv=bool(shutil.which("uv")), files=0)
     assert collected[TensorFlowBuild] == TensorFlowBuild(installed=False)
     keras = collected[KerasChoice]
     assert isinstance(keras, KerasChoice)

@@ -184,6 +184,9 @@ def test_missing_interpreter_is_a_target_error(option: str, message: str) -> Non
 def test_folder_without_python_is_a_target_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no Python in this folder"):
         choose_target(str(tmp_path), {})
+    folder = Path(sys.executable).parent
+    assert Path(choose_target(f"{folder}/../bin/python", {}).python) == folder.resolve() / "python"
+    assert Path(choose_target(str(folder), {}).python).parent == folder
 
 
 def test_environment_whose_python_is_gone_is_linked_again(apart: None, tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from helpers import nvml_library as nvml
 from helpers import smoke
 from helpers.cases import cases
 from helpers.facts import environment, gpu, gpus
+from helpers.marked import left_of
 from kdoctor.facts import GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.model import Status
 from kdoctor.probes.probe import Context
@@ -325,21 +325,6 @@ def test_killed_sampling_is_reported_with_its_samples(
 
 
 # --- no process is left ---------------------------------------------------------------------------------------------
-
-
-def left_of(mark: Path, seconds: float = 10) -> list[psutil.Process]:
-    """The processes of this test that still run after some seconds."""
-    end = time.monotonic() + seconds
-    while (left := [one for one in psutil.process_iter() if carries(one, str(mark))]) and time.monotonic() < end:
-        time.sleep(0.05)
-    return left
-
-
-def carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 def test_interruption_ends_the_sampling(

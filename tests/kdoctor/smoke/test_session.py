@@ -8,11 +8,11 @@ import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from helpers import smoke
 from helpers.cases import cases
+from helpers.marked import left_of
 from kdoctor.facts import SmokeRun, Unavailable
 from kdoctor.probes.process.child import ChildrenEnded
 from kdoctor.smoke.session import SmokeEvent
@@ -180,25 +180,6 @@ smoke.session(fake, isolation=sys.argv[3], on_event=lambda event: print(event.de
 """
 
 
-def _sleepers(mark: str) -> list[psutil.Process]:
-    """Processes that carry the mark in their environment."""
-    return [process for process in psutil.process_iter() if _carries(process, mark)]
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _wait_until_none(mark: str) -> list[psutil.Process]:
-    deadline = time.monotonic() + 10
-    while (left := _sleepers(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return left
-
-
 @ISOLATIONS
 def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolation: str) -> None:
     where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
@@ -222,7 +203,7 @@ def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolat
     assert isinstance(known, SmokeRun)
     assert [case.name for case in known.cases] == ["quick"]
     assert known.failure is None
-    assert _wait_until_none(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
 
 
 def test_scenario_without_a_result_is_unavailable(tmp_path: Path) -> None:
@@ -245,4 +226,4 @@ def test_cases_end_when_kdoctor_is_killed(tmp_path: Path, isolation: str, body: 
     doctor.send_signal(signal.SIGKILL)
     doctor.wait()
     doctor.stdout.close()
-    assert _wait_until_none(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from helpers import smoke
+from helpers.marked import carries, left_of
 from kdoctor.facts import SmokeCase
 from kdoctor.probes.process.child import ChildrenEnded
 from kdoctor_checks.smoke._cases import describe_end
@@ -47,21 +48,6 @@ def cluster(
     return smoke.only_case(fake, smoke.context(KDOCTOR_TEST_MARK=str(folder)), isolation=isolation)
 
 
-def left(mark: str) -> list[psutil.Process]:
-    """Processes that still have the mark after some seconds."""
-    deadline = time.monotonic() + 10
-    while (found := [one for one in psutil.process_iter() if _carries(one, mark)]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
 @pytest.mark.parametrize("isolation", ["fork", "fresh"])
 def test_workers_have_their_task_and_the_case_the_facts_of_the_first(tmp_path: Path, isolation: str) -> None:
     body = 'own.note(optimizer=os.environ["TF_CONFIG"], losses=[1.0 + me.number], steps=2)'
@@ -90,7 +76,7 @@ def test_error_of_one_worker_ends_the_other_soon(tmp_path: Path) -> None:
     assert all(part in (case.error_message or "") for part in ("worker 0", "KeyError", "train", "gone"))
     assert [worker.outcome for worker in case.workers] == ["raised", "timed-out"]
     assert time.monotonic() - started < 9
-    assert left(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
 
 
 def test_killed_worker_has_its_signal(tmp_path: Path) -> None:
@@ -107,7 +93,7 @@ def test_waiting_workers_are_ended_with_their_stacks(tmp_path: Path, body: str) 
     assert "worker 0:" in stacks
     assert "worker 1:" in stacks
     assert stacks.count("in task") == 2
-    assert left(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
 
 
 _HOLDER = """
@@ -146,7 +132,7 @@ def test_hang_leaves_no_process_port_or_shared_memory(tmp_path: Path, patience: 
     thread.join()
     assert len(seen) == 2  # something could have been left
     assert case.outcome == ("timed-out" if deadline < patience else "raised")
-    assert left(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
     assert _listeners(str(tmp_path)) == []
     assert list(SHARED_MEMORY.glob(f"kdoctor-test-{mark}-*")) == []
 
@@ -200,7 +186,7 @@ def test_stray_process_is_ended_before_the_next_case(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, stray=_STRAY.format(file=file), look=_LOOK.format(file=file))
     run = smoke.run(fake, smoke.context(KDOCTOR_TEST_MARK=str(tmp_path)), parallel=1)
     assert [(case.outcome, case.stderr_tail) for case in run.cases] == [("trained", None), ("trained", None)]
-    assert left(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
 
 
 def test_interruption_leaves_no_worker_and_no_port(tmp_path: Path) -> None:
@@ -219,7 +205,7 @@ def test_interruption_leaves_no_worker_and_no_port(tmp_path: Path) -> None:
     with pytest.raises(ChildrenEnded):
         smoke.session(fake, where).run()
     thread.join()
-    assert left(str(tmp_path)) == []
+    assert left_of(str(tmp_path)) == []
     assert _listeners(str(tmp_path)) == []
 
 
@@ -227,7 +213,7 @@ def _listeners(mark: str) -> list[int]:
     """Ports on which processes with the mark listen."""
     ports: list[int] = []
     for process in psutil.process_iter():
-        if _carries(process, mark):
+        if carries(process, mark):
             try:
                 listed = process.net_connections() if psutil.version_info >= (6,) else process.connections()
                 ports += [item.laddr.port for item in listed if item.status == psutil.CONN_LISTEN]

@@ -173,6 +173,9 @@ def test_model_that_cannot_be_created_fails_with_its_error() -> None:
     result = judge("job.model-and-data", run(job=problem))
     assert result.status is Status.FAIL
     assert result.findings[0].finding.observed == "build raised ValueError: no"
+    missing = JobRun(problem=JobProblem(part="model", message="train has no bild", raised=False))
+    other = judge("job.model-and-data", run(job=missing)).findings[0].finding
+    assert other.expected in other.remedy.summary
 
 
 @pytest.mark.parametrize(("phase", "subject"), [("model", "model"), ("data", "data"), ("strategy", "job")])

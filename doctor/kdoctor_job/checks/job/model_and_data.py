@@ -29,7 +29,8 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     if job.problem:
         message, expected = job.problem.message, _EXPECTED[job.problem.part]
         brief = headline(message)
-        yield finding(job.problem.part, message, expected, remedy_for(message, _REMEDY), brief=brief)
+        remedy = remedy_for(message, _REMEDY if job.problem.raised else f"Make it {expected}.")
+        yield finding(job.problem.part, message, expected, remedy, brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)

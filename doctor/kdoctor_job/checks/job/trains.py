@@ -41,9 +41,8 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield training
     elif training.problem:
         brief = headline(training.problem)
-        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else remedy_for(training.problem, _REMEDY)
-        if training.raised_before_steps and remedy.endswith(_REMEDY):
-            remedy = _BEFORE_STEPS_REMEDY
+        otherwise = _BEFORE_STEPS_REMEDY if training.raised_before_steps else _REMEDY
+        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else remedy_for(training.problem, otherwise)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")

@@ -37,9 +37,7 @@ def report(table: Facts, *options: str) -> Report:
         use_lock=False,
         command=" ".join(("kdoctor", "check", *options)),
     )
-    collected = Collected(
-        facts=table, target="/opt/job/bin/python", started_at=STARTED, duration_s=12.4, from_snapshot=True
-    )
+    collected = Collected(facts=table, target="/opt/job/bin/python", started_at=STARTED, duration_s=12.4)
     return build_report(collected, wanted.plan(load_catalog()))
 
 

@@ -36,7 +36,8 @@ def test_state_begins_with_its_first_run_in_a_row_and_changes_are_counted() -> N
 
 
 def test_healthy_fleet_has_no_node_to_show() -> None:
-    history = history_of([("", run(1)), ("", run(2))])
+    fewer = run(2).model_copy(update={"nodes": run(2).nodes[1:]})
+    history = history_of([("", run(1)), ("", fewer)])
     assert history.nodes == ()
     assert history.runs[0].states == {PASSED: 4}
     assert len(history.to_text().splitlines()) == 3

@@ -28,7 +28,7 @@ def forward_compatibility(
     Failure modes: compat_804
     """
     library = libraries.find("cuda")
-    if not libraries.cuda_build or library is None:
+    if library is None:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
         return
     path = library.path or "libcuda.so.1"

@@ -32,7 +32,7 @@ def libcuda_found(
     library, found, module = libraries.find("cuda"), libraries.driver_version, kernel.version
     if libraries.cuda_build and not libraries.libraries:
         yield Unjudged(subject="libcuda.so.1", reason="the libraries that TensorFlow needs were not read")
-    elif not libraries.cuda_build or library is None:
+    elif library is None:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
     elif library.status != "found" or library.path is None:
         yield _missing(library, module, host)

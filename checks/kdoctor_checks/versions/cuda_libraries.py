@@ -37,7 +37,7 @@ def cuda_libraries_load(
     Failure modes: cudart_not_found, mixed_cuda_components
     """
     wanted = cuda_libraries(libraries)
-    if not libraries.cuda_build or not wanted:
+    if not wanted:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no CUDA library")
         return
     release = release_of(tensorflow, matrix)

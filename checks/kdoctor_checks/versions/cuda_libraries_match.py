@@ -28,7 +28,7 @@ def cuda_libraries_match(
     Failure modes: mixed_cuda_components
     """
     found = [item for item in cuda_libraries(libraries) if item.status == "found" and item.name != "cudnn"]
-    if not libraries.cuda_build or not found:
+    if not found:
         yield NotApplicable(reason=libraries.note or "no CUDA library is found")
         return
     releases: dict[str, list[Library]] = {}

@@ -37,7 +37,7 @@ def cudnn_for_build(
     Failure modes: cudnn_older_than_build
     """
     cudnn = libraries.find("cudnn")
-    if not libraries.cuda_build or cudnn is None or cudnn.status == "missing":
+    if cudnn is None or cudnn.status == "missing":
         yield NotApplicable(reason=libraries.note or "cuDNN is not installed")
         return
     subject = cudnn.soname or "libcudnn"

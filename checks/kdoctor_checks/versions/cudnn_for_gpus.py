@@ -37,7 +37,7 @@ def cudnn_for_gpus(
     if libraries.cuda_build and not libraries.libraries:
         yield Unjudged(subject="libcudnn", reason="the libraries that TensorFlow needs were not read")
         return
-    if not libraries.cuda_build or cudnn is None or cudnn.status == "missing":
+    if cudnn is None or cudnn.status == "missing":
         yield NotApplicable(reason=libraries.note or "cuDNN is not installed")
         return
     version, cuda = parse_version(cudnn.version), numbers(cuda_of(tensorflow, matrix))

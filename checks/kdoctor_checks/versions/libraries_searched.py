@@ -35,7 +35,7 @@ def libraries_searched(
     Failure modes: tf2161_runpath
     """
     wanted = cuda_libraries(libraries)
-    if not libraries.cuda_build or not wanted:
+    if not wanted:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no CUDA library")
         return
     outside = {item: folder for item in wanted if (folder := outside_search(item))}

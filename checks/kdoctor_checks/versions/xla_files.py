@@ -29,7 +29,7 @@ def xla_files(
         https://openxla.org/xla/flags_guidance
     Failure modes: libdevice
     """
-    if not libraries.cuda_build or not libraries.xla_files:
+    if not libraries.xla_files:
         yield NotApplicable(reason=libraries.note or "this TensorFlow does not compile for GPUs")
     package = f"nvidia-cuda-nvcc-cu{(tensorflow.cuda_version or '12').partition('.')[0]}"
     pin = pinned(release_of(tensorflow, matrix), package)

@@ -5,7 +5,7 @@ Package names: NVIDIA's repositories (https://developer.download.nvidia.com/comp
 """
 
 import re
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from packaging.version import Version
 
@@ -43,7 +43,7 @@ def branch_of(driver: str) -> str:
     return branch if branch.isascii() and branch.isdigit() else "<branch>"
 
 
-def is_version(text: str | None) -> bool:
+def is_version(text: str | None) -> TypeGuard[str]:
     """Whether the text is a dotted number, and so can be part of a package specification."""
     return text is not None and _VERSION.fullmatch(text) is not None
 

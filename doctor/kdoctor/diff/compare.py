@@ -152,16 +152,16 @@ def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:
     before, after = (_latest(side.waivers) for side in (old, new))
     for key in sorted({*before, *after}):
         where, one, two = f"waivers.{key[0]} ({key[1]})", before.get(key), after.get(key)
-        if one is None and two is not None:
-            yield change("loosened", where, None, two.expires, "the waiver was added")
-        elif one is not None and two is None:
-            yield change("tightened", where, one.expires, None, "the waiver was removed")
-        elif one is not None and two is not None:
+        if one and two:
             kind: Kind = "loosened" if two.expires > one.expires else "tightened"
             why = "the waiver was extended" if kind == "loosened" else "the waiver was shortened"
             yield from differing(kind, f"{where}.expires", one.expires, two.expires, why)
             yield from differing("moved", f"{where}.owner", one.owner, two.owner, "the owner changed")
             yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason was reworded")
+        elif two:
+            yield change("loosened", where, None, two.expires, "the waiver was added")
+        elif one:
+            yield change("tightened", where, one.expires, None, "the waiver was removed")
 
 
 def _latest(waivers: Iterable[Waiver]) -> dict[tuple[str, str], Waiver]:

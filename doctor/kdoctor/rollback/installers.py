@@ -35,11 +35,6 @@ class Installation:
         """Whether it is kdoctor's own environment instead of the job's, so that no step may change its packages."""
         return self.target is not None and self.target.stand_in
 
-    @property
-    def is_conda(self) -> bool:
-        """Whether it is a conda environment."""
-        return self.target is not None and self.target.environment == "conda"
-
     def installer_of(self, *packages: str) -> Installer:
         """The tool that owns these distributions; without names, the one that creates environments here."""
         return installer_of(self.target, self.packages, *packages)

@@ -46,7 +46,8 @@ def new_environment(
     """
     version = next((change for change in changes if change.fact == "python.version"), None)
     was_conda = bool(lock.facts.get("conda"))
-    lost_conda = was_conda and not installation.is_conda
+    target = installation.target
+    lost_conda = was_conda and target is not None and target.environment != "conda"
     by_hand += [
         f"{change.fact} was {change.old} and is now {change.new}: the environment was replaced by one of another kind"
         for change in changes

@@ -94,7 +94,7 @@ def driver(
     recorded = lock.facts.get("driver", {})
     version = recorded.get("version") or recorded.get("module")
     what = f"NVIDIA driver ({'; '.join(restores(drifted))})"
-    if version is None or not is_version(version):
+    if not is_version(version):
         by_hand.append(f"{what}: the lock has no version")
     elif installation.container:
         by_hand.append(f"{what}: it belongs to the host of this container")

@@ -159,6 +159,7 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     ("train:7*", "train:7.1", "tightened", "assumptions.image"),
     ("train:7*", "train:8*", "moved", "assumptions.image"),
     ("train:7*", "train:7**", "cosmetic", "assumptions.image"),
+    ("train:7*", "train:?*", "moved", "assumptions.image"),
     ('  image: "registry.example/train:7*"\n', "", "loosened", "assumptions.image"),
     # GPUs
     ("count: 8", "count: 4", "moved", "assumptions.gpus.count"),

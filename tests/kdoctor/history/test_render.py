@@ -164,6 +164,7 @@ def test_diff_shows_checks_findings_and_step_times(tmp_path: Path) -> None:
     assert "GPU 3 (0000:40:00.0): no finding -> on the PCI bus" in text
     assert "smoke.baseline/mirrored step: 4 ms -> 6 ms (+50 %)" in text
     assert len(render.diff_runs(new, new).splitlines()) == 2
+    assert " step: " not in render.diff_runs({**old, "trainings": []}, new)
 
 
 def test_diff_of_different_selections_counts_checks(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ test_kernel_log = table(
         )
     ),
     # Recorded with an RTX 5090, an eGPU and a V100 that nouveau owned.
-    fails(logged(NO_ADDRESS), commands=("sudo reboot",), of=["kernel log"]),
+    fails(logged(NO_ADDRESS), commands=("sudo reboot",), of=["kernel log"], explained_by=[""]),
     fails(logged(OWNED), "Fix: ", "sudo modprobe -r nouveau", explained_by=["driver.loaded"]),
     fails(logged(OWNED, FATAL), commands=("sudo reboot",)),
     fails(  # a failure without an address may be of either
@@ -205,9 +205,9 @@ test_application_xids = table(
         ),
         of=["a GPU without address in the log"],
     ),
-    fails(xids(43, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # 43 follows when the GPU fell off the bus
-    fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),
+    fails(xids(43, 45, 79), explained_by=["gpu.kernel-log, gpu.responding"]),  # they follow when the GPU fell off
     fails(xids(13, 79), explained_by=[""]),  # 13 is an error of the program
+    fails(log(event("xid", code=43), event("xid", code=79)), explained_by=[""]),  # perhaps of two GPUs
     fails(logged(xid(43), xid(79, index=0)), of=[GPU1], explained_by=[""]),
     unknown(xids(999), "unknown kernel log: Xid 999 "),
     unknown(logged("NVRM: Xid (a form that is not known)"), explained_by=["gpu.kernel-log"]),
@@ -241,6 +241,8 @@ def test_reset_names_the_gpu_and_needs_its_address() -> None:
     assert (remedy.commands, remedy.action) == ((RESET,), Action.REBOOT)
     without, _ = recovery(None, xids(95).events, [])
     assert not any("--gpu-reset" in command for command in without.commands)
+    again, _ = recovery(ADDRESS, logged(xid(95), asked("None")).events, [ADDRESS])  # after a reset
+    assert again.commands == (RESET,)
 
 
 def test_xid_without_a_code_has_no_meaning() -> None:

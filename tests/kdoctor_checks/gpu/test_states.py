@@ -55,7 +55,7 @@ test_free = table(
     fails(one(memory_used_bytes=1024 * MIB + 1), expected="no compute process, and at most 1024 MiB used"),
     unknown(gpus(2, gpu(0), lost_gpu(1)), of=["GPU 1"], evidence=1),
     unknown(several({"memory_used_bytes": None}, {}), of=[GPU0], evidence=1),
-    unknown(one(processes=None)),
+    *(unknown(one(processes=None, memory_total_bytes=size)) for size in (80 * GIB, None)),
     skips(gpus(0)),
     user(f"{USED}, in use by process 1", "in use by process 1 (2048 MiB used)", processes=ONE),
     user(

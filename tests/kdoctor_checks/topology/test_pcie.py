@@ -163,6 +163,7 @@ test_pcie_width = table(
     passes(several({"pcie_width": 8, "virtualization_mode": "passthrough"})),
     fails(several({"pcie_width": 4, "virtualization_mode": "passthrough"}), "then tell the owner of the host"),
     fails(several({"pcie_width": 8, "name": "NVIDIA A100-PCIE-40GB"}), "then reseat the GPU or replace the riser"),
+    fails(several({"pcie_width": 8, "name": None}), "then reseat the GPU or replace the riser"),
     fails(several({"pcie_width": 8}), "then have the board serviced"),  # an SXM module
     unknown(several({}, {"pcie_width": 8, "performance_state": 8})),
     unknown(several({}, {"pcie_width": 8, "performance_state": None})),
@@ -235,6 +236,7 @@ test_pcie_path = table(
     passes(above(link_width=8, link_width_max=8)),  # the maximum of the switch
     unknown(above(link_width_max=None)),
     unknown(above(link_speed_max=None)),
+    unknown(on_bus({"path": tuple(replace(port, link_speed=None) for port in way(0))})),
     fails(
         shared(2, link_width=4),
         said={FIRST_LINK: "x4 of x16, generation 5 of 5, above the GPUs at 0000:10:00.0, 0000:20:00.0"},

@@ -158,7 +158,7 @@ test_cudnn_for_gpus = table(
     unknown(release("2.99.0", cuda_version=None), said={"libcudnn.so.9": "its CUDA release is unknown"}),
     unknown(libraries(libraries=()), of=["libcudnn"]),
     skips(libraries(missing("cudnn"))),
-    skips(no_libraries()),
+    skips(no_libraries(), reason=NOTE),
     given=NODE,
 )
 
@@ -193,6 +193,6 @@ test_xla_files = table(
     fails(libraries(missing("cudart"), xla_files=(PTXAS,)), installed(), explained_by=[CUDA_LIBRARIES]),
     skips(no_libraries(), reason=NOTE),
     skips(libraries(xla_files=()), reason="this TensorFlow does not compile for GPUs", evidence=0),
-    skips(libraries(cuda_build=False, xla_files=())),
+    skips(libraries(xla_files=())),
     given=NODE,
 )

@@ -92,7 +92,6 @@ test_cuda_libraries = table(
     skips(no_libraries(), reason=NOTE),
     skips(BARE, "opens no CUDA library"),
     skips(replace(BARE, note="they were not opened"), reason="they were not opened"),
-    skips(libraries(cuda_build=False, note=None)),
     given=NODE,
 )
 

@@ -109,6 +109,7 @@ def test_full_matrix_finds_a_link() -> None:
     assert [set(link.nodes) for link in found.links] == [set(NODES[1:3])]
     assert found.together
     assert len(found.together.nodes) == 5
+    assert len(campaign(Nodes(cut=frozenset(NODES[1:3]))).groups) > 1
 
 
 def test_worker_whose_port_is_in_use_is_not_a_test_and_its_pair_is_tried_again() -> None:
@@ -137,7 +138,8 @@ def test_error_is_said_before_those_who_waited() -> None:
 
 
 def test_slowest_worker_is_the_speed_of_a_pair() -> None:
-    assert conclude_group(("a", "b"), [worker("a", gbs=11.0), worker("b", gbs=9.0)]).gbs == 9.0
+    found = conclude_group(("a", "b"), [worker("a", gbs=11.0), worker("b", gbs=9.0)])
+    assert (found.gbs, found.hung) == (9.0, False)
 
 
 def test_record_is_read_back_and_bad_names_are_refused(tmp_path: Path) -> None:

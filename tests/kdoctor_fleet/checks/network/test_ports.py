@@ -207,7 +207,8 @@ def test_interface_that_carries_nothing_of_the_job_is_not_judged(other: dict[str
     assert said(result) == {"eth0": "MTU 4200"}
     chosen = compute_check(mtu, found, JobHosts(), environment(NCCL_IB_HCA="mlx5_0"))
     assert said(chosen) == {"eth0": "MTU 4200"}
-    assert compute_check(mtu, network(device(0)), JobHosts(), environment()).status is Status.SKIP
+    for hosts in ([JobHosts()], []):
+        assert compute_check(mtu, network(device(0)), *hosts, environment()).status is Status.SKIP
 
 
 @cases(

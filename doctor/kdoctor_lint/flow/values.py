@@ -1,4 +1,4 @@
-"""What a name may refer to, as far as a script shows without being run, and what is known of it after branches."""
+"""What a name may refer to, as far as a script shows without being run."""
 
 import ast
 from collections.abc import Mapping, Sequence

@@ -360,7 +360,7 @@ def main() -> None:
     if options.start:
         for pair in PAIRS:
             if pair.of_start:
-                compare(pair, most_rounds=2)
+                compare(pair, most_rounds=max(1, pair.rounds // 7))
         return
     word = options.word
     over = [pair.name for pair in PAIRS if word in pair.name and compare(pair) > pair.limit]

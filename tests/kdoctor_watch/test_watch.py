@@ -207,13 +207,16 @@ def test_steps_of_epochs_of_unknown_length_are_numbered_without_gaps() -> None:
     assert "step 4 (last finite after step 3)" in result.findings[0].finding.observed
 
 
-def test_stop_comes_before_the_step_after_a_bad_one(tmp_path: Path) -> None:
-    watch = begin_fit(on_error="stop", checkpoint=tmp_path / "last.keras")
+@pytest.mark.parametrize("stops", [True, False])
+def test_stop_that_was_asked_for_comes_before_the_step_after_a_bad_one(tmp_path: Path, *, stops: bool) -> None:
+    watch = begin_fit(on_error="stop" if stops else "report", checkpoint=tmp_path / "last.keras")
     stopped = []
     for batch, loss in enumerate([1.0, 1.0, float("inf"), 1.0]):
         watch.on_train_batch_begin(batch)
         stopped.append(watch.model.stop_training)
         watch.on_train_batch_end(batch, {"loss": loss})
+        assert watch._session  # a report is made in a thread, at any time
+        watch._session.read()
     watch.on_train_end()
-    assert stopped == [False, False, False, True]
-    assert (tmp_path / "last.keras").exists()
+    assert stopped == [False, False, False, stops]
+    assert (tmp_path / "last.keras").exists() is stops

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
-from kdoctor.commands.stand_in import as_user_may
+from kdoctor.commands.ownership import as_user_may
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity

@@ -377,7 +377,7 @@ def quickest() -> Callable[[Callable[[], object]], float]:
     return measure
 
 
-def test_stand_in_is_recorded(job: Job) -> None:
+def test_ownership_is_recorded(job: Job) -> None:
     settings: dict[str, Any] = {
         "python": str(job.python),
         "chosen_by": "example",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from kdoctor.commands.stand_in import CHECK_ANOTHER
+from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.categories import noted
 from kdoctor.engine.report import Category, Conclusion, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading

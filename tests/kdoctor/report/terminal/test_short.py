@@ -17,7 +17,7 @@ from helpers.reports import (
     unknown_report,
     with_text,
 )
-from kdoctor.commands.stand_in import CHECK_ANOTHER
+from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Evidence, Remedy, Severity, Status
 from kdoctor.report.formats import render

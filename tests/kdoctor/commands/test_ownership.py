@@ -10,6 +10,7 @@ from helpers.catalogs import described
 from helpers.facts import package, packages
 from helpers.facts import target as target_facts
 from helpers.locks import lock, node_facts
+from kdoctor.commands.ownership import CHECK_ANOTHER, changes_packages
 from kdoctor.commands.packages import (
     conda_command,
     create_environment,
@@ -19,7 +20,6 @@ from kdoctor.commands.packages import (
     verify_conda,
     verify_versions,
 )
-from kdoctor.commands.stand_in import CHECK_ANOTHER, changes_packages
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Status
@@ -45,6 +45,7 @@ NAMED = target_facts()
     "uv sync",
     "'/opt/a b/bin/python' -m pip install 'keras>=3'",
     "pip install 'unbalanced",
+    "cd /opt/own && pip install keras",
 )
 def test_commands_that_change_packages_are_known(command: str) -> None:
     assert changes_packages(command)
@@ -61,6 +62,7 @@ def test_commands_that_change_packages_are_known(command: str) -> None:
         "kdoctor check --python PATH",
         "/opt/own/bin/python -m pip list",
         "docker run --gpus all -it image pip install keras",
+        "docker run 'a>b' pip install keras",
         create_environment("uv", "3.11", "/opt/job"),
         create_environment("pip", "3.11", "/opt/job"),
         conda_command("create", "/opt/job", "python=3.11"),

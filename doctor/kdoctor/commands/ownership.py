@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import replace
+from itertools import groupby
 
 from kdoctor.facts import Target
 from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback
@@ -15,6 +16,7 @@ CHECK_ANOTHER = "kdoctor check --python PATH"
 _NOT_INSTALLED = "versions.tensorflow-installed"
 _INSTALLERS = frozenset({"pip", "pip3", "conda", "mamba", "micromamba"})
 _CHANGES = frozenset({"install", "uninstall", "remove", "update", "upgrade", "sync", "add"})
+_OPERATORS = frozenset(";&|()<>")
 _PYTHON = re.compile(r"python[\d.]*")
 
 
@@ -26,30 +28,35 @@ def as_user_may(outcome: Outcome, target: Target, check: str) -> Outcome:
     """
     if not (isinstance(outcome, Finding) and any(map(changes_packages, outcome.remedy.commands))):
         return outcome
-    if not target.stand_in:
-        if not target.read_only or target.environment == "system":
-            return outcome
+    if target.stand_in:
+        return replace(
+            outcome,
+            remedy=Remedy(summary=NAME_THE_ENVIRONMENT, action=Action.CONFIGURE, commands=(CHECK_ANOTHER,)),
+            rollback=Rollback.nothing("not needed (nothing is installed)"),
+            explained_by=outcome.explained_by if check == _NOT_INSTALLED else (*outcome.explained_by, _NOT_INSTALLED),
+        )
+    if target.read_only and target.environment != "system":
         summary = f"You cannot write to {target.prefix}: ask its owner, or make your own. {outcome.remedy.summary}"
         return replace(outcome, remedy=replace(outcome.remedy, summary=summary))
-    return replace(
-        outcome,
-        remedy=Remedy(summary=NAME_THE_ENVIRONMENT, action=Action.CONFIGURE, commands=(CHECK_ANOTHER,)),
-        rollback=Rollback.nothing("not needed (nothing is installed)"),
-        explained_by=outcome.explained_by if check == _NOT_INSTALLED else (*outcome.explained_by, _NOT_INSTALLED),
-    )
+    return outcome
 
 
 def changes_packages(command: str) -> bool:
-    """Whether a command installs or removes packages of a Python environment."""
+    """Whether a command, or one of several in a line, installs or removes packages of a Python environment."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        words = shlex.split(command)
+        words = list(lexer)
     except ValueError:
         return True
-    if words[:1] == ["sudo"]:
-        words = words[1:]
-    program, *rest = [words[0].rpartition("/")[2], *words[1:]] if words else [""]
-    if _PYTHON.fullmatch(program) and rest[:2] in (["-m", "pip"], ["-m", "ensurepip;"]):
-        program, rest = "pip", rest[5:] if rest[1] == "ensurepip;" else rest[2:]
+    return any(_changes(list(part)) for ends, part in groupby(words, key=_OPERATORS.issuperset) if not ends)
+
+
+def _changes(words: list[str]) -> bool:
+    words = words[1:] if words[:1] == ["sudo"] else words
+    program, rest = "".join(words[:1]).rpartition("/")[2], words[1:]
+    if _PYTHON.fullmatch(program) and rest[:2] == ["-m", "pip"]:
+        program, rest = "pip", rest[2:]
     if program == "uv":
         program, rest = "pip", rest[1:] if rest[:1] == ["pip"] else rest
     return program in _INSTALLERS and bool(_CHANGES.intersection(rest[:1]))

@@ -76,8 +76,8 @@ def validate(
             warn(str(error))
             broken = True
         else:
-            old = [one for one in read.waivers if one.expires < dt.datetime.now(dt.timezone.utc).date()]
-            for waiver in old:
+            today = dt.datetime.now(dt.timezone.utc).date()
+            for waiver in (one for one in read.waivers if one.expires < today):
                 warn(f"{name}: the waiver of {waiver.check} expired on {waiver.expires}")
             show(
                 f"{name}: valid ({read.name} version {read.version}: "

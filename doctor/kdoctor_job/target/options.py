@@ -197,10 +197,9 @@ def _apply_given(optimizer: Any, given: _OfTapes) -> None:
     apply = optimizer.apply
 
     def of_tapes(gradients: Any, variables: Any = None) -> Any:
-        known = (
-            gradients if variables is None else [given.by_variable.get(id(v), g) for g, v in zip(gradients, variables)]
-        )
-        return apply(known, variables)
+        if variables is not None:
+            gradients = [given.by_variable.get(id(one), gradient) for one, gradient in zip(variables, gradients)]
+        return apply(gradients, variables)
 
     object.__setattr__(optimizer, "apply", of_tapes)
 

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_job.checks.job._options import Judged, judge_measured, option_of
 from kdoctor_job.checks.job._user_model import job_check, job_of
@@ -16,7 +16,7 @@ _UNSET = {
     _GRADIENTS: "a train_step that changes the gradients of each replica",
 }
 """What no argument sets, and how the job uses it."""
-_REMEDIES = {
+_REMEDIES: dict[str, Remedy | str] = {
     "jit_compile": 'Leave jit_compile at its default, "auto", which turns XLA off on several replicas.',
     "gradient_accumulation_steps": "Remove gradient_accumulation_steps and use more replicas instead, or train on JAX.",
     "loss scaling": "Compile without a LossScaleOptimizer, and train with mixed_bfloat16 instead of mixed_float16.",
@@ -26,8 +26,11 @@ _REMEDIES = {
     "added losses": defect("smoke.synchronized-added-loss").fix,
     "loss objects of layers": defect("smoke.loss-object-in-layer").fix,
     "sparse gradients": defect("smoke.position-embedding").fix,
-    _GRADIENTS: "Add up the gradients of all replicas before train_step clips or changes them, and divide what the "
-    "optimizer gets by their number: kdoctor explain --reproduce clipping shows it.",
+    _GRADIENTS: Remedy.configure(
+        "Add up the gradients of all replicas before train_step clips or changes them, and divide what the optimizer "
+        "gets by their number.",
+        look=("kdoctor explain --reproduce clipping",),
+    ),
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
 

@@ -1,6 +1,7 @@
 """The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
 import gc
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,13 +12,21 @@ import typer
 
 from kdoctor.cli.lazy import LazyCommand, LazyGroup, ask_for_all
 from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
+from kdoctor.errors import did_you_mean
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
+
+_NOT_AMONG = " is not one of "
+_PYDANTIC = re.compile("^Value error, |, unable to parse.*")
+_QUOTED = re.compile(r"'([^']*)'")
 
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Report Ctrl-C, which typer turns into an exit code without a word, and clean typer's own messages."""
+    """Report Ctrl-C, which typer turns into an exit code without a word, and clean typer's own messages.
+
+    A word that is not among the choices gets the one that may be meant.
+    """
     try:
         yield
     except KeyboardInterrupt as error:
@@ -25,6 +34,8 @@ def _reported() -> Iterator[None]:
     except Exception as error:
         message = getattr(error, "message", None)
         if isinstance(message, str):
+            word, *choices = _QUOTED.findall(message) if _NOT_AMONG in message else [""]
+            message = _PYDANTIC.sub("", message).rstrip(".") + did_you_mean(word, choices)
             error.message = clean(message)  # type: ignore[attr-defined]  # it repeats the arguments
         raise
 

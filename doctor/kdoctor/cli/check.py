@@ -16,10 +16,11 @@ from kdoctor.model import Severity
 from kdoctor.output import check_writable, parse_outputs
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
+from kdoctor.run.collect import read_snapshot
 from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import style
 from kdoctor.run.plan import RunOptions, recorded_with_options
-from kdoctor.run.session import examination, read_snapshot
+from kdoctor.run.session import examination
 from kdoctor.smoke.scenario import AddedTraining
 
 

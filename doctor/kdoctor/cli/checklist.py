@@ -22,8 +22,8 @@ from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor.output import check_writable, write_atomically
+from kdoctor.run.collect import collect
 from kdoctor.run.log import warn
-from kdoctor.run.session import collect
 from kdoctor.text.lists import counted
 
 

@@ -1,5 +1,6 @@
 """``kdoctor list``."""
 
+from itertools import takewhile
 from typing import Annotated, Literal, get_args
 
 import typer
@@ -62,9 +63,13 @@ def list_scenarios(catalog: Catalog) -> str:
 
 
 def list_checklists(catalog: Catalog) -> str:
-    """The names of the shipped checklists."""
-    names = [f"{_INDENT}{name}" for name in catalog.checklists]
-    return "\n".join(["checklists", *names, "", "To print one: kdoctor checklist show NAME", ""])
+    """The shipped checklists: name and the comment with which each begins."""
+    lines = ["checklists"]
+    for name in catalog.checklists:
+        text = catalog.shipped_checklist(name).decode()
+        opening = takewhile(lambda line: line.startswith("#"), text.splitlines())
+        lines += [f"{_INDENT}{name}", *wrap(" ".join(line.strip("# ") for line in opening), first=_INDENT * 3)]
+    return "\n".join([*lines, "", "To print one: kdoctor checklist show NAME", ""])
 
 
 def _entry(name: str, word: str, title: str) -> list[str]:

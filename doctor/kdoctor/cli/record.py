@@ -22,9 +22,9 @@ from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
 from kdoctor.run.assemble import build_report
+from kdoctor.run.collect import collect
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions
-from kdoctor.run.session import collect
 from kdoctor.text.lists import counted
 
 

@@ -37,10 +37,11 @@ from kdoctor.rollback.rebuild import RebuildError, base_python, rebuild
 from kdoctor.rollback.render import as_json, as_script, as_text
 from kdoctor.rollback.verify import for_environment, restore_variables
 from kdoctor.run.assemble import build_report
+from kdoctor.run.collect import collect
 from kdoctor.run.interrupts import treat_ends_as_interrupts
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
-from kdoctor.run.session import collect, examination
+from kdoctor.run.session import examination
 from kdoctor.text.lists import counted
 
 LAST_PASSING = ("last-passing", f"last-{'green'}")

@@ -14,7 +14,7 @@ from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
-from kdoctor.run.session import read_snapshot
+from kdoctor.run.collect import read_snapshot
 from kdoctor.text.canvas import canvas_for
 from kdoctor.topology.advice import advise
 from kdoctor.topology.choice import choose

@@ -1,6 +1,5 @@
 """One examination: collects the facts of a machine and trains on it. It judges nothing."""
 
-import codecs
 import datetime as dt
 import os
 import threading
@@ -10,11 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdoctor.catalog.load import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.plugins.installed import load as load_plugin
-from kdoctor.plugins.installed import offers
 from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded
@@ -25,12 +21,9 @@ from kdoctor.run.progress import bar, progress
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 from kdoctor.smoke.session import SmokeEvent, SmokeSession, SmokeSettings
-from kdoctor.snapshot.document import Snapshot, load
 
 Note = Callable[[str], None]
 """Takes a short text about the current step."""
-_START = 1024
-"""Bytes at the beginning of a file that show whether it may be a snapshot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,59 +229,3 @@ def examination(
             yield started
         finally:
             children.end_all()
-
-
-def collect(
-    catalog: Catalog,
-    snapshot: Path | None,
-    python: str | None,
-    timeout: float,
-    trainings: Sequence[RequestedTraining] = (),
-) -> Collected:
-    """Read the snapshot if one is named; else read this machine and train.
-
-    Raises:
-        KeyboardInterrupt: the user interrupted it, and no trainings were requested. Partial facts are useless then.
-    """
-    if snapshot:
-        return read_snapshot(snapshot, catalog)
-    with examination(catalog.probes, python, timeout) as examined:
-        examined.run(trainings)
-    if examined.interrupted and not trainings:
-        raise KeyboardInterrupt
-    return examined.collected
-
-
-def read_snapshot(path: Path, catalog: Catalog) -> Collected:
-    """The facts of a snapshot, or of a file that a plugin reads as one. Notes about it go to stderr.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    started_at, started = dt.datetime.now(dt.timezone.utc), time.monotonic()
-    readers = [] if _may_be_snapshot(path) else offers("recordings")
-    recorded = Snapshot.now(load_plugin(readers[0])(path)) if readers else load(path, catalog.fact_groups)
-    for note in recorded.notes:
-        warn(f"kdoctor: {path}: {note}")
-    return Collected(
-        facts=recorded.facts,
-        target=f"recorded in {path}",
-        started_at=started_at,
-        duration_s=time.monotonic() - started,
-        from_snapshot=True,
-        recorded_at=recorded.created_at,
-    )
-
-
-def _may_be_snapshot(path: Path) -> bool:
-    """Whether it begins as JSON does, or cannot be read twice or at all, which the reader of snapshots reports."""
-    try:
-        if path.is_dir():
-            return False
-        if not path.is_file():
-            return True
-        with path.open("rb") as file:
-            start = file.read(_START).removeprefix(codecs.BOM_UTF8).lstrip()
-    except OSError:
-        return True
-    return not start or (start.startswith(b"{") and b'"schema"' in start)

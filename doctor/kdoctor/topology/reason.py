@@ -25,7 +25,7 @@ def reason(layout: Layout, choice: Choice, *, is_recorded: bool = False) -> str:
 
 def _one_gpu(layout: Layout, choice: Choice) -> str:
     if choice.sets == 1:
-        return "The only GPU." if len(layout.places) == 1 else "The only GPU that is not lost."
+        return "The only GPU." if len(layout.places) == 1 else "The only GPU that is neither lost nor in use."
     (place,) = (place for place in layout.places if place.gpu.index in choice.gpus)
     if place.narrow:
         return f"The first GPU. Every GPU has a narrowed PCIe link; this one runs {place.narrow}."

@@ -74,7 +74,8 @@ def _gpu(place: Place) -> Branch:
     links = sum(bool(item.active) for item in gpu.nvlinks or ())
     nvlink = f", NV{links}" if links else ""
     address = f" {gpu.bus_id}" if gpu.bus_id else ""
-    trouble = "lost" if place.lost else f"runs {place.narrow}" if place.narrow else None
+    narrow = f"runs {place.narrow}" if place.narrow else None
+    trouble = "lost" if place.lost else narrow or ("in use" if place.in_use else None)
     return Branch(label=f"GPU {gpu.index}{address} {gpu.name or '(unknown model)'}{link}{nvlink}", trouble=trouble)
 
 

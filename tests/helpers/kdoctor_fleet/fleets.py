@@ -11,8 +11,8 @@ from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import Facts, Node
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
+from kdoctor.run.collect import read_snapshot
 from kdoctor.run.plan import Plan, RunOptions
-from kdoctor.run.session import read_snapshot
 from kdoctor_fleet.facts import Fleet, JobConfig
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import fold

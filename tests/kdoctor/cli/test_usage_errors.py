@@ -75,6 +75,8 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("matrix", "--format", "xml"), "--format xml"),
     (("matrix", "extra"), "No such command"),
     (("matrix", "--gpux", "A100"), "No such option"),
+    (("smoke", "--tier", "quik"), "mean 'quick'?"),
+    (("check", "--gpus", "two"), "valid integer  "),
     (("matrix", "--gpu"), "requires an argument"),
     (("matrix", "--platform", "windoze"), "did you mean 'windows'?"),
     (("matrix", "--cuda", "new"), "--cuda new"),

@@ -1,6 +1,7 @@
 """The choice of GPUs, compared with every possible set and on machines with an obvious answer."""
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers import facts as healthy
 from kdoctor.errors import UsageError
-from kdoctor.facts import GpuPair, Gpus
+from kdoctor.facts import GpuPair, GpuProcess, Gpus
 from kdoctor.topology.choice import choose
 from kdoctor.topology.layout import Layout, read_layout
 
@@ -93,8 +94,13 @@ def test_crossings_are_unknown_without_nodes_and_distance() -> None:
     assert choose(layout, 2).crossings is None
 
 
-def test_gpu_in_mig_mode_is_chosen_last() -> None:
-    devices = tuple(healthy.gpu(index, mig_mode=index == 0) for index in range(3))
+@pytest.mark.parametrize(
+    "taken",
+    [{"mig_mode": True}, {"processes": (GpuProcess(pid=7, used_memory_bytes=None),)}, {"memory_used_bytes": 60 << 30}],
+    ids=str,
+)
+def test_gpu_in_mig_mode_or_in_use_is_chosen_last(taken: dict[str, Any]) -> None:
+    devices = (healthy.gpu(0, **taken), healthy.gpu(1), healthy.gpu(2))
     pairs = tuple(GpuPair(first=a, second=b, level="PIX" if a == 0 else "SYS", nvlinks=0) for a, b in PAIRS_OF_3)
     layout = read_layout(Gpus(state="ready", count=3, devices=devices, pairs=pairs), None)
     assert choose(layout, 2).gpus == (1, 2)

@@ -85,7 +85,7 @@ def test_single_pair_is_not_called_the_best() -> None:
 def test_single_gpus() -> None:
     assert why(machine({}, *gpus(1)), 1) == "The only GPU."
     lost = healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
-    assert why(machine({}, lost, healthy.gpu(1)), 1) == "The only GPU that is not lost."
+    assert why(machine({}, lost, healthy.gpu(1)), 1) == "The only GPU that is neither lost nor in use."
     narrow = tuple(healthy.gpu(index, performance_state=0, pcie_width=1) for index in range(2))
     assert "x1 of x16" in why(machine({}, *narrow), 1)
     assert "without a narrowed" in why(machine({}, narrow[0], gpus(2)[1]), 1)

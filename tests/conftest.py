@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from helpers.extensions import missing_extensions
+from helpers.tiers import TODAY
 from kdoctor.commands import again
 
 pytest.register_assert_rewrite("helpers.comparison_checks")
@@ -25,6 +26,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("any-load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-load")
 
+# Each process of a run draws the tests of the same day, also at midnight.
+os.environ["KDOCTOR_TEST_DAY"] = str(TODAY)
 # What a test checks must not appear in the history of the person who runs it.
 os.environ["KDOCTOR_NO_HISTORY"] = "1"
 # Screens are the same whether or not root runs the tests on a machine without sudo.

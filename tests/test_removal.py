@@ -1,6 +1,5 @@
 """The removal test: without any one extension, everything else works."""
 
-import datetime as dt
 import json
 import os
 import subprocess
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers.removal import EXTENSIONS, copy_without, install
+from helpers.tiers import TODAY
 
-TODAY = dt.datetime.now(dt.timezone.utc).toordinal()
 DRAWN = [EXTENSIONS[(2 * TODAY + offset) % len(EXTENSIONS)] for offset in range(2)]
 """The two of today, so that each is tried every few days."""
 FURTHER = DRAWN[TODAY // len(EXTENSIONS) % 2]

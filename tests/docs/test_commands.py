@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from docs.generator.pages import generated_pages, pages_by_location, written_pag
 from helpers.command import environ, kdoctor
 from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
+from helpers.tiers import tiered
 from kdoctor.catalog.load import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -120,11 +121,9 @@ PAGES = {
 }
 
 
-def _pages() -> Iterator[object]:
-    for name, commands in PAGES.items():
-        run = [command for command in commands if reason_not_run(command) is None]
-        trains = any(TRAINS.search(command) for command in run)
-        yield pytest.param(name, marks=[pytest.mark.smoke_full] if trains else [], id=name)
+def _trains(page: str) -> bool:
+    run = [command for command in PAGES[page] if reason_not_run(command) is None]
+    return any(TRAINS.search(command) for command in run)
 
 
 TRAIN_SCRIPT = """\
@@ -222,7 +221,7 @@ def _run(command: str, folder: Path, **variables: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("name", list(_pages()))
+@pytest.mark.parametrize("name", tiered(PAGES, [page for page in PAGES if not _trains(page)]))
 def test_commands_of_the_page_work(name: str, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     if name == "checklist.md":  # its first command writes this file
         (folder / "ci" / "gpu-node.yaml").unlink()

@@ -13,6 +13,7 @@ import pytest
 from docs.generator.pages import pages_by_location
 
 from helpers.command import environ
+from helpers.tiers import tiered
 
 NOT_INSTALLED = ("from parsl import",)
 """Starts of samples for programs that the tests do not install."""
@@ -56,9 +57,10 @@ def samples_of(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.tensorflow
-def test_samples_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("half", tiered(range(2), range(2)))
+def test_samples_run(half: int, tmp_path: Path) -> None:
     written = {page: text for page, text in pages_by_location().items() if "/docs/lint/" not in page}
-    pages = {page: samples for page, text in written.items() if (samples := samples_of(text))}
+    pages = {page: samples for page, text in sorted(written.items())[half::2] if (samples := samples_of(text))}
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE],
         input=json.dumps(pages),

@@ -123,8 +123,11 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     row = connection.execute("SELECT report FROM reports WHERE run = ?", (number,)).fetchone()
     if row is None:
         low, high = connection.execute("SELECT MIN(id), MAX(id) FROM runs").fetchone()
-        kept = "it has no runs yet" if low is None else f"it has runs {low} to {high}"
-        raise UsageError(f"no run {run} in the history; {kept}", hint="To list them: kdoctor history")
+        if low is None:
+            raise UsageError("the history has no runs", hint="kdoctor check adds one.")
+        raise UsageError(
+            f"no run {run} in the history; it has runs {low} to {high}", hint="To list them: kdoctor history"
+        )
     return {"run": number, **unpack(row[0])}
 
 

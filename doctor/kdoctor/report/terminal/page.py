@@ -82,7 +82,8 @@ class Page:
         first, *others = wrap(text or "-", self.canvas.width, first=start, rest=rest, lines=True)
         if most is not None and len(others) >= most:
             kept = [first, *others][:most]
-            kept[-1] = shorten(f"{kept[-1]} ...", self.canvas.width)
+            whole, stop, _ = kept[-1].rpartition(". ")  # the beginning of a sentence says nothing
+            kept[-1] = shorten(f"{whole}. ..." if stop else f"{kept[-1]} ...", self.canvas.width)
             first, *others = kept
         self.line(" " * indent + self.paint(lead, lead_style) + self.paint(first[len(start) :], style))
         for line in others:

@@ -57,5 +57,5 @@ def one_call_hangs() -> Description:
     """Two L4. Power queries of GPU 1 hang."""
     machine = l4_two_one_x1()
     return Description(
-        nvml=machine.nvml.order("nvmlDeviceGetPowerUsage", nvml.HANG, gpu=1), tree=machine.tree, deadline_s=2.0
+        nvml=machine.nvml.order("nvmlDeviceGetPowerUsage", nvml.HANG, gpu=1), tree=machine.tree, deadline_s=4.0
     )

@@ -112,24 +112,26 @@ def explain(
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
-    text = explain_name(name, known)
+    is_message = " " in name and name != name.lower()  # as no name is
+    text = "" if is_message else explain_name(name, known)
     by_words = _by_words(known) if _is_phrase(name) and not text else {}
     if meant := by_words.get(_words(name)):
         text = explain_name(meant, known)
+    near = did_you_mean(_words(name), by_words)
     if text:
         show(text)
-    elif _is_phrase(name) and not find_matches(name, known.failures) and (near := did_you_mean(_words(name), by_words)):
+    elif not (_is_name(name) or near) or find_matches(name, known.failures):
+        explain_text(name, known)
+    elif near:
         raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
-    elif name and _is_name(name) and not find_matches(name, known.failures) and (names := _mentioning(name, known)):
+    elif name and (names := _mentioning(name, known)):
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in names.items()]
         first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
-    elif _is_name(name) and not find_matches(name, known.failures):
+    else:
         meant = did_you_mean(name, known.names)
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
-    else:
-        explain_text(name, known)
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:
@@ -204,17 +206,15 @@ def explain_text(text: str, known: Known) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
-    catalog, failures = known.catalog, known.failures
-    causes = [name for plugin in explanations() for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
-    matches = sorted(
-        find_matches(text, failures),
-        key=lambda match: causes.index(match.known.id) if match.known.id in causes else len(causes),
-    )
+    matches, catalog = find_matches(text, known.failures), known.catalog
     if not matches:
-        show(_no_match(near_misses(text, failures)))
+        show(_no_match(near_misses(text, known.failures)))
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
+        plugins = explanations()
+        causes = [name for plugin in plugins for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
+        matches = tuple(sorted(matches, key=lambda match: [*causes, match.known.id].index(match.known.id)))
         lines[0] = f"{lines[0][:-1]}, the most specific first:"
     for match in matches[:_SHOWN]:
         row = described_in(text, match.known)
@@ -243,7 +243,7 @@ def explain_failure(failure: KnownFailure, catalog: Catalog) -> str:
 def _known(known: KnownFailure, catalog: Catalog, message: str) -> str:
     advice = advise(known, catalog.checks, catalog.scenarios)
     fixes = [line for fix in known.fix for line in _fix(fix)]
-    rules = {name for plugin in explanations() for name in plugin.names()} & set(advice.rules)
+    rules = {name for plugin in explanations() for name in plugin.names()} & set(advice.rules) if advice.rules else ()
     sections = [
         ("Message", _paragraph(message)),
         ("Cause", _paragraph(known.cause)),

@@ -42,8 +42,13 @@ _SHOWN = 5
 class Known:
     """Everything that there is to explain."""
 
-    catalog: Catalog
+    plugins: tuple[str, ...] = ()
     failures: KnownFailures = field(default_factory=load_failures)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """All checks and scenarios. A message that is not known needs none."""
+        return load_catalog(self.plugins)
 
     @cached_property
     def matrix(self) -> VersionMatrix:
@@ -60,7 +65,7 @@ class Known:
 
 
 def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, Known(catalog=load_catalog()).names)
+    return beginning_with(incomplete, Known().names)
 
 
 def _complete_reproduction(incomplete: str) -> list[str]:
@@ -107,13 +112,12 @@ def explain(
         return
     if not words:
         raise UsageError("no name or text to explain", hint="To list the names: kdoctor list")
-    known = Known(catalog=load_catalog(plugin or ()))
+    known = Known(plugins=tuple(plugin or ()))
     if words == ["-"]:
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
-    is_message = " " in name and name != name.lower()  # as no name is
-    text = "" if is_message else explain_name(name, known)
+    text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
     by_words = _by_words(known) if _is_phrase(name) and not text else {}
     if meant := by_words.get(_words(name)):
         text = explain_name(meant, known)
@@ -122,15 +126,13 @@ def explain(
         show(text)
     elif not (_is_name(name) or near) or find_matches(name, known.failures):
         explain_text(name, known)
-    elif near:
-        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
-    elif name and (names := _mentioning(name, known)):
+    elif name and not near and (names := _mentioning(name, known)):
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in names.items()]
         first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
     else:
-        meant = did_you_mean(name, known.names)
+        meant = near or did_you_mean(name, known.names)
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
 
 
@@ -167,8 +169,9 @@ def _is_phrase(text: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Whether a text may be a misspelt name rather than a message."""
-    code = re.fullmatch("[A-Z]{1,4}[0-9]+", text)
-    return bool(code) or (text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text))
+    return bool(re.fullmatch("[A-Z]{1,4}[0-9]+", text)) or (
+        text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
+    )
 
 
 def explain_name(name: str, known: Known) -> str:
@@ -206,20 +209,22 @@ def explain_text(text: str, known: Known) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
-    matches, catalog = find_matches(text, known.failures), known.catalog
+    matches = find_matches(text, known.failures)
     if not matches:
         show(_no_match(near_misses(text, known.failures)))
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
         plugins = explanations()
-        causes = [name for plugin in plugins for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
+        causes = [
+            name for plugin in plugins for name in plugin.causes(text, known.catalog.checks, known.catalog.scenarios)
+        ]
         matches = tuple(sorted(matches, key=lambda match: [*causes, match.known.id].index(match.known.id)))
         lines[0] = f"{lines[0][:-1]}, the most specific first:"
     for match in matches[:_SHOWN]:
         row = described_in(text, match.known)
         explained = match.known if row is None else match.known.model_copy(update={"cause": row.cause})
-        lines += [_known(explained, catalog, match.message if row is None else row.title), ""]
+        lines += [_known(explained, known.catalog, match.message if row is None else row.title), ""]
     if len(matches) > _SHOWN:
         lines += [f"{counted(len(matches) - _SHOWN, 'more is', 'more are')} not shown.", ""]
     show("\n".join(lines[:-1]) + "\n")

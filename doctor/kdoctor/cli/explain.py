@@ -132,8 +132,8 @@ def explain(
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
     else:
-        meant = near or did_you_mean(name, known.names)
-        raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
+        near = near or did_you_mean(name, known.names)
+        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:
@@ -169,9 +169,8 @@ def _is_phrase(text: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Whether a text may be a misspelt name rather than a message."""
-    return bool(re.fullmatch("[A-Z]{1,4}[0-9]+", text)) or (
-        text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
-    )
+    code = re.fullmatch("[A-Z]{1,4}[0-9]+", text)
+    return bool(code) or (text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text))
 
 
 def explain_name(name: str, known: Known) -> str:
@@ -215,10 +214,8 @@ def explain_text(text: str, known: Known) -> None:
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
-        plugins = explanations()
-        causes = [
-            name for plugin in plugins for name in plugin.causes(text, known.catalog.checks, known.catalog.scenarios)
-        ]
+        catalog, plugins = known.catalog, explanations()
+        causes = [name for plugin in plugins for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
         matches = tuple(sorted(matches, key=lambda match: [*causes, match.known.id].index(match.known.id)))
         lines[0] = f"{lines[0][:-1]}, the most specific first:"
     for match in matches[:_SHOWN]:

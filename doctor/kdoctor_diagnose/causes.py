@@ -12,12 +12,11 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
-from kdoctor_diagnose.endings import hangs, is_complete, last_words, words_after
-from kdoctor_diagnose.found import ErrorLine, Event, Scan
+from kdoctor_diagnose.endings import END, INFORMS, hangs, is_complete, last_words, words_after
+from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.tracebacks import TITLE
 
-FATAL = frozenset({"crash", "hang"})
 _MILD = ("silent", "registration", "slow", "harmless")
 _CAN_END = frozenset({"registration", "silent", "slow"})
 _CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
@@ -27,17 +26,11 @@ _SHOWN = 6
 """Lines that are shown where nothing is recognised."""
 _NEAR = 60
 """Lines between a traceback and the message that explains it."""
-_WRAPPER = re.compile(r"Graph execution error|root error\(s\) found|Exception encountered when calling")
-"""Errors of TensorFlow and Keras that wrap another one. They are shown where the log has no other one."""
-_END = 20
-"""Lines with which a log ends."""
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
-_INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
-"""The levels of lines that need not be about a failure."""
 _GENERIC = re.compile(
-    r"The above exception was the direct"
+    r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
 )
 """Errors that only wrap another one."""
@@ -55,11 +48,13 @@ class Group:
     alternatives: list[str] = field(default_factory=list)
     followers: list[Group] = field(default_factory=list)
     doubts: int = 0
+    is_raised: bool = False
+    """Whether it is the exception of a traceback."""
 
     @property
     def fatal(self) -> bool:
         """Whether it ends a job."""
-        return self.failure.kind in FATAL
+        return self.failure.kind in FATAL or self.is_raised
 
     @property
     def certainty(self) -> Certainty:
@@ -128,13 +123,16 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if fatal or mild:
         return Verdict(fatal or mild, [*(mild if fatal else []), *passed], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
-    return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < _END])
+    return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < END])
 
 
 def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
     """What can have ended a job that was ended from outside: that it was slow, or what stops nothing by itself."""
-    slow = [group for group in (*mild, *passed) if _is_too_slow(end, group)]
-    return slow or [group for group in mild if _is_echo(end) and group.failure.kind in _CAN_END]
+    is_echo = end.failure.follows and end.failure.certainty == _CERTAINTIES[0]
+    slow = [group for group in (*mild, *passed) if group.failure.kind in ("registration", "slow")]
+    if slow and end.failure.ends_a_slow_job:
+        return slow
+    return [group for group in mild if is_echo and group.failure.kind in _CAN_END]
 
 
 def _is_usual(group: Group, found: Scan) -> bool:
@@ -147,16 +145,6 @@ def _went_on(group: Group, found: Scan) -> bool:
     """Whether a job that waited then trained on. Progress can be written late, so a certain end stays one."""
     is_wait = group.failure.kind == "hang" and group.failure.certainty != _CERTAINTIES[-1]
     return is_wait and all(event.last < found.progress.get(event.log, 0) and not event.at_end for event in group.events)
-
-
-def _is_echo(group: Group) -> bool:
-    """Whether a failure only says that there was another one."""
-    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
-
-
-def _is_too_slow(end: Group, cause: Group) -> bool:
-    """Whether a job may have run into its time limit because it trained slowly, such as without its GPUs."""
-    return end.failure.ends_a_slow_job and cause.failure.kind in ("registration", "slow")
 
 
 def _passed(group: Group, found: Scan) -> bool:
@@ -258,6 +246,8 @@ def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
 
 def _weigh(group: Group, found: Scan) -> None:
     failure, first = group.failure, group.first
+    places = {(event.log, event.line) for event in group.events}
+    group.is_raised = any(error.is_raised and (error.log, error.line) in places for error in found.errors)
     if failure.id in found.clues:
         group.reasons.append("other lines of the log name the same cause")
         group.doubts -= not failure.clue_needed
@@ -276,10 +266,10 @@ def _weigh(group: Group, found: Scan) -> None:
         group.doubts += 1
     if failure.follows:
         group.doubts += 1
-    if group.certainty == _CERTAINTIES[-1] and all(_INFORMS.search(event.text) for event in group.events):
+    if group.certainty == _CERTAINTIES[-1] and all(INFORMS.search(event.text) for event in group.events):
         group.doubts += 1
     last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
-    if failure.without_gpus:
+    if failure.without_gpus and not group.is_raised:
         group.against.append("on a machine without GPUs, each run has this line")
         group.doubts += 2
     elif last:
@@ -364,7 +354,6 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     lines = said if said or known else lines
     if any(error.score == EXCEPTION for error in lines):
         lines = [error for error in lines if error.score == EXCEPTION or TITLE not in error.text]
-    lines = [error for error in lines if not _WRAPPER.search(error.text)] or lines
     if lines:
         later = sorted(found.errors, key=order)
         lines = [*(error for error in later if _repeats(error, lines[0])), *lines]

@@ -29,7 +29,7 @@ from kdoctor_diagnose.model import (
     Silence,
     Step,
 )
-from kdoctor_diagnose.own_error import look_at, owner_of
+from kdoctor_diagnose.own_error import LOOK, owner_of
 from kdoctor_diagnose.recogniser import Recogniser
 from kdoctor_diagnose.scan import scan
 from kdoctor_diagnose.tracebacks import message_alone
@@ -159,7 +159,7 @@ class _Writer:
         error = verdict.unknown[0]
         told = error.text if error.is_raised else message_alone(error.text)
         owner, text = owner_of(told), shorten(" ".join(told.split()), _QUOTED)
-        return OwnError(text=text, first=self.place(error), program=error.own, owner=owner, look=look_at(owner))
+        return OwnError(text=text, first=self.place(error), program=error.own, owner=owner, look=LOOK[owner])
 
     def _fix(self, group: Group, advice: Advice) -> list[Step]:
         versions = self._found.versions

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.tracebacks import LOG_PREFIX
+from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
 _SEVERAL, _SILENT_S = 2, 30.0
 """Logs that can be compared, and seconds by which a silent one ends before the others."""
-_TRACEBACK = "Traceback (most recent call last)"
 _WORDS, _PIECE = 3, 4
 """The scores of a last line that speaks of a failure, and of a piece of a traceback without its title."""
-_END = 20
+END = 20
+"""Lines with which a log ends."""
 _FAILURE = re.compile(
     r"(?i)\b(?:fail\w*|fatal|(?:mpi_)?abort\w*|crash\w*|died|kill(?:ed|ing)|panic\w*|denied|exception|corrupt\w*"
     r"|violation|cannot|can't|unable|not found|no such|preempt\w*|evicted|out.of.memory|time(?:out|d out)"
@@ -32,6 +32,10 @@ _STACK = re.compile(
     r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
     "|(?:Call a|A)rguments received by"
 )
+INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
+"""The levels of lines that need not be about a failure."""
+_WARNED = re.compile(r"\S{1,200}:\d+: \w{0,40}Warning: ")
+"""How Python begins a warning."""
 _RESULT = re.compile(
     r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
     r".*\b(?:done|success\w*|finished|completed?|saved|written|exported|early stopping|restoring model weights"
@@ -70,8 +74,8 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
     """The last lines of logs that speak of a failure in any words, or that are a piece of a traceback."""
     judged = {(item.log, item.line) for item in found.errors} | {(item.log, item.last) for item in found.events}
     for log, tail in found.tails.items():
-        pieces = [(_PIECE, *item) for item in tail[-_END:] if _STACK.match(item[1].text)]
-        last = [item for item in tail[-_END:] if not item[1].text[0].isspace()]  # others continue the one before
+        pieces = [(_PIECE, *item) for item in _pieces(tail[-END:])]
+        last = [item for item in tail[-END:] if not item[1].text[0].isspace()]  # others continue the one before
         speaks = [(_WORDS, *item) for item in last[-1:] if _speaks_of_failure(item[1].text)]
         is_open = all(error.log != log for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
@@ -79,9 +83,19 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
                 yield ErrorLine(score, log, number, line.text, line.rank, line.time)
 
 
+def _pieces(tail: Iterable[tuple[int, Line]]) -> Iterator[tuple[int, Line]]:
+    """The pieces of tracebacks that do not continue a warning."""
+    informs = False
+    for number, line in tail:
+        if not _STACK.match(line.text):
+            informs = bool(INFORMS.search(line.text))
+        elif not informs:
+            yield number, line
+
+
 def _speaks_of_failure(text: str) -> bool:
-    is_signal = text.removesuffix(" (core dumped)") in _SIGNALS
-    return is_signal or bool(_FAILURE.search(text) and not _WELL.search(text) and not LOG_PREFIX.match(text))
+    is_said = _FAILURE.search(text) and not (_WELL.search(text) or LOG_PREFIX.match(text) or _WARNED.match(text))
+    return bool(is_said) or text.removesuffix(" (core dumped)") in _SIGNALS
 
 
 def words_after(found: Scan, event: Event) -> str | None:
@@ -140,7 +154,7 @@ def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> t
     in_traceback = False
     for number, line in reversed([*tail]):
         if in_traceback:
-            in_traceback = _TRACEBACK not in line.text
+            in_traceback = TITLE not in line.text
         elif _INTERRUPTED.search(line.text):
             in_traceback = True
         elif not any(pattern.search(line.text) for pattern in endings):

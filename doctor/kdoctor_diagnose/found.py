@@ -6,6 +6,9 @@ from kdoctor.failures.known import KnownFailure
 from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.stacks import Stacks
 
+FATAL = frozenset({"crash", "hang"})
+"""The kinds of failures that end a job."""
+
 
 @dataclass
 class Event:

@@ -24,9 +24,9 @@ _RANKS = tuple(
 _CONTAINER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 """What the runtime of Kubernetes writes before a line."""
 _STAMP = re.compile(
-    r"(?:\[?\d{4}-\d\d-\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| UTC)?\]?"
+    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| UTC)?\]?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{13})"
-    r"\s+(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: )?"
+    r"\s(?:\s*(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: ))?"
 )
 """What the journal, ``ts``, GitHub Actions, Airflow or CloudWatch write before a line.
 
@@ -35,7 +35,8 @@ _MESSAGES = ("log", "message", "textPayload", "msg", "text")
 """The names under which a line in JSON has its message, also within ``jsonPayload``."""
 _NCCL = re.compile(r"(?P<host>[\w.-]{1,64}):\d+:\d+ \[(?P<gpu>\d+)\] ")
 _TIME = re.compile(
-    r"(?<!\d)(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+    r"(?<!\d)(?P<day>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,9}))?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 _GLOG = re.compile(r"\b[IWEF](?P<micros>\d{16,20})\b|[IWEF]0000 00:00:(?P<unix>\d{10})\.(?P<part>\d+)")
 
@@ -87,7 +88,7 @@ def time_of(text: str) -> float | None:
     if not found:
         return None
     try:
-        moment = dt.datetime.fromisoformat(f"{found['day']}T{found['clock']}").replace(tzinfo=dt.timezone.utc)
+        moment = dt.datetime.fromisoformat(found.expand(r"\g<day>T\g<clock>+00:00").replace("/", "-"))
     except ValueError:
         return None
     return moment.timestamp() + float(f"0.{found['part'] or 0}") - _offset(found["zone"])

@@ -4,13 +4,14 @@ import re
 
 from kdoctor_diagnose.model import Owner
 
-_LOOK: dict[Owner, str] = {
+LOOK: dict[Owner, str] = {
     "program": "Read the line of the program that raised it, and what it is given.",
     "data": "Look for the record or file in the data, and leave it out or make it again.",
     "machine": "Look at the machine: disk, memory, network, driver.",
     "environment": "Look at the installed packages and their versions: pip check.",
     "undecided": "The message does not say whether the program, the data or the machine is at fault.",
 }
+"""What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {
     "machine": r"MemoryError|\[Errno (?:5|12|28|116|121)\]|Input/output error|No space left|Cannot allocate memory"
     r"|Connection(?:Refused|Reset|Aborted)?Error|BrokenPipe|TimeoutError|DeadlineExceeded|UnavailableError"
@@ -37,8 +38,3 @@ _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
 def owner_of(text: str) -> Owner:
     """Whose error it is, as far as its text says."""
     return next((owner for owner, pattern in _OWNERS.items() if pattern.search(text)), "undecided")
-
-
-def look_at(owner: Owner) -> str:
-    """What to look at, in a sentence."""
-    return _LOOK[owner]

@@ -24,10 +24,8 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     ("tensorflow", ("low version", "low Version"), rf"\b[Tt]ensor[Ff]low [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
     ("tensorflow", ("TF version", "TF Version"), rf"\bTF [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
-    ("numpy", ("numpy==", "numpy-"), rf"\bnumpy(?:==|-){_NUMBER}"),
+    *((name, (f"{name}==", f"{name}-"), rf"\b{name}(?:==|-){_NUMBER}") for name in ("numpy", "protobuf", "jax")),
     ("numpy", ("run in NumPy",), rf"cannot be run in NumPy {_NUMBER}"),
-    ("protobuf", ("protobuf==", "protobuf-"), rf"\bprotobuf(?:==|-){_NUMBER}"),
-    ("jax", ("jax==", "jax-"), rf"\bjax(?:==|-){_NUMBER}"),
     ("nccl", ("NCCL version",), rf"NCCL version {_NUMBER}"),
     ("driver", ("Driver Version",), rf"Driver Version: {{0,2}}{_NUMBER}"),
 )

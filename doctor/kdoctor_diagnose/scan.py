@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 from kdoctor.errors import UsageError
 from kdoctor.text.sanitize import clean
 from kdoctor.text.secrets import mask
-from kdoctor_diagnose.found import ErrorLine, Event, Scan
+from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
@@ -263,7 +263,7 @@ class _Reader:
             for hit in hits:
                 self._take(hit, replace(line, text=raised.text), number, names)
         known = [hit.rule.failure for hit in hits if hit.rule.failure]
-        if all(failure.can_be_ruled_out for failure in known):
+        if all(failure.can_be_ruled_out or failure.kind not in (*FATAL, "harmless") for failure in known):
             error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
             self._keep(replace(error, own=raised.own, is_raised=True))
             self._raised.add(number)

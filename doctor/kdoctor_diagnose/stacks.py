@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kdoctor.text.lists import grouped
 from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.model import Activity, StackGroup
-from kdoctor_diagnose.tracebacks import is_library
+from kdoctor_diagnose.tracebacks import SEPARATOR, is_library
 
 MARKS = (b"(most recent call first)", b'"MainThread"')
 """What every dump has, of faulthandler and of py-spy."""
@@ -25,7 +25,6 @@ _FRAME = re.compile(
 )
 _RANKED = re.compile(r"(?i)(?:rank|worker|task|proc(?:ess)?)[._-]?(?P<rank>\d{1,6})(?!\d)")
 """The rank in the name of a log."""
-_SEPARATOR = re.compile(r"[/\\]")
 _MAIN = frozenset({"<module>", "_run_module_as_main"})
 """The outermost functions of the main thread."""
 _WORDS: dict[Activity, str] = {
@@ -54,7 +53,7 @@ class Frame:
     @property
     def place(self) -> str:
         """``loader.py:44``."""
-        return _SEPARATOR.split(self.file)[-1] + (f":{self.line}" if self.line else "")
+        return SEPARATOR.split(self.file)[-1] + (f":{self.line}" if self.line else "")
 
 
 @dataclass
@@ -143,7 +142,7 @@ def _names(processes: Iterable[_Process]) -> dict[_Process, str]:
 
 
 def _rank_of(log: str) -> str:
-    found = _RANKED.search(_SEPARATOR.split(log)[-1])
+    found = _RANKED.search(SEPARATOR.split(log)[-1])
     return str(int(found["rank"])) if found else ""
 
 
@@ -165,5 +164,5 @@ def _said(frames: tuple[Frame, ...]) -> Iterator[tuple[Activity, Frame]]:
 
 def _is_library(file: str) -> bool:
     """Whether a file belongs to Python or to a library. py-spy shortens paths to those below sys.path."""
-    first = _SEPARATOR.split(file)[0].removesuffix(".py")
+    first = SEPARATOR.split(file)[0].removesuffix(".py")
     return first in sys.stdlib_module_names or is_library(f"/{file}")

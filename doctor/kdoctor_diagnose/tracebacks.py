@@ -42,7 +42,7 @@ LOG_PREFIX = re.compile(
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
-_SEPARATOR = re.compile(r"[/\\]")
+SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
 _WRAPPER = re.compile(rf"(?:Exception encountered when calling .*|{_NOT_LOADED}.*|.*root error\(s\) found\.?|.*:|)$")
 """What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
@@ -145,7 +145,7 @@ def _own_place(text: str) -> str | None:
     found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
     if found is None or is_library(found["file"]):
         return None
-    return f"{_SEPARATOR.split(found['file'])[-1]}:{found['line']}"
+    return f"{SEPARATOR.split(found['file'])[-1]}:{found['line']}"
 
 
 def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> Raised:

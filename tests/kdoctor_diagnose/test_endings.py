@@ -73,6 +73,8 @@ def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     alone, looked = text(line), text(f"{line}Num GPUs Available:  0\n")
     assert (alone.conclusion, [cause.certainty for cause in alone.also]) == ("no-end", ["possible"])
     assert [cause.certainty for cause in looked.causes] == ["likely"]
+    raised = text(FAILS.replace("KeyError: 7", "ImportError: libcuda.so.1: cannot open shared object file"))
+    assert [(cause.id, cause.certainty) for cause in raised.causes] == [("libcuda_missing", "certain")]
     assert text(f"{line}{{'loss': [0.3]}}\n").conclusion == "no-failure"
 
 
@@ -88,6 +90,8 @@ def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     (f"Epoch 2/2\n{LAST_BAR.replace('9/9', '3/9')}", "no-end"),
     ("Epoch 2/2\n3/9 [=>..] - ETA: 1s - loss: 0.1\n", "no-end"),
     ("start\nnot saved\n", "no-end"),
+    ("/lib/keras/saving.py:384: UserWarning: Error in loading the saved optimizer state.\n", "no-end"),
+    ("2020: W tensorflow/core/a.cc:217] Out of range: End of sequence\n\t [[{{node IteratorGetNext}}]]\n", "no-end"),
     ("please set data.root\n", "no-end"),
     ("I0000 00:00:1795715690.299662 7 cpu_feature_guard.cc:227] This TensorFlow binary is optimized\n", "no-end"),
 )

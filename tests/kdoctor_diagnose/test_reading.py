@@ -115,6 +115,7 @@ PREFIXES = (
     "Nov 20 03:12:44 gpu-07 python3[48211]: ",  # journalctl
     "Nov 20 03:12:44 ",  # ts
     "[2026-11-20 03:12:44] ",
+    "2026/11/20 03:12:44 ",
     "[2026-11-20, 03:12:44 UTC] {process_utils.py:182} INFO - ",  # Airflow
     "2026-11-20T03:12:44.1029310Z ",  # GitHub Actions
     "2026-11-20T03:12:44.102931+0100 gpu-07 train.sh[48211]: ",
@@ -130,6 +131,10 @@ UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.
 def test_what_a_collector_of_logs_writes_before_a_line_does_not_matter(prefix: str) -> None:
     for log, cause in (("Epoch 1/5\nKeyboardInterrupt", "cancelled"), (f"Epoch 1/2\n{ERROR}", ID)):
         assert text("".join(f"{prefix}{line}\n" for line in log.splitlines())).causes[0].id == cause
+    traceback = ("Traceback (most recent call last):", '  File "train.py", line 3, in f', "    f()", "KeyError: 7")
+    own = text("".join(f"{prefix}{line}\n" for line in traceback)).own
+    assert own is not None
+    assert (own.text, own.program) == ("KeyError: 7", "train.py:3")
     for line in UNKNOWN:
         diagnosis = text(f"{prefix}Epoch 1/5\n{prefix}{line}\n")
         assert (diagnosis.conclusion, [shown.text for shown in diagnosis.lines]) == ("not-recognised", [line])

@@ -42,8 +42,13 @@ _SHOWN = 5
 class Known:
     """Everything that there is to explain."""
 
-    catalog: Catalog
+    plugins: tuple[str, ...] = ()
     failures: KnownFailures = field(default_factory=load_failures)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """All checks and scenarios. A message that is not known needs none."""
+        return load_catalog(self.plugins)
 
     @cached_property
     def matrix(self) -> VersionMatrix:
@@ -60,7 +65,7 @@ class Known:
 
 
 def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, Known(catalog=load_catalog()).names)
+    return beginning_with(incomplete, Known().names)
 
 
 def _complete_reproduction(incomplete: str) -> list[str]:
@@ -107,29 +112,28 @@ def explain(
         return
     if not words:
         raise UsageError("no name or text to explain", hint="To list the names: kdoctor list")
-    known = Known(catalog=load_catalog(plugin or ()))
+    known = Known(plugins=tuple(plugin or ()))
     if words == ["-"]:
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
-    text = explain_name(name, known)
+    text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
     by_words = _by_words(known) if _is_phrase(name) and not text else {}
     if meant := by_words.get(_words(name)):
         text = explain_name(meant, known)
+    near = did_you_mean(_words(name), by_words)
     if text:
         show(text)
-    elif _is_phrase(name) and not find_matches(name, known.failures) and (near := did_you_mean(_words(name), by_words)):
-        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
-    elif name and _is_name(name) and not find_matches(name, known.failures) and (names := _mentioning(name, known)):
+    elif not (_is_name(name) or near) or find_matches(name, known.failures):
+        explain_text(name, known)
+    elif name and not near and (names := _mentioning(name, known)):
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in names.items()]
         first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
-    elif _is_name(name) and not find_matches(name, known.failures):
-        meant = did_you_mean(name, known.names)
-        raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
-        explain_text(name, known)
+        near = near or did_you_mean(name, known.names)
+        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:
@@ -204,22 +208,20 @@ def explain_text(text: str, known: Known) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
-    catalog, failures = known.catalog, known.failures
-    causes = [name for plugin in explanations() for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
-    matches = sorted(
-        find_matches(text, failures),
-        key=lambda match: causes.index(match.known.id) if match.known.id in causes else len(causes),
-    )
+    matches = find_matches(text, known.failures)
     if not matches:
-        show(_no_match(near_misses(text, failures)))
+        show(_no_match(near_misses(text, known.failures)))
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
+        catalog, plugins = known.catalog, explanations()
+        causes = [name for plugin in plugins for name in plugin.causes(text, catalog.checks, catalog.scenarios)]
+        matches = tuple(sorted(matches, key=lambda match: [*causes, match.known.id].index(match.known.id)))
         lines[0] = f"{lines[0][:-1]}, the most specific first:"
     for match in matches[:_SHOWN]:
         row = described_in(text, match.known)
         explained = match.known if row is None else match.known.model_copy(update={"cause": row.cause})
-        lines += [_known(explained, catalog, match.message if row is None else row.title), ""]
+        lines += [_known(explained, known.catalog, match.message if row is None else row.title), ""]
     if len(matches) > _SHOWN:
         lines += [f"{counted(len(matches) - _SHOWN, 'more is', 'more are')} not shown.", ""]
     show("\n".join(lines[:-1]) + "\n")
@@ -243,7 +245,7 @@ def explain_failure(failure: KnownFailure, catalog: Catalog) -> str:
 def _known(known: KnownFailure, catalog: Catalog, message: str) -> str:
     advice = advise(known, catalog.checks, catalog.scenarios)
     fixes = [line for fix in known.fix for line in _fix(fix)]
-    rules = {name for plugin in explanations() for name in plugin.names()} & set(advice.rules)
+    rules = {name for plugin in explanations() for name in plugin.names()} & set(advice.rules) if advice.rules else ()
     sections = [
         ("Message", _paragraph(message)),
         ("Cause", _paragraph(known.cause)),

@@ -92,7 +92,7 @@ def test_every_kind_of_name_is_explained(name: str) -> None:
 
 
 def test_every_id_on_a_screen_is_explained() -> None:
-    known = Known(catalog=load_catalog())
+    known = Known()
     catalog, matrix = known.catalog, known.matrix
     ids = {*known.failures.by_id, *(row.id for row in matrix.known_bad), *catalog.checks, *catalog.scenarios}
     ids.update(mode for check in catalog.checks.values() for mode in check.failure_modes)
@@ -128,7 +128,7 @@ def test_feature_is_explained_by_its_case() -> None:
 
 
 def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:
-    known = Known(catalog=load_catalog())
+    known = Known()
     unknown = [row.title for row in known.matrix.features.values() if not explain_name(row.title, known)]
     assert (len(known.matrix.features) > 100, unknown) == (True, [])
     assert "first-batch-uneven" in explain_name("first batch uneven", known)

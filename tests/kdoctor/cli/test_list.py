@@ -14,7 +14,7 @@ from kdoctor.model import Outcome, Severity
 
 
 def test_explain_lists_detected_failures() -> None:
-    known = Known(catalog=load_catalog())
+    known = Known()
     checks = known.catalog.checks
     assert "\n  tf2161_runpath\n" in explain_check(checks["versions.libraries-searched"], known)
     assert "tf2161_runpath" not in explain_check(checks["versions.other-conflicts"], known)
@@ -49,7 +49,7 @@ def free(gpus: Gpus, *, most_bytes: int = 0) -> Iterator[Outcome]:
 
 
 def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
-    assert explain_check(free, Known(catalog=load_catalog())) == screen
+    assert explain_check(free, Known()) == screen
 
 
 @pytest.mark.parametrize("name", ["smoke.lost-worker", "smoke.baseline"])

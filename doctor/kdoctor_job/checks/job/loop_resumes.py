@@ -45,8 +45,8 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
         reason = f"it saved nothing in {counted(loop.steps, 'step')}: use more --steps, or save more often"
         yield unknown(_LOOP, reason)
     elif loop.killed_after is None:
-        reason = f"it yields other numbers in each run (difference {loop.noise:.2g}): give its random numbers a seed"
-        yield unknown(_LOOP, reason)
+        reason = f"two runs differ by {loop.noise:.2g}, so that a loop that begins again could not be seen"
+        yield unknown(_LOOP, f"{reason}: give its random numbers a seed, and yield the loss of each step")
     else:
         yield from _judge(loop)
 

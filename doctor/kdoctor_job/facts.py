@@ -79,6 +79,8 @@ class JobData:
     """The ``steps_per_epoch`` that the user passes to ``fit``."""
     batch: int | None = None
     """Examples in the first batch."""
+    parts: tuple[int, ...] = ()
+    """The different numbers of rows of its parts, in ascending order."""
     final_batch: int | None = None
     """Examples in the last one."""
     full_batches_only: bool | None = None
@@ -170,9 +172,10 @@ class JobTraining:
     """Why nothing was trained."""
     problem: Reason = None
     """The error that the training on the replicas raised."""
+    trains_alone: bool | None = None
+    """Whether one device takes these steps without an error; None if that is not known."""
     raised_before_steps: bool = False
-    """Whether Keras raised it when it called the model before the first step, as it does under a strategy only, and the
-    model itself takes an example."""
+    """Whether Keras raised it when it called the model before the first step, as it does under a strategy only."""
     options: tuple[JobOption, ...] = ()
     """Options whose effect was measured."""
     examples: int | None = None

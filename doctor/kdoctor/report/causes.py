@@ -104,12 +104,12 @@ def _steps(report: Report, cause: Cause) -> Iterator[Field]:
 
 
 def _details(report: Report, cause: Cause) -> Iterator[Field]:
-    """What only the full report shows."""
+    """What only the full report shows, apart from what the cut end of a headline says."""
     for problem in cause.problems:
         for found in problem.findings:
             if found.observed != problem.headline:
                 text = f"{found.subject}: {found.observed}" if len(problem.findings) > 1 else found.observed
-                yield Field(label=Label.OBSERVED, text=text, detail=1)
+                yield Field(label=Label.OBSERVED, text=text, detail=int(" ..." not in problem.headline))
         for expected in dict.fromkeys(found.expected for found in problem.findings):
             yield Field(label=Label.EXPECTED, text=expected, detail=1)
     yield Field(label=Label.UNDO, text=cause.rollback.why, commands=cause.rollback.commands, detail=1)

@@ -116,18 +116,19 @@ class Data:
         return iter(self._value)
 
     def _read(self, batches: Iterator[Any], steps: int, facts: Facts) -> None:
-        sizes = self._sizes
+        sizes, parts = self._sizes, []
         began, first_at = time.perf_counter(), 0.0
         for batch in itertools.islice(batches, max(1, steps)):
-            sizes.append(_size(batch))
+            parts.append(_sizes(batch))
+            sizes.append(parts[-1][0])
             first_at = first_at or time.perf_counter()
-            if sizes[-1] == sizes[0]:
+            if parts[-1] == parts[0]:
                 self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))
         if not sizes:
             raise _Misshapen("it is empty, without a batch to train on")
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
-        facts.update(batch=sizes[0], **self._rest(batches, sizes, began))
+        facts.update(batch=sizes[0], parts=sorted(set(parts[0])), **self._rest(batches, sizes, began))
 
     def _rest(self, batches: Iterator[Any], sizes: List[int], began: float) -> Facts:
         length = self._length()
@@ -137,11 +138,11 @@ class Data:
                 "full_batches_only": _static_batch(self._value) if self.kind == "tf.data" else None,
             }
         if self.kind == "PyDataset" and length is not None:
-            final = _size(self._value[length - 1]) if length > len(sizes) else sizes[-1]
+            final = _sizes(self._value[length - 1])[0] if length > len(sizes) else sizes[-1]
             return {"endless": False, "batches": length, "final_batch": final}
         count, last = len(sizes), sizes[-1]
         for batch in batches:
-            count, last = count + 1, _size(batch)
+            count, last = count + 1, _sizes(batch)[0]
             if time.perf_counter() - began > COUNT_S:
                 break
         else:
@@ -298,7 +299,7 @@ def _first_of_generator(value: Iterator[Any], length: int) -> Epoch:
 
     def batches() -> Iterator[Any]:
         for batch in itertools.islice(value, length):
-            taken.append(_size(batch))
+            taken.append(_sizes(batch)[0])
             yield batch
 
     made = batches()
@@ -314,22 +315,18 @@ def _first_of_generator(value: Iterator[Any], length: int) -> Epoch:
 def _slices(arrays: Any, size: int) -> Iterator[Any]:
     lengths = {len(leaf) for leaf in tf.nest.flatten(arrays)}
     if len(lengths) > 1:
-        raise _Misshapen(_different(lengths))
+        raise _Misshapen(f"arrays differ in their number of examples: {', '.join(map(str, sorted(lengths)))}")
     (length,) = lengths
     for start in range(0, length, size):
         yield tf.nest.map_structure(lambda leaf: leaf[start : start + size], arrays)  # noqa: B023 - called at once
 
 
-def _size(batch: Any) -> int:
-    sizes = {_rows(leaf) for leaf in _leaves(batch)}
-    if len(sizes) != 1:
-        raise _Misshapen(_different(sizes) if sizes else "it has an empty element")
-    return sizes.pop()
-
-
-def _different(sizes: Any) -> str:
-    listed = ", ".join(map(str, sorted(sizes)))
-    return f"inputs and targets differ in their number of examples: {listed}"
+def _sizes(batch: Any) -> List[int]:
+    """The rows of each part. They differ if data sets were zipped, or if a part has the edges of graphs."""
+    sizes = [_rows(leaf) for leaf in _leaves(batch)]
+    if not sizes:
+        raise _Misshapen("it has an empty element")
+    return sizes
 
 
 def _leaves(batch: Any) -> Iterator[Any]:

@@ -39,8 +39,6 @@ _LEAST = 1e-5
 """Differences that count as rounding in any case, relative to the largest number."""
 _LOOK_S = 0.05
 """Seconds after each step, in which a save that took less is seen."""
-_RANDOM = 0.1
-"""A difference between two runs without a kill that does not come from rounding, so that nothing can be compared."""
 
 
 def own_loop(case: Case) -> None:
@@ -68,14 +66,14 @@ class _Loop:
         whole = self._numbers("whole")
         noise = apart(whole, self._numbers("noise"), scale_of(whole))
         self._say(steps=len(whole), noise=min(noise, 1.0))
-        if noise > _RANDOM:
-            return
         killed = self._process(BETWEEN_SAVES, kill=BETWEEN_SAVES)
         if killed.get("signal") != "SIGKILL":
             self._say(**({"unsaved": True} if killed["outcome"] == "trained" else {"problem": end_of(killed)}))
             return
-        self._say(killed_after=len(self._numbers(BETWEEN_SAVES)))
-        tolerance = max(_LEAST, BEYOND_ROUNDING * noise)
+        killed_after, tolerance = len(self._numbers(BETWEEN_SAVES)), max(_LEAST, BEYOND_ROUNDING * noise)
+        if goes_on(whole, whole, killed_after, tolerance) != (0, None):
+            return  # A loop that begins again would pass, too.
+        self._say(killed_after=killed_after)
         self._say(load=self._gone_on("load", BETWEEN_SAVES, tolerance))
         if self._process(IN_A_SAVE, kill=IN_A_SAVE).get("signal") == "SIGKILL":
             self._say(half=self._gone_on("half", IN_A_SAVE, tolerance))

@@ -13,15 +13,15 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable, List, Optional
 
-_NOISE = re.compile(r"\x1b\[[0-9;]*m|Exception encountered: |\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
+_NOISE = re.compile(
+    r"\x1b\[[0-9;]*m|Exception encountered: |\{\{function_node .*?\}\}\s*| for '\{\{.*?'(?= with)| \[Op:\w+\] name:\s*"
+)
 """Colours of Keras, and names of graph nodes."""
 _QUOTED_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
 _HEADLINES = (
-    "Exception encountered when calling",
-    "Unable to automatically build the model",
     "Could not automatically infer the output shape",
     "Error encountered:",
-    "Exception encountered:",
+    "Exception encountered",
     "Error when deserializing class",
     "Graph execution error",
     "Detected at node",
@@ -172,6 +172,8 @@ def name_of(function: Any) -> str:
 
 def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
+    if error.__context__ is not None and str(error).startswith("Unable to automatically build the model"):
+        return describe(error.__context__)
     lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
     lines = [line for line in lines if line]
     kind = type(error).__name__

@@ -87,7 +87,8 @@ class JobTrainer:
         finally:
             self._say(memory=_memory(self._trials.strategy))
         copy = self._trials.mirrored
-        names = self._names_of(random_layers(copy))
+        own, layers = random_layers(self._model), random_layers(copy)
+        names = [layer.name for layer in (own if len(own) == len(layers) else layers)]
         self._say(**self._first_steps(copy, trained), stilled=names)
         if self._trials.strategy.num_replicas_in_sync == 1:
             return
@@ -109,15 +110,17 @@ class JobTrainer:
             self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
 
     def _say_error(self, error: BaseException) -> None:
-        """What the training raised. If a copy also raises when it is called with an example, that is the error."""
         before = any(frame.name == "_symbolic_build" for frame in traceback.extract_tb(error.__traceback__))
-        if before:
-            inputs = keras_of(self._model).utils.unpack_x_y_sample_weight(self._trials.batches[0])[0]
-            try:
-                self._trials.copier.make()(tf.nest.map_structure(lambda leaf: leaf[:1], inputs))
-            except Exception:
-                before = False
-        self._say(problem=describe(error), raised_before_steps=before)
+        self._say(problem=describe(error), raised_before_steps=before, trains_alone=self._trains_alone())
+
+    def _trains_alone(self) -> Optional[bool]:
+        try:
+            self._trials.on_one_device(Setup())
+        except (CopyError, SpentError):
+            return None
+        except Exception:
+            return False
+        return True
 
     def _say_how_it_ends(self, reason: str) -> None:
         """What ``fit`` does with a model that cannot be built with a batch: it may raise, too, or train."""
@@ -140,11 +143,6 @@ class JobTrainer:
             return {"examples_unread": str(error)}
         except Exception as error:
             return {"examples_problem": describe(error)}
-
-    def _names_of(self, layers: List[Any]) -> List[str]:
-        """The names of a copy's random layers in the job's model, if it has as many."""
-        own = random_layers(self._model)
-        return [layer.name for layer in (own if len(own) == len(layers) else layers)]
 
     def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
         """The first steps as the job takes them, or without the options with which they fail.

@@ -290,7 +290,9 @@ def dataset(batches: Sequence[Any], *, is_static: bool = True) -> Any:
         batches: arrays, in any structure.
         is_static: whether its type has the size of a batch, if all have the same.
     """
-    size = len(tf.nest.flatten(batches[0])[0])
+    size, *others = map(len, tf.nest.flatten(batches[0]))
+    if any(other != size for other in others):  # of data sets that were zipped after they were batched
+        return tf.data.Dataset.zip(tf.nest.map_structure(lambda *parts: dataset(parts, is_static=is_static), *batches))
     joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
     full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
     return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full and is_static)
@@ -315,16 +317,19 @@ def _reordered(batch: Any, order: int, bit: float) -> Any:
     if not order:
         return batch
     numbers = np.random.RandomState(order)
-    indices = numbers.permutation(len(tf.nest.flatten(batch)[0]))
+    indices = {size: numbers.permutation(size) for size in sorted(set(map(len, tf.nest.flatten(batch))))}
+
+    def moved(leaf: Any) -> Any:
+        return leaf[indices[len(leaf)]]
 
     def changed(leaf: Any) -> Any:
         if not np.issubdtype(leaf.dtype, np.floating):
-            return leaf[indices]
+            return moved(leaf)
         up = numbers.choice([-1.0, 1.0], leaf.shape) * max(bit, np.finfo(leaf.dtype).eps)
-        return (leaf[indices] * (1 + up)).astype(leaf.dtype)
+        return (moved(leaf) * (1 + up)).astype(leaf.dtype)
 
     inputs, *others = batch if isinstance(batch, tuple) else (batch,)
-    made = (tf.nest.map_structure(changed, inputs), *tf.nest.map_structure(lambda leaf: leaf[indices], others))
+    made = (tf.nest.map_structure(changed, inputs), *tf.nest.map_structure(moved, others))
     return made if isinstance(batch, tuple) else made[0]
 
 

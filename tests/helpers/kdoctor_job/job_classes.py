@@ -153,9 +153,16 @@ class WithoutCall(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": loss}
 
 
-def without_call() -> Any:
+class WithCall(WithoutCall):
+    """The same with the call that a strategy needs. Its gradients are summed."""
+
+    def call(self, inputs: Any) -> Any:
+        return self.part(inputs)
+
+
+def without_call(kind: Any = WithoutCall) -> Any:
     """A model that ``fit`` trains on one device and refuses on several replicas."""
-    model = WithoutCall()
+    model = kind()
     model.compile(keras.optimizers.SGD(0.05))
     return model
 

@@ -183,11 +183,15 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "not compiled": job_models.dense,
         "without call": job_classes.without_call,
         "strings": job_classes.of_strings,
+        "parts of two sizes": lambda: job_classes.without_call(job_classes.WithCall),
     }
     ready, texts = data["tf.data"], build.from_tensor_slices((["a b", "c"] * 16, [[1.0]] * 32)).batch(16).prefetch(1)
+    parts = build.zip(
+        tuple(build.from_tensor_slices(inputs).batch(size, drop_remainder=True) for size in (16, 8))
+    ).prefetch(1)
     for name in names:
         if name in models:
-            given = texts if name == "strings" else ready
+            given = {"strings": texts, "parts of two sizes": parts}.get(name, ready)
             found[name] = _found(kdoctor.preflight(models[name], given, strategy, steps=2))
     if "inside the scope" in names:
         with strategy.scope():

@@ -64,6 +64,7 @@ test_restores = table(
     fails(restored(load_problem=UNREGISTERED, alone_problem=UNREGISTERED), "Own", of=["loading on all replicas"]),
     fails(restored(**{**UNSAVED, "save_problem": "OSError: no space"}), "OSError", of=["saving"]),
     unknown(restored(not_run="ValueError: data")),
+    unknown(restored(**{**BETWEEN, "apart": None, "position_unread": "no seed"}), unjudged=["the next epoch"]),
     unknown(restored(lost=None)),
     unknown(restored(lost_alone=None)),
     unknown(restored(half=None)),

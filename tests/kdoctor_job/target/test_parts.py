@@ -154,6 +154,12 @@ def test_messages_of_the_frameworks_become_one_line(message: str, expected: str)
     assert describe(ValueError(message)) == expected
 
 
+def test_error_of_a_call_is_named_where_keras_cannot_build_the_model() -> None:
+    error = RuntimeError("Unable to automatically build the model. Exception encountered:\n'0'")
+    error.__context__ = KeyError(0)
+    assert describe(error) == "KeyError: 0"
+
+
 def test_cell_of_a_notebook_is_named_as_such() -> None:
     namespace: dict[str, object] = {}
     code = compile("def fails():\n    raise ValueError('no')", "/tmp/ipykernel_301/4160.py", "exec")  # noqa: S108

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.keras import HARMLESS, KnownFeature
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Unjudged
+from kdoctor.model import Outcome, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.smoke._judging import evidence, unknown
@@ -42,8 +42,6 @@ def judge_feature(
     subject, replicas = judged.subject, replicas_of(run)
     if replicas is None:
         return unknown(subject, "the number of replicas is not known")
-    if replicas == 1:
-        return NotApplicable(reason="the job has only one replica")
     here = judge_measured(run, option, used, judged)
     if option and here is not None:
         return here

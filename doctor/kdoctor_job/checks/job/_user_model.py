@@ -95,17 +95,18 @@ def _no_result(run: SmokeRun) -> str:
 
 
 def remedy_for(problem: str, otherwise: str) -> str:
-    """The fix of the known failure with that message, or else the other one after what a headline cuts off."""
-    fixes = [fix.do for match in find_matches(problem, load_failures())[:1] for fix in match.known.fix]
-    whole = f"In your program: {problem}. " if len(problem) > MOST_CHARACTERS else ""
-    return fixes[0] if fixes else f"{whole}{otherwise}"
+    """The fix of the known failure with that message, or else the other one."""
+    known = (match.known for match in find_matches(problem, load_failures()))
+    fixes = next((one.fix for one in known if not one.clue_needed), None)
+    return f"{fixes[0].do.rstrip('.:')}." if fixes else otherwise
 
 
 def headline(problem: str) -> str:
     """An error in few words, and the line of the job's code that raised it."""
     place = _PLACE.search(problem)
     at = place.group() if place else ""
-    return f"{shorten(problem.removesuffix(at), MOST_CHARACTERS)}{at}"
+    text = problem.removesuffix(at)
+    return f"{shorten(text if len(text) <= MOST_CHARACTERS else text.rpartition(' raised ')[2], MOST_CHARACTERS)}{at}"
 
 
 _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
@@ -114,7 +115,7 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "model": model_of,
     "data": data_of,
     "training": training_of,
-    "replicas": replicas_of,
+    "replicas": lambda run: replicas_of(run) or unknown("job", "the number of replicas is not known"),
     "restore": restore_of,
     "loop": loop_of,
 }

@@ -6,7 +6,7 @@ from kdoctor_job.facts import JobData
 
 
 @job_check("job.batch-divides", Severity.ERROR, "job.data-readable")
-def batch_divides(data: JobData, replicas: int | None) -> Outcome:
+def batch_divides(data: JobData, replicas: int) -> Outcome:
     """The global batch size is a multiple of the number of replicas.
 
     Why: fit splits each batch over the replicas. Keras 3.5 to 3.15 fail if the first batch does not divide, and an
@@ -15,8 +15,8 @@ def batch_divides(data: JobData, replicas: int | None) -> Outcome:
     strategy.num_replicas_in_sync.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
-    if data.batch is None or replicas is None:
-        return unknown("batch", "the batch size or the number of replicas is not known")
+    if data.batch is None:
+        return unknown("batch", "its size is not known")
     if data.batch % replicas == 0:
         return evidence("batch", f"{counted(data.batch, 'example')}, {data.batch // replicas} per replica")
     return finding(

@@ -1,12 +1,12 @@
-from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobData
 
 
-@job_check("job.batch-is-global", Severity.WARNING, "job.batch-divides")
-def batch_is_global(data: JobData, replicas: int | None, *, least_per_replica: int = 8) -> Outcome:
+@job_check("job.batch-is-global", Severity.WARNING, "job.batch-divides", several=True)
+def batch_is_global(data: JobData, replicas: int, *, least_per_replica: int = 8) -> Outcome:
     """The batch size is large enough to be a global batch size.
 
     Why: fit and distributed datasets take the global batch and split it. A size that was meant for one replica leaves
@@ -15,10 +15,8 @@ def batch_is_global(data: JobData, replicas: int | None, *, least_per_replica: i
     least_per_replica.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
-    if data.batch is None or replicas is None:
-        return unknown("batch", "the batch size or the number of replicas is not known")
-    if replicas == 1:
-        return NotApplicable(reason="the job has only one replica")
+    if data.batch is None:
+        return unknown("batch", "its size is not known")
     if data.batch // replicas >= least_per_replica:
         return evidence(
             "batch", f"{counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}"

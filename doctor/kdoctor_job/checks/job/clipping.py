@@ -16,7 +16,7 @@ _REMEDY = Remedy.change_code(
 )
 
 
-@job_check("job.clipping", Severity.ERROR, "job.model-and-data")
+@job_check("job.clipping", Severity.ERROR, "job.model-and-data", several=True)
 def clipping(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Outcome:
     """The optimizer clips gradients as on one device, or not at all.
 

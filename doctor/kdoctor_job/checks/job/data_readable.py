@@ -1,4 +1,5 @@
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import some
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding
 from kdoctor_job.checks.job._user_model import job_check
@@ -22,4 +23,4 @@ def data_readable(data: JobData) -> Outcome:
     if data.problem:
         brief = first_short(data.problem, "cannot be read as batches of one shape")
         return finding("data", data.problem, "batches of examples, all of one shape", _REMEDY, brief=brief)
-    return evidence("data", f"{data.kind}, batches of {data.batch}")
+    return evidence("data", f"{data.kind}, batches of {some([*map(str, data.parts)]) or data.batch}")

@@ -14,7 +14,7 @@ _REMEDY = "Evaluate batches that divide by the number of replicas, or load the m
 
 
 @job_check("job.evaluate", Severity.WARNING, "job.trains", several=True)
-def evaluate(run: SmokeRun, training: JobTraining, replicas: int | None, *, tolerance: float = 1e-3) -> Outcome:
+def evaluate(run: SmokeRun, training: JobTraining, replicas: int, *, tolerance: float = 1e-3) -> Outcome:
     """Evaluate is correct if the final batch does not divide by the number of replicas.
 
     Why: validation data seldom divides evenly. Then the replicas get shares of different size in the last batch. A
@@ -25,8 +25,6 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int | None, *, tole
     Source: https://keras.io/api/models/model_training_apis/
     Failure modes: keras3_output_losses
     """
-    if replicas is None:
-        return unknown(_SUBJECT, "the number of replicas is not known")
     uneven = next((one for one in training.evaluations if one.final_batch % replicas), None)
     if uneven is None:
         return _not_compared(training)

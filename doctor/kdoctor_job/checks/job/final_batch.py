@@ -11,7 +11,7 @@ _REMEDY = (
 
 
 @job_check("job.final-batch", Severity.ERROR, "job.data-readable", answers=["smoke.starved-replica"])
-def final_batch(data: JobData, model: JobModel, replicas: int | None) -> Outcome:
+def final_batch(data: JobData, model: JobModel, replicas: int) -> Outcome:
     """The final batch leaves no replica of a model with BatchNormalization empty.
 
     Why: a batch of n is split over R replicas into chunks of ceil(n / R). A replica without examples computes the
@@ -27,7 +27,7 @@ def final_batch(data: JobData, model: JobModel, replicas: int | None) -> Outcome
     if not model.normalisations:
         size = "unknown size" if data.final_batch is None else counted(data.final_batch, "example")
         return evidence("final batch", f"{size}; no layer is affected by an empty replica")
-    if data.final_batch is None or replicas is None:
+    if data.final_batch is None:
         return unknown("final batch", "its size is not known, and the data is too long to count")
     if not starves(data.final_batch, replicas):
         return evidence(

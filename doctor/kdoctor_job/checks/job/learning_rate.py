@@ -8,7 +8,7 @@ from kdoctor_job.facts import JobModel
 
 
 @job_check("job.learning-rate", Severity.INFO, "job.model-and-data")
-def learning_rate(model: JobModel, replicas: int | None) -> Outcome:
+def learning_rate(model: JobModel, replicas: int) -> Outcome:
     """On several replicas, the learning rate is not the optimizer's default.
 
     Why: a global batch that grows with the replicas takes fewer steps per epoch, so the rate that suits one device is
@@ -18,8 +18,6 @@ def learning_rate(model: JobModel, replicas: int | None) -> Outcome:
     """
     if model.optimizer is None:
         return NotApplicable(reason="the model is not compiled, so it has no optimizer")
-    if replicas is None:
-        return unknown("learning rate", "the number of replicas is not known")
     if model.schedule:
         return evidence("learning rate", f"set by {model.schedule}")
     if model.learning_rate is None or model.default_learning_rate is None:

@@ -20,7 +20,7 @@ _TO_STATE = (
 _TO_HALF = "Keep the save before, and write each under another name that it gets when it is complete."
 
 
-@job_check("job.loop-resumes", Severity.ERROR, scenario=SCENARIO.id)
+@job_check("job.loop-resumes", Severity.ERROR, scenario=SCENARIO.id, answers=["versions.keras-features"])
 def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     """The job's own training loop goes on after a kill as if it had not been killed.
 
@@ -29,6 +29,7 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     kill, kills it between two steps and in a save, and lets it go on in fresh processes. What it yields must be what it
     yielded without the kill, from some step on. A difference counts if it exceeds ten times the one between the two
     runs without a kill. Of several workers, the first one is killed, and what it yields is compared.
+    What the loop computes is not compared with one device.
     Remedy: restore model, optimizer, step and data together.
     Source: https://www.tensorflow.org/guide/checkpoint
     """
@@ -44,8 +45,8 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
         reason = f"it saved nothing in {counted(loop.steps, 'step')}: use more --steps, or save more often"
         yield unknown(_LOOP, reason)
     elif loop.killed_after is None:
-        reason = f"it yields other numbers in each run (difference {loop.noise:.2g}): give its random numbers a seed"
-        yield unknown(_LOOP, reason)
+        reason = f"two runs differ by {loop.noise:.2g}, so that a loop that begins again could not be seen"
+        yield unknown(_LOOP, f"{reason}: give its random numbers a seed, and yield the loss of each step")
     else:
         yield from _judge(loop)
 

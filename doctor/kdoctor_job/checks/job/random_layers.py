@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, unknown
 from kdoctor_checks.smoke._random_layers import DEFECT, REMEDY
@@ -16,7 +16,7 @@ _JUDGED = Judged(_SUBJECT, "different random numbers on each replica", REMEDY, D
 _UNSEEN = "no copy of the model was trained"
 
 
-@job_check("job.random-layers", Severity.WARNING, "job.model-and-data")
+@job_check("job.random-layers", Severity.WARNING, "job.model-and-data", several=True)
 def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iterator[Outcome]:
     """Layers with random numbers draw different ones on each replica.
 
@@ -35,8 +35,6 @@ def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iter
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known", ("job.trains",))
     elif not layers:
         yield evidence(_SUBJECT, "none")
-    elif replicas_of(run) == 1:
-        yield NotApplicable(reason="the job has only one replica")
     else:
         yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
 

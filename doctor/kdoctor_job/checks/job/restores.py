@@ -56,6 +56,8 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     if restore.unsaved:
         yield unknown("the job's callbacks", "they saved nothing in two epochs: use more --steps, or save more often")
         return
+    if restore.position_unread and not restore.begins_again:
+        yield unknown("the next epoch", restore.position_unread)
     yield _loaded(restore)
     yield _alone(restore)
     yield _half(restore)

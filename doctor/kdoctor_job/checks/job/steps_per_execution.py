@@ -13,7 +13,7 @@ _SUBJECT = "steps_per_execution"
 _REMEDY = Remedy.change_code("Compile with steps_per_execution=1, or train with tf_keras.", look=_DEFECT.look)
 
 
-@job_check("job.steps-per-execution", Severity.ERROR, "job.model-and-data")
+@job_check("job.steps-per-execution", Severity.ERROR, "job.model-and-data", several=True)
 def steps_per_execution(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Outcome:
     """The steps_per_execution of the job works on several replicas.
 

@@ -10,12 +10,14 @@ from kdoctor_job.checks.job._user_model import headline, job_check, job_of, reme
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
-_BUILD_REMEDY = "Create every optimizer in strategy.scope(), and call optimizer.build(model.trainable_variables) there."
-_BUILT_LATE = "You must feed a value for placeholder"
-"""Keras 3 raises it if the first step builds an optimizer (keras-team/keras#23085)."""
+_ALONE_REMEDY = (
+    "One device trains it. Replicas get a share of each part of a batch, cut along its first axis: let that axis be "
+    "the examples, take sizes from tf.shape, and let only the optimizer assign weights."
+)
+_NOT_ALONE_REMEDY = "One device raises an error, too: run fit on a few batches without a strategy, and fix that first."
 _BEFORE_STEPS_REMEDY = (
     "Before the first step, Keras calls the model, its loss and its metrics with a mean over the replicas, in which "
-    "integers are floats. Let them accept it: cast integers in call, and compile without a loss if there is no target."
+    "integers are floats. Let call take x as the data gives it, cast integers, and compile no loss without targets."
 )
 _UNNAMED = (
     "class_weight, sample_weight, validation_data and callbacks are not examined unless --fit-arguments names them"
@@ -41,8 +43,11 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield training
     elif training.problem:
         brief = headline(training.problem)
-        otherwise = _BEFORE_STEPS_REMEDY if training.raised_before_steps else _REMEDY
-        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else remedy_for(training.problem, otherwise)
+        before = (
+            training.raised_before_steps and not getattr(job_of(run).data, "parts", ())[1:] and _BEFORE_STEPS_REMEDY
+        )
+        alone = {None: before or _REMEDY, True: before or _ALONE_REMEDY, False: _NOT_ALONE_REMEDY}
+        remedy = remedy_for(training.problem, alone[training.trains_alone])
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")

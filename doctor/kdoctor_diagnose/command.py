@@ -2,8 +2,10 @@
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,10 +13,13 @@ import typer
 from kdoctor.catalog.load import load_catalog, load_probes
 from kdoctor.cli import options
 from kdoctor.cli.stderr import show, standard_input
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus
 from kdoctor.history.diagnoses import keep_diagnosis
 from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.plugins.installed import load, offers
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor_diagnose.against import compare
@@ -92,6 +97,9 @@ def diagnose(
     if check and diagnosis.causes:
         probes = load_probes(plugin or ())
         diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
+    if diagnosis.conclusion in ("not-recognised", "no-end"):
+        for name in filter(_shows_a_machine, logs):
+            warn(f"kdoctor: {name} shows a machine, not a job. To judge it: kdoctor check --snapshot {quoted(name)}")
     if keep and (note := _keep(diagnosis)):
         warn(f"kdoctor: {note}")
     for item in outputs.files:
@@ -100,6 +108,14 @@ def diagnose(
     show(render(diagnosis, outputs.stdout, canvas))
     if diagnosis.conclusion in ("not-recognised", "not-read", "no-end", "consequence"):
         raise typer.Exit(EXIT_FAIL)
+
+
+def _shows_a_machine(name: str) -> bool:
+    """Whether a plugin reads GPUs from a file, such as the output of nvidia-smi."""
+    for entry in offers("recordings"):
+        with suppress(UsageError):
+            return isinstance(load(entry)(Path(name)).get(Gpus), Gpus)
+    return False
 
 
 def _keep(diagnosis: Diagnosis) -> str | None:

@@ -61,6 +61,15 @@ def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str,
     assert confirmed == (status == "fail")
 
 
+def test_output_of_a_tool_is_not_taken_for_a_log(log: str, tmp_path: Path) -> None:
+    pytest.importorskip("kdoctor_recordings")
+    shown = "GPU 0: NVIDIA L4 (UUID: GPU-5a1c0b2e-0000-4000-8000-000000000001)\n"
+    (tmp_path / log).write_text(shown)
+    assert f"kdoctor check --snapshot {log}" in kdoctor("diagnose", log).stderr
+    judged = kdoctor("check", "--snapshot", "-", "--no-smoke", "-f", "json", stdin=shown)
+    assert json.loads(judged.stdout)["target"] == "recorded in stdin"
+
+
 def test_no_log_is_a_usage_error() -> None:
     assert kdoctor("diagnose").returncode == 2
     assert kdoctor("diagnose", "missing.log").returncode == 2

@@ -117,6 +117,8 @@ def explain(
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
+    if (_is_name(name.lower()) or _is_phrase(name.lower())) and not _is_code(name):
+        name = name if find_matches(name, known.failures) else name.lower()
     text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
     by_words = _by_words(known) if _is_phrase(name) and not text else {}
     if meant := by_words.get(_words(name)):
@@ -169,8 +171,12 @@ def _is_phrase(text: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Whether a text may be a misspelt name rather than a message."""
-    code = re.fullmatch("[A-Z]{1,4}[0-9]+", text)
-    return bool(code) or (text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text))
+    return _is_code(text) or (text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text))
+
+
+def _is_code(text: str) -> bool:
+    """Whether it has the form of a lint rule's code: ``KD101``."""
+    return bool(re.fullmatch("[A-Z]{1,4}[0-9]+", text))
 
 
 def explain_name(name: str, known: Known) -> str:

@@ -53,7 +53,7 @@ def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
 def test_name_is_found_by_its_parts() -> None:
     named = kdoctor_here("explain", "uneven final batch")
     assert (named.returncode, named.stdout.startswith("smoke.uneven-final-batch")) == (0, True)
-    assert kdoctor_here("explain", "same", "bits").stdout.startswith("smoke.same-bits")
+    assert kdoctor_here("explain", "Same", "bits").stdout.startswith("smoke.same-bits")
     misspelt = kdoctor_here("explain", "gradient acumulation")
     assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
     assert kdoctor_here("explain", "the training hangs at start").returncode == 1

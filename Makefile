@@ -53,8 +53,8 @@ imports: $(DEV_STAMP)
 collect: $(DEV_STAMP)
 	@$(BIN)/pytest --collect-only -qq > /dev/null
 
-# One more than there are processors: tests that wait for a time limit leave one idle.
-WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# Two more than there are processors: tests that wait for a time limit leave them idle.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 1
 pytest: $(DEV_STAMP) ## Run the tests, including real trainings
 	@$(PYTEST) $(PYTEST_OPTIONS)

@@ -95,7 +95,7 @@ def test_nouveau_and_unsigned_modules_are_distinguished() -> None:
 def test_hanging_call_affects_one_gpu() -> None:
     first, second = machines.gpus("one-call-hangs").devices
     assert first.power_draw_w == 7.2
-    assert (second.power_draw_w, second.errors["power_draw_w"]) == (None, "no answer within 1.6 s")
+    assert (second.power_draw_w, second.errors["power_draw_w"]) == (None, "no answer within 3.2 s")
     assert second.name == "NVIDIA L4"
 
 

@@ -46,6 +46,7 @@ FOUND = {
     "positions": ("job.options", "embedding"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
+    "ignored class": ("job.masked-loss", "ignore_class=0 on 2 replicas: weights differ from one device's by"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
     "metric of no hits": ("job.metrics", "squared_hits is "),
 }

@@ -10,8 +10,10 @@ from kdoctor_job.target.layers import layers_of, normalisations, random_layers
 from kdoctor_job.target.model import is_compiled, raw_compile
 from kdoctor_job.target.options import (
     BUILT_LATE,
+    NO_CALL,
     OF_MODEL,
     TOGETHER,
+    UNSET,
     optimizers_in,
     remove,
     remove_from_model,
@@ -119,7 +121,7 @@ class Copier:
                 raise cloning.CopyError(
                     "its class overrides compile(): pass a function that builds and compiles the model"
                 )
-            kept_options = [name for name in setup.without if name not in (BUILT_LATE, *OF_MODEL)]
+            kept_options = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
             if kept_options and setup.own:
                 raise cloning.CopyError(
                     f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple
 
@@ -17,11 +18,13 @@ BUILT_LATE = "optimizer built late"
 """A custom ``train_step`` whose first step builds the optimizer. Without this option, it is built before."""
 GRADIENTS = "gradients in train_step"
 """What an own ``train_step`` does with them. Without this option, the optimizer gets them as the tapes give them."""
+NO_CALL = "model without call"
+"""Keras 3 calls a model before its first step on replicas. Without this option, only its optimizer is built then."""
 UNSET = (BUILT_LATE, GRADIENTS)
 """Options that no argument sets. They are tried where the weights differ, and said if they are the cause."""
 CLIPS = "clipping"
 _MASKS = "masks"
-"""Layers that mask tokens. Without this option, the loss is the mean over all tokens."""
+"""Layers and losses that mask tokens. Without this option, the loss is the mean over all tokens."""
 _LOSSES = "added losses"
 """Layers that add to the loss, with synchronized BatchNormalization. Without this option, each replica has its own."""
 _OBJECTS = "loss objects of layers"
@@ -75,7 +78,7 @@ def _of_layers(model: Any) -> Dict[str, List[str]]:
     synchronized = any(getattr(layer, "synchronized", False) for layer in layers)
     sparse = hasattr(getattr(model, "optimizer", None), "apply")
     return {
-        _MASKS: [layer.name for layer in layers if _masks(layer)],
+        _MASKS: [*(layer.name for layer in layers if _masks(layer)), *_ignoring(model)],
         _LOSSES: [layer.name for layer in adding if synchronized],
         _OBJECTS: [f"{layer.name}.{name}" for layer in adding for name in _loss_objects(model, layer)],
         _SPARSE: [layer.name for layer in layers if sparse and type(layer).__name__ == "Embedding"],
@@ -131,15 +134,35 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
         _count_masked(model)
     if GRADIENTS in without:
         _pass_gradients_on(model)
+    if NO_CALL in without:
+        _build_optimizer_only(model)
+
+
+def _build_optimizer_only(model: Any) -> None:
+    def build(**_: Any) -> None:
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer is not None and not optimizer.built:
+            with model.distribute_strategy.scope():
+                optimizer.build(model.trainable_variables)
+
+    object.__setattr__(model, "_maybe_symbolic_build", build)
 
 
 def _count_masked(model: Any) -> None:
     compute_loss = model.compute_loss
+    losses: Any = sys.modules[keras_of(model).losses.Loss.__module__]
 
     def of_all_tokens(x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **named: Any) -> Any:
         for output in tf.nest.flatten(y_pred):
             vars(output).pop("_keras_mask", None)
-        return compute_loss(x, y, y_pred, *others, **named)
+        reduce = getattr(losses, "reduce_weighted_values", None)
+        if reduce is None:
+            return compute_loss(x, y, y_pred, *others, **named)
+        losses.reduce_weighted_values = lambda *values, **how: reduce(*values, **dict(how, mask=None))  # ignore_class
+        try:
+            return compute_loss(x, y, y_pred, *others, **named)
+        finally:
+            losses.reduce_weighted_values = reduce
 
     object.__setattr__(model, "compute_loss", of_all_tokens)
 
@@ -245,7 +268,16 @@ class _LossesOfThread(threading.local):
 
 
 def _masks(layer: Any) -> bool:
-    return bool(getattr(layer, "mask_zero", False)) or type(layer).__name__ == "Masking"
+    """Whether it makes a mask: a layer of Keras that does, or one of another class that says how."""
+    own = getattr(type(layer), "compute_mask", None)
+    is_own = own is not None and not str(own.__module__).startswith(("keras.", "tf_keras."))
+    return bool(getattr(layer, "mask_zero", False)) or type(layer).__name__ == "Masking" or is_own
+
+
+def _ignoring(model: Any) -> List[str]:
+    """The losses that leave out a class, which they mask."""
+    ignored = [getattr(loss, "ignore_class", None) for loss in tf.nest.flatten(getattr(model, "loss", None))]
+    return [f"ignore_class={value}" for value in ignored if value is not None]
 
 
 def _is_on(optimizer: Any, attribute: str) -> bool:

@@ -15,7 +15,7 @@ from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.model import is_compiled, is_real
-from kdoctor_job.target.options import BUILT_LATE, UNSET, Option, options_of
+from kdoctor_job.target.options import BUILT_LATE, NO_CALL, UNSET, Option, options_of
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
@@ -159,6 +159,8 @@ class JobTrainer:
             options = options_of(self._model)
             if self._has_own_step:
                 options.append(Option(BUILT_LATE, BUILT_LATE))
+            if type(self._model).call is keras_of(self._model).Model.call:
+                options.append(Option(NO_CALL, NO_CALL))
             names = tuple(option.name for option in options)
             if not names or self._problem(names) is not None:
                 raise

@@ -437,6 +437,9 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
         ),
         "masks": lambda: _compiled(_model(keras.Model, ZeroesExamples(), layers.Masking())),
+        "ignored class": lambda: _compiled(
+            _model(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
+        ),
         "mixed examples": lambda: _compiled(_model(keras.Model, LessMean())),
         "added sum": lambda: _compiled(_model(keras.Model, AddsLoss("sum"))),
         "added mean": lambda: _compiled(_model(keras.Model, layers.BatchNormalization(), AddsLoss("mean"))),

@@ -322,7 +322,7 @@ test_steps_per_execution = table(
             model={"steps_per_execution": 8, "keras": "tf_keras 2.21.0"},
             training=option("steps_per_execution", "steps_per_execution=8", problem="ValueError: no"),
         ),
-        "8 on 4 replicas: ValueError: no. Without it, the job trains (measured here)",
+        "8 on 4 replicas: ValueError: no. But for that, the job trains (measured here)",
     ),
     unknown(run(model={"steps_per_execution": None}), "steps_per_execution: the model does not report it."),
     unknown(run(model=SEVERAL_STEPS, training={"steps": 1})),
@@ -350,6 +350,7 @@ test_options = table(
         "by 0.3, without it by 1e-06",
         briefs=["replicas and one device train differently"],
     ),
+    fails(run(training=option("model without call", "", problem="RuntimeError: no")), "a model without call()"),
     fails(run(training=option("gradients in train_step", "", **WRONG)), "a train_step that changes the gradients"),
     # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
@@ -360,7 +361,7 @@ test_options = table(
 test_masked_loss = table(
     "job.masked-loss",
     Severity.WARNING,
-    passes(run(), "masks: no layer masks tokens."),
+    passes(run(), "masks: no layer and no loss masks tokens."),
     passes(run(model=MASKED), "masks: embedding on 4 replicas: weights match one device's (measured here)."),
     fails(run(model=MASKED, training=option("masks", "embedding", **WRONG)), "0.3, without it by 1e-06"),
     unknown(run(model={"options": None}), "masks: the options of the model were not read."),
@@ -487,7 +488,7 @@ test_trains = table(
     Severity.ERROR,
     passes(
         run(training=option("use_ema", "use_ema=True", problem="it raised")),
-        "training: 3 steps without use_ema=True, losses 1, 0.9, 0.8.",
+        "training: 3 steps (without: use_ema=True), losses 1, 0.9, 0.8.",
     ),
     fails(run(training={"problem": "You must feed a value for placeholder"}), "optimizer.build("),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),

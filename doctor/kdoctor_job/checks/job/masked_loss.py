@@ -14,10 +14,11 @@ _OPTION = "masks"
 def masked_loss(run: SmokeRun, model: JobModel) -> Outcome:
     """The loss of masked tokens is the same on several replicas.
 
-    Why: with Embedding(mask_zero=True) or Masking, the loss of a batch is divided by the number of tokens that are not
-    masked. Each replica divides by its own number, so tokens of a replica with short sequences count more than on one
-    device. Keras 2 does it too. kdoctor trains the job with and without masks in the loss, on the replicas and on one
-    device. This is a warning because batches whose sequences are of similar length change little.
+    Why: with Embedding(mask_zero=True), Masking or a loss with ignore_class, the loss of a batch is divided by the
+    number of tokens that are not masked. Each replica divides by its own number, so tokens of a replica with short
+    sequences count more than on one device. Keras 2 does it too. kdoctor trains the job with and without masks in the
+    loss, on the replicas and on one device. This is a warning because batches whose sequences are of similar length
+    change little.
     Remedy: give the mask as a sample weight for each token.
     Source: https://keras.io/guides/understanding_masking_and_padding/
     Failure modes: keras_masked_loss
@@ -26,7 +27,7 @@ def masked_loss(run: SmokeRun, model: JobModel) -> Outcome:
         return unknown(_OPTION, "the options of the model were not read")
     used = model.options.get(_OPTION)
     if used is None:
-        return evidence(_OPTION, "no layer masks tokens")
+        return evidence(_OPTION, "no layer and no loss masks tokens")
     judged = Judged(_OPTION, "the loss of one device", _DEFECT.fix, _DEFECT.brief)
     return judge_measured(run, _OPTION, used, judged) or unknown(
         _OPTION, "the job with its masks was not compared with one device"

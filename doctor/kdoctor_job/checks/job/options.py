@@ -10,10 +10,11 @@ from kdoctor_job.facts import JobModel
 
 _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
-_BUILT_LATE, _GRADIENTS = "optimizer built late", "gradients in train_step"
+_BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "gradients in train_step", "model without call"
 _UNSET = {
     _BUILT_LATE: "an optimizer that the first train_step builds",
     _GRADIENTS: "a train_step that changes the gradients of each replica",
+    _NO_CALL: "a model without call()",
 }
 """What no argument sets, and how the job uses it."""
 _REMEDIES: dict[str, Remedy | str] = {
@@ -31,6 +32,7 @@ _REMEDIES: dict[str, Remedy | str] = {
         "gets by their number.",
         look=("kdoctor explain --reproduce clipping",),
     ),
+    _NO_CALL: defect("smoke.model-without-call").fix,
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
 

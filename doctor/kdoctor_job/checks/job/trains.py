@@ -59,7 +59,7 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     else:
         steps = counted(training.steps, "step")
         failed = [option.value for option in training.options if option.problem]
-        steps += f" without {some(failed)}" if failed else ""
+        steps += f" (without: {some(failed)})" if failed else ""
         observed = f"{steps}, losses {format_losses(training.own_losses)}"
         brief = "your model trains on 1 replica" if case.replicas == 1 else ""
         yield Evidence(subject="training", observed=observed, brief=brief)

@@ -74,7 +74,7 @@ def judge_measured(run: SmokeRun, name: str, used: str, judged: Judged) -> Evide
 def _problem(option: JobOption) -> str | None:
     """What is wrong with the option; None if nothing is known to be."""
     if option.problem:
-        return f"{option.problem}. But for that, the job trains"
+        return f"{option.problem.removesuffix('.')}. But for that, the job trains"
     if option.deviation is None or option.without is None or option.without > SHARE * option.deviation:
         return None
     return f"weights differ from one device's by {option.deviation:.2g}, without it by {option.without:.2g}"

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -12,7 +13,7 @@ from kdoctor.facts.plausible import plausible
 from kdoctor.failures.known import load_failures
 from kdoctor.failures.match import find_matches
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.probes.process.records import build
 from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import NO_GPU, of_import
@@ -125,6 +126,15 @@ _GIVEN: Mapping[str, object] = {"matrix": VersionMatrix, "log": KernelLog | Unav
 Judge = Callable[..., "Outcome | Iterable[Outcome]"]
 
 
+_RAISING = ("job.options", "job.clipping", "job.steps-per-execution")
+"""Checks that find what ends a job in fit. kdoctor leaves it out, and what it finds then matters afterwards."""
+
+
+def _raises(run: SmokeRun) -> bool:
+    training = job_of(run).training
+    return training is not None and any(option.problem for option in training.options)
+
+
 def job_check(
     id: str,  # noqa: A002 - always passed by position
     severity: Severity,
@@ -161,7 +171,9 @@ def job_check(
                 yield NotApplicable(reason="the job has only one replica")
             else:
                 outcome = function(*facts, **others)
-                yield from outcome if isinstance(outcome, Iterable) else (outcome,)
+                later = _RAISING if "job.trains" in requires and id not in _RAISING and _raises(run) else ()
+                for each in outcome if isinstance(outcome, Iterable) else (outcome,):
+                    yield replace(each, after=later) if isinstance(each, Finding) and later else each
 
         kinds = {"run": SmokeRun, **{name: kind for name, kind in _GIVEN.items() if name in names}}
         facts = [

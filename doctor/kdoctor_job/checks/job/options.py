@@ -12,9 +12,9 @@ _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
 _BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "gradients in train_step", "model without call"
 _UNSET = {
+    _NO_CALL: "a model without call()",
     _BUILT_LATE: "an optimizer that the first train_step builds",
     _GRADIENTS: "a train_step that changes the gradients of each replica",
-    _NO_CALL: "a model without call()",
 }
 """What no argument sets, and how the job uses it."""
 _REMEDIES: dict[str, Remedy | str] = {
@@ -32,7 +32,7 @@ _REMEDIES: dict[str, Remedy | str] = {
         "gets by their number.",
         look=("kdoctor explain --reproduce clipping",),
     ),
-    _NO_CALL: defect("smoke.model-without-call").fix,
+    _NO_CALL: "Define call in the model, such as the call of its main network.",
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
 
@@ -61,7 +61,8 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
         for name, value in used.items():
             measured = option_of(run, name)
             fails = measured and measured.problem
-            brief = f"{'fails' if fails else 'trains incorrectly'} on several replicas"
+            wrong = "fit refuses it" if name == _NO_CALL else "fails" if fails else "trains incorrectly"
+            brief = f"{wrong} on several replicas"
             # Keras may build it incorrectly within the first step on one device, too.
             brief = "replicas and one device train differently" if name == _BUILT_LATE and not fails else brief
             judged = Judged(name, "trains as on one device", _REMEDIES.get(name, f"Remove {name}."), brief)

@@ -62,7 +62,8 @@ def _judge(
     rest = [name for name in layers if name not in (*equal, *different)]
     others = [name for name in rest if _is_unlisted(name, model, training)]
     for name in others:
-        yield unknown(_SUBJECT, f"{name} was not measured: {training.undrawn.get(name) or training.not_run or _UNSEEN}")
+        reason = training.undrawn.get(name) or training.not_run or _UNSEEN
+        yield unknown(_SUBJECT, f"{name} was not measured: {reason}", ("job.options",))  # the model has no call
     rest = [name for name in rest if name not in others]
     if rest and not equal:
         yield judge_feature(run, model, matrix, DEFECT.features, option="", used=some(rest), judged=_JUDGED)

@@ -62,6 +62,10 @@ FINE = (
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
+TWO_CAUSES = {
+    "positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}
+}
+"""Jobs that equal one device only without two of their options, and the starts of both findings."""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
@@ -78,7 +82,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *asked_for(request))
 
 
-@pytest.mark.parametrize("name", tiered([*UNKNOWN, *FOUND, *FINE], QUICK))
+@pytest.mark.parametrize("name", tiered([*UNKNOWN, *FOUND, *TWO_CAUSES, *FINE], QUICK))
 def test_preflight_changes_nothing_of_the_job(jobs: dict[str, Any], name: str) -> None:
     assert jobs[name]["changed"] == []
 
@@ -100,6 +104,13 @@ def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any],
     assert CAUSES.get(name, "") in observed
     assert observed.startswith(start)
     assert jobs[name]["unknown"].keys() <= ({"job.metrics"} if check == "job.equals-one-device" else set())
+
+
+@pytest.mark.parametrize("name", tiered(TWO_CAUSES, ()))
+def test_two_causes_are_both_named(jobs: dict[str, Any], name: str) -> None:
+    found = {check: observed[0] for check, observed in jobs[name]["findings"].items() if check not in TIMED}
+    assert found.keys() == TWO_CAUSES[name].keys()
+    assert [check for check, start in TWO_CAUSES[name].items() if not found[check].startswith(start)] == []
 
 
 @pytest.mark.parametrize("name", tiered(FINE, QUICK))

@@ -186,10 +186,10 @@ class Comparison:
             self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
             return
-        blamed = self._find_option(names, alone, reordered, found)
+        blamed = self._find_option(names, alone, reordered, found) or self._find_several(names, found)
         if blamed:
-            name, rest = blamed
-            self._without = (*self._without, name)
+            out, rest = blamed
+            self._without = (*self._without, *out)
             self._cause = None
             self._say(own=dict(facts, without=list(self._without), **rest), of_whole_batch=None)
 
@@ -215,7 +215,7 @@ class Comparison:
 
     def _find_option(
         self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
-    ) -> Optional[Tuple[str, Facts]]:
+    ) -> Optional[Tuple[Tuple[str, ...], Facts]]:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
@@ -237,12 +237,7 @@ class Comparison:
                 if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):
                     self._note_option(facts)
                     continue
-                mirrored = self._trials.on_replicas(setup)
-                again: List[Trained] = []
-                rest = _difference(names, alone_without, mirrored, again)
-                if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
-                    again.append(self._trials.on_one_device(setup, order=1))
-                    rest = _difference(names, alone_without, mirrored, again)
+                mirrored, again, rest = self._rest(names, setup, alone_without, found)
             except (CopyError, SpentError):
                 continue
             facts["without"] = rest.deviation if rest else None
@@ -251,8 +246,45 @@ class Comparison:
                 self._note_option(facts)
             if rest and is_cause:
                 self._keep_decisive(alone_without, mirrored)
-                return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
+                return (option.name,), {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
+
+    def _rest(
+        self, names: List[str], setup: Setup, alone: Trained, found: Difference
+    ) -> Tuple[Trained, List[Trained], Optional[Difference]]:
+        """A training on the replicas, one device with another order if needed, and what is left of the difference."""
+        mirrored = self._trials.on_replicas(setup)
+        again: List[Trained] = []
+        rest = _difference(names, alone, mirrored, again)
+        if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
+            again.append(self._trials.on_one_device(setup, order=1))
+            rest = _difference(names, alone, mirrored, again)
+        return mirrored, again, rest
+
+    def _find_several(self, names: List[str], found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
+        """The options without all of which the replicas match one device. Each is judged without the others."""
+        tried = [facts for facts in self._noted if facts.get("without") is not None]
+        out = tuple(facts["name"] for facts in tried)
+        if len(out) < 2:  # noqa: PLR2004 - one alone is no cause
+            return None
+        try:
+            setup = Setup(without=(*self._without, *out), still=True)
+            alone = self._trials.on_one_device(setup)
+            mirrored, again, rest = self._rest(names, setup, alone, found)
+            if rest is None or not rest.deviation <= FRACTION * found.deviation:
+                return None
+            for facts in tried:
+                others = (name for name in out if name != facts["name"])
+                setup = Setup(without=(*self._without, *others), still=True)
+                with_it = self._trials.on_one_device(setup)
+                effect, (*_, left) = _difference(names, alone, with_it, again), self._rest(names, setup, with_it, found)
+                facts["effect"], facts["deviation"] = (one and one.deviation for one in (effect, left))
+                facts["without"] = rest.deviation if left and left.deviation > measures.TOLERANCE else None
+        except (CopyError, SpentError):
+            return None
+        self._say(options=self._noted)
+        self._keep_decisive(alone, mirrored)
+        return out, {**_logs(mirrored, alone, again), **_facts(rest)}
 
     def _keep_decisive(self, alone: Trained, mirrored: Trained) -> None:
         self._equal_slots = _equal_slots(alone, mirrored)

@@ -334,6 +334,10 @@ def _compiled(model: Any, optimizer: Any = None, loss: Any = None, metrics: Any 
     return model
 
 
+def _ignoring() -> Any:
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
+
+
 def _each(targets: Any, outputs: Any) -> Any:
     return keras.losses.sparse_categorical_crossentropy(targets, outputs, from_logits=True)
 
@@ -437,8 +441,9 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
         ),
         "masks": lambda: _compiled(_model(keras.Model, ZeroesExamples(), layers.Masking())),
-        "ignored class": lambda: _compiled(
-            _model(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
+        "ignored class": lambda: _compiled(_model(), loss=_ignoring()),
+        "positions and ignored class": lambda: _compiled(
+            _model(keras.Model, Positions()), keras.optimizers.RMSprop(0.01), loss=_ignoring()
         ),
         "mixed examples": lambda: _compiled(_model(keras.Model, LessMean())),
         "added sum": lambda: _compiled(_model(keras.Model, AddsLoss("sum"))),

@@ -179,6 +179,14 @@ def test_threshold_of_healthy_nodes(min_healthy: str | None, exit_code: int) -> 
     assert shown.verdict.exit_code == exit_code
 
 
+TWO = tuple(names_of(2))
+
+
+@cases(({}, 3), ({"names": TWO}, 0), ({"min_healthy": "2"}, 0), ({"min_healthy": "80%"}, 3))
+def test_file_that_is_not_read_may_be_of_another_node(expectation: dict[str, Any], exit_code: int) -> None:
+    assert merged(fleet_of(2), unread=["cut.json"], **expectation).verdict.exit_code == exit_code
+
+
 def test_silent_nodes_may_be_missing_under_a_threshold() -> None:
     assert merged(fleet_of(3), names=tuple(names_of(4)), min_healthy="3").verdict.exit_code == 0
     assert merged(fleet_of(3), names=tuple(names_of(9)), min_healthy="90%").verdict.exit_code == 3

@@ -58,6 +58,7 @@ def test_accepted_failures_are_ignored_and_recorded(checklist: Checklist) -> Non
     assert reason_not_recordable(run, accepted[:1]) is None
     assert reason_not_recordable(run, accepted[1:]) == "gpu.free failed"
     assert reason_not_recordable(run, accepted) is None
+    assert reason_not_recordable(report(GOOD, BLOCKED), [Accepted(check=BLOCKED.id, reason="a notebook")]) is None
     assert reason_not_recordable(report(FAILED), accepted) == "nothing was tested"
     made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
     assert made.accepted == (accepted[0],)

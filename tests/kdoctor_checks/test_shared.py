@@ -3,7 +3,6 @@
 import pytest
 
 from helpers.facts import bus_id, logged
-from kdoctor_checks._catalog import xids
 from kdoctor_checks._kernel_log import codes
 from kdoctor_checks._versions import first_short
 
@@ -17,4 +16,3 @@ def test_codes_of_events_are_listed_with_other_failures() -> None:
     lines = (f"NVRM: Xid (PCI:{bus_id(0)[:-2]}): 79, pid=1", f"NVRM: GPU {bus_id(0)}: GPU has fallen off the bus.")
     assert codes(logged(*lines).events) == "Xid 79, GPU has fallen off the bus"
     assert codes(logged(lines[0]).events).startswith("Xid 79 (")
-    assert xids()[79].code == 79

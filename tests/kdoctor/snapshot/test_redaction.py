@@ -48,7 +48,3 @@ def test_values_of_variables_are_redacted() -> None:
     assert ALICE.apply({"variables": variables}) == {
         "variables": {"SLURM_JOB_USER": "<user>", "SLURM_JWT": "***", "CUDA_VISIBLE_DEVICES": "0,1", "TF_X": "alice"}
     }
-
-
-def test_redaction_of_current_user() -> None:
-    assert isinstance(Redaction.of_this_user().text("/x"), str)

@@ -133,6 +133,8 @@ def test_crash_of_one_of_several_processes_is_the_cause(between: str) -> None:
     end = f"{ERROR}\nEpoch 2/2\n{LAST_BAR}"
     assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{end}").conclusion == "cause"
     assert text(f"Epoch 1/2\n{between}{end}").conclusion == "no-failure"
+    named = "".join(f"[rank1]: {line}\n" for line in end.splitlines())
+    assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{named}").conclusion == "no-end"  # it went on itself
 
 
 def test_job_that_was_started_again_is_one_process() -> None:

@@ -46,7 +46,7 @@ _NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
 
 
 @lru_cache(maxsize=256)
-def _plain(error: str) -> str:
+def letters(error: str) -> str:
     """One spelling for ``NVML_ERROR_GPU_IS_LOST``, ``GpuIsLost`` and ``GPU is lost``."""
     return "".join(letter for letter in error.lower() if letter.isalpha())
 
@@ -59,11 +59,11 @@ def lost(gpu: Gpu) -> str | None:
     does not count.
     """
     for name, error in gpu.errors.items():
-        plain = _plain(error)
+        plain = letters(error)
         if plain.endswith(_GONE) or (name == "performance_state" and plain in _NO_STATE):
             return error
     opening = gpu.errors.get("handle")
-    if opening and (opening.startswith("no answer within") or _plain(opening).endswith(_NO_PERMISSION)):
+    if opening and (opening.startswith("no answer within") or letters(opening).endswith(_NO_PERMISSION)):
         return None
     return opening
 
@@ -144,13 +144,13 @@ def absent(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> NotApplic
 
 def unsupported(error: str | None) -> bool:
     """Whether NVML reports that the GPU does not support the reading, which nvidia-smi shows as ``N/A``."""
-    return error is not None and (_plain(error).endswith("notsupported") or _plain(error) == "na")
+    return error is not None and (letters(error).endswith("notsupported") or letters(error) == "na")
 
 
 def too_new(error: str | None) -> bool:
     """Whether the driver is too old for the reading: its library lacks the call or the field."""
     endings = ("functionnotfound", "invalidargument", "notreportedbythisdriver")
-    return error is not None and _plain(error).endswith(endings)
+    return error is not None and letters(error).endswith(endings)
 
 
 def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], list[Outcome]]:

@@ -165,6 +165,13 @@ def _is_of_many(item: Event | ErrorLine, found: Scan) -> bool:
     return item.log in found.together and item.rank is None
 
 
+def _may_end(item: ErrorLine, found: Scan) -> bool:
+    """Whether an exception may have ended its process, although another one went on in the same log."""
+    tail = found.tails.get(item.log, [])
+    is_last = bool(tail) and all(number <= item.line for number, line in tail if line.rank == item.rank)
+    return is_last if item.rank is not None else _is_of_many(item, found)
+
+
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
     failure = event.failure
     row = described(failure, event.values.get("code"))
@@ -346,7 +353,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         error
         for error in sorted([*found.errors, *last], key=order)
         if id(error) not in ignored
-        and (error.line >= found.passed.get(error.log, 0) or (error.score == EXCEPTION and _is_of_many(error, found)))
+        and (error.line >= found.passed.get(error.log, 0) or (error.score == EXCEPTION and _may_end(error, found)))
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]

@@ -147,6 +147,7 @@ def test_only_outcomes_of_lost_gpus_are_ignored() -> None:
     _, others = readings(gpus(1, lacking(0, None)), "fan_speed_percent")
     assert not only_lost([*gone, *others])
     assert only_lost([])
+    assert not only_lost([NotApplicable(reason="no")])
 
 
 def test_unread_fields_are_all_named() -> None:
@@ -176,3 +177,4 @@ def test_commands_name_the_gpus_unless_all_are_meant() -> None:
     assert smi(one, "-q", among=found) == f"nvidia-smi -i {bus_id(0)} -q"
     assert smi(gpu(3, bus_id=None), "-q") == "nvidia-smi -i 3 -q"
     assert reset([one, gpu(3, bus_id=None)]).commands == (f"sudo nvidia-smi --gpu-reset -i {bus_id(0)},3",)
+    assert not reset([one, gpu(3, bus_id=None, uuid=None, numbered=False)]).commands  # not one of two

@@ -44,6 +44,7 @@ def test_consequence_is_less_sure_than_a_cause() -> None:
 
 def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> None:
     assert judge(CAUSE, progress=5).causes[0].certainty == "likely"
+    assert judge(CAUSE, CAUSE, progress=2).causes[0].certainty == "certain"  # until it came again
     assert judge(ECHO, progress=5).causes[0].against == []
 
 

@@ -120,11 +120,21 @@ def test_training_of_one_of_several_processes_says_nothing_about_the_others(end:
     assert text(begin.replace("Epoch 1/2\n", "", 1) + FAILS + f"Epoch 2/2\n{LAST_BAR}").conclusion == "no-failure"
 
 
+@cases((0, "not-recognised"), (1, "no-failure"))
+def test_named_process_that_fails_while_another_one_goes_on_has_failed(rank: int, conclusion: str) -> None:
+    begun, went_on = (f"Epoch {epoch}/2\n{LAST_BAR}" for epoch in (1, 2))
+    parts = ((0, begun), (1, begun), (1, FAILS), (rank, went_on))
+    log = "".join(f"[rank{name}]: {line}\n" for name, part in parts for line in part.splitlines())
+    assert text(log).conclusion == conclusion
+
+
 @cases("", LAST_BAR, f"E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed\n{LAST_BAR}")
 def test_crash_of_one_of_several_processes_is_the_cause(between: str) -> None:
     end = f"{ERROR}\nEpoch 2/2\n{LAST_BAR}"
     assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{end}").conclusion == "cause"
     assert text(f"Epoch 1/2\n{between}{end}").conclusion == "no-failure"
+    named = "".join(f"[rank1]: {line}\n" for line in end.splitlines())
+    assert text(f"Epoch 1/2\n{between}Epoch 1/2\n{named}").conclusion == "no-end"  # it went on itself
 
 
 def test_job_that_was_started_again_is_one_process() -> None:

@@ -489,11 +489,11 @@ def test_stall_before_further_steps_is_ruled_out() -> None:
     assert [item.id for item in diagnosis.ruled_out] == ["horovod_stalled"]
 
 
-@pytest.mark.parametrize("times", [1, 250])
-def test_stall_after_the_last_step_is_the_cause(times: int) -> None:
+@pytest.mark.parametrize("before", [STALLED, "\n".join([STALLED] * 250), f"[rank1]: {STALLED}"])
+def test_stall_after_the_last_step_is_the_cause(before: str) -> None:
     # A line that was often the same is only counted, and its last place counts too.
-    diagnosis = text(f"{STALLED}\n" * times + f"{STEP}\n{STALLED}\n")
-    assert first(diagnosis) == ("horovod_stalled", 1, None)
+    diagnosis = text(f"{before}\n{STEP}\n{STALLED}\n")
+    assert first(diagnosis)[:2] == ("horovod_stalled", 1)
 
 
 def test_stall_before_a_crash_is_kept() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, field_label, hanging, letters, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 from kdoctor_checks.gpu._recovery import STATED
 
@@ -79,7 +79,7 @@ def _events(gpu: Gpu, log: KernelLog | None) -> list[KernelLogEvent]:
 def _finding(gpu: Gpu, events: list[KernelLogEvent], *, is_open: bool) -> Finding:
     logged = ", ".join(dict.fromkeys(map(describe, events)))
     observed, brief = _observed(gpu, events)
-    not_found = _letters(lost(gpu)).endswith("notfound")
+    not_found = letters(lost(gpu) or "").endswith("notfound")
     if not_found and is_open and not events:
         brief = "the open kernel module does not start it (Not Found)"
     return Finding(
@@ -90,10 +90,6 @@ def _finding(gpu: Gpu, events: list[KernelLogEvent], *, is_open: bool) -> Findin
         remedy=STATED["not-supported"] if not_found and is_open and not events else _fix(gpu, observed),
         rollback=RESTART,
     )
-
-
-def _letters(error: str | None) -> str:
-    return "".join(filter(str.isalpha, (error or "").lower()))
 
 
 def _fix(gpu: Gpu, observed: str) -> Remedy:

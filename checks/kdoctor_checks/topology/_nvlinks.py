@@ -24,6 +24,11 @@ def is_card(gpu: Gpu) -> bool:
     return bool(_CARDS.search(gpu.name or ""))
 
 
+def may_be_linked(gpu: Gpu) -> bool:
+    """Whether an NVLink of the GPU is active, or was not read."""
+    return any(link.active is not False for link in gpu.nvlinks or ())
+
+
 def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
     """Whether the GPU is connected to others through NVSwitches.
 

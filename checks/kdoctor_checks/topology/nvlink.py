@@ -5,7 +5,7 @@ from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import DRIVER, inactive_links, only_lost, readings
 from kdoctor_checks.topology._mesh import fewer_links, unlike_equals
-from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
+from kdoctor_checks.topology._nvlinks import judge_links, may_be_linked, stands_alone, switched
 
 _REMEDY = Remedy.reboot(
     "Restart the machine. If a link stays down, have it serviced.",
@@ -35,7 +35,7 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     judged, others = readings(gpus, "nvlinks")
     whole = {gpu.index for gpu in judged}
     unlike = {index: odd for index, odd in unlike_equals(gpus).items() if index not in whole}
-    alone = [gpu for gpu in judged if not _active(gpu) and stands_alone(gpu, gpus, pci)]
+    alone = [gpu for gpu in judged if not may_be_linked(gpu) and stands_alone(gpu, gpus, pci)]
     linked = {gpu.name for gpu in judged if gpu.nvlinks}
     on_switches = [
         gpu for gpu in judged if gpu not in alone and (switched(gpu, pci) or (not gpu.nvlinks and gpu.name in linked))
@@ -51,10 +51,6 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     yield from found.values()
     for gpu in on_switches:
         yield judge_links(gpu, on_switches, least, _REMEDY, _explained_by(gpu))
-
-
-def _active(gpu: Gpu) -> bool:
-    return any(link.active is not False for link in gpu.nvlinks or ())
 
 
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESPONDING, inactive_links, only_lost, readings, silent
 from kdoctor_checks.topology._mesh import fewer_links, short_of_links
-from kdoctor_checks.topology._nvlinks import is_card, judge_links, switched
+from kdoctor_checks.topology._nvlinks import is_card, judge_links, may_be_linked, switched
 
 
 @check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -22,11 +22,11 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
         https://docs.nvidia.com/deploy/nvml-api/
     """
     judged, others = readings(gpus, "nvlinks")
-    direct = [gpu for gpu in judged if not switched(gpu, pci) and _connected(gpu)]
+    direct = [gpu for gpu in judged if not switched(gpu, pci) and may_be_linked(gpu)]
     gone = silent(gpus)
     short = {} if judged else short_of_links(gpus)
     if judged and not direct and only_lost(others):
-        reason = "all NVLinks lead to NVSwitches" if any(map(_connected, judged)) else "no GPU has an active NVLink"
+        reason = "all NVLinks lead to NVSwitches" if any(map(may_be_linked, judged)) else "no GPU has an active NVLink"
         yield NotApplicable(reason=f"{reason} (topology.nvlink checks boards with NVSwitches)")
         return
     found = {
@@ -49,7 +49,3 @@ def _remedy(gpu: Gpu) -> Remedy:
         "nvidia-smi nvlink -s",
         "nvidia-smi topo -m",
     )
-
-
-def _connected(gpu: Gpu) -> bool:
-    return any(link.active is not False for link in gpu.nvlinks or ())

@@ -1,7 +1,7 @@
 """Constructed fleets: reports of healthy H100 nodes, and what a test plants in some of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.collect import read_snapshot
 from kdoctor.run.plan import Plan, RunOptions
-from kdoctor_fleet.facts import Fleet, JobConfig
+from kdoctor_fleet.facts import Fleet, JobConfig, UnreadReport
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import fold
 from kdoctor_fleet.node_report import SentReport, Shared
@@ -138,14 +138,15 @@ def fleet_plan(checklist: str = "fleet") -> Plan:
     return RunOptions(checklist=checklist, use_lock=False, command="kdoctor fleet merge reports").plan(load_catalog())
 
 
-def merged(documents: Iterable[Document], **expectation: Any) -> FleetReport:
-    """The report of the fleet, without the way over JSON."""
+def merged(documents: Iterable[Document], *, unread: Sequence[str] = (), **expectation: Any) -> FleetReport:
+    """The report of the fleet and of these files, which could not be read, without the way over JSON."""
     shared = Shared()
     nodes = [
         shared.keep(SentReport.model_validate(document), document["node"]["name"], f"{document['node']['name']}.json")
         for document in documents
     ]
-    gathered = Gathered(nodes={node.name: node for node in nodes})
+    files = [UnreadReport(source=source, reason="cut off") for source in unread]
+    gathered = Gathered(nodes={node.name: node for node in nodes}, unread=files)
     return merge(gathered, Expectation(**expectation), fleet_plan(), MERGED_AT, 0.25)
 
 

@@ -111,10 +111,11 @@ def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[
     assert (f"gpu.free changed {flips} times" in render.list_flaky(found)) == bool(flips)
 
 
-def test_changes_on_two_hosts_make_no_flaky_check(tmp_path: Path) -> None:
+@cases("host", "checklist", "target", "scope")
+def test_changes_in_two_series_make_no_flaky_check(tmp_path: Path, column: str) -> None:
     place = history(tmp_path, *(a_run(failed=bool(failed), number=n) for n, failed in enumerate((1, 0, 1, 0, 1, 1))))
     with opened(place, create=False) as connection:
-        connection.execute("UPDATE runs SET host = 'another' WHERE id > 3")
+        connection.execute(f"UPDATE runs SET {column} = 'another' WHERE id > 3")  # noqa: S608 - a name above
         assert read.flaky(connection) == []
 
 

@@ -55,9 +55,9 @@ def test_interrupted_run_is_never_recorded() -> None:
 def test_accepted_failures_are_ignored_and_recorded(checklist: Checklist) -> None:
     accepted = [Accepted(check="gpu.free", reason="a notebook"), Accepted(check="host.memory", reason="x")]
     run = report(GOOD, FAILED, result("host.cpus", Status.SKIP))
-    assert reason_not_recordable(run, accepted[:1]) is None
     assert reason_not_recordable(run, accepted[1:]) == "gpu.free failed"
     assert reason_not_recordable(run, accepted) is None
+    assert reason_not_recordable(report(GOOD, BLOCKED), [Accepted(check=BLOCKED.id, reason="a notebook")]) is None
     assert reason_not_recordable(report(FAILED), accepted) == "nothing was tested"
     made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
     assert made.accepted == (accepted[0],)

@@ -93,6 +93,7 @@ def test_gpu_that_is_newer_than_the_driver() -> None:
     ({}, "555.42.01", "against", "ptx_newer_than_driver"),
     ({}, None, "missing", "ptx_newer_than_driver"),
     ({"ptx_isa": "9.9"}, "610.1.1", "missing", "ptx_newer_than_driver"),
+    ({"ptx_isa": "9.9", "kernel_gen": PTX_8_5}, "610.1.1", "missing", "ptx_newer_than_driver"),  # of one of two kinds
     ({"ptx_isa": "8.5"}, "555.42.02", "caution", None),
     ({"cubins": (90,), "kernel_gen": PTX_8_5}, "550.10", "against", "ptx_newer_than_driver"),
     ({"ptx": ("80a",)}, "610.1.1", "against", None),

@@ -18,7 +18,10 @@ def row(result: FeatureResult, *releases: str, feature: str = "ours/clip", packa
     return KerasFeature.model_validate({**values, "observed": f"as in {releases[-1]}", "source": "measured"})
 
 
-ROWS = [row("wrong", "3.2.1", "3.6.0"), row("right", "3.10.0", "3.15.1"), row("raises", "2.21.0", package="tf_keras")]
+ROWS = [
+    *(row("right", "3.0.5"), row("wrong", "3.2.1", "3.6.0"), row("right", "3.10.0", "3.15.1")),
+    row("raises", "2.21.0", package="tf_keras"),
+]
 
 
 @cases(
@@ -26,7 +29,8 @@ ROWS = [row("wrong", "3.2.1", "3.6.0"), row("right", "3.10.0", "3.15.1"), row("r
     ("3.4.0", "wrong", False),  # between two measured releases with the same result
     ("3.12.0", "right", False),
     ("3.8.0", None, False),  # between two measured releases with different results
-    ("3.1.0", None, False),  # older than every measured release
+    ("3.1.0", None, False),
+    ("3.0.1", None, False),  # older than every measured release
     ("3.16.0.dev1", None, False),  # newer
 )
 def test_release_between_measured_ones_has_their_common_result(
@@ -36,10 +40,10 @@ def test_release_between_measured_ones_has_their_common_result(
     assert (known.result, known.measured) == (result, measured)
 
 
-@cases(("3.4.0", ["3.2.1", "3.6.0"]), ("3.8.0", ["3.6.0", "3.10.0"]), ("3.1.0", ["3.2.1"]), ("3.16.0", ["3.15.1"]))
+@cases(("3.4.0", ["3.2.1", "3.6.0"]), ("3.8.0", ["3.6.0", "3.10.0"]), ("3.0.1", ["3.0.5"]), ("3.16.0", ["3.15.1"]))
 def test_basis_names_the_neighbours_of_a_release_that_was_not_measured(version: str, named: list[str]) -> None:
     basis = known_feature(ROWS, "ours/clip", "keras", version).basis
-    assert [release for release in ("3.2.1", "3.6.0", "3.10.0", "3.15.1") if f"{release}" in basis] == named
+    assert [release for release in ("3.0.5", "3.2.1", "3.6.0", "3.10.0", "3.15.1") if f"{release}" in basis] == named
     assert f"keras {version} was not measured" in basis
 
 

@@ -1,5 +1,6 @@
 """The choice of GPUs, compared with every possible set and on machines with an obvious answer."""
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -17,8 +18,8 @@ PAIRS_OF_3 = ((0, 1), (0, 2), (1, 2))
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
-def machine(count: int, levels: dict[tuple[int, int], str], **nvlinks: int) -> Layout:
-    """GPUs with these distances (SYS by default) and NVLinks (``n0_1=4``)."""
+def machine(count: int, levels: dict[tuple[int, int], str], nodes: Sequence[int] = (0,) * 7, **nvlinks: int) -> Layout:
+    """GPUs with these distances (SYS by default), NUMA nodes and NVLinks (``n0_1=4``)."""
     pairs = tuple(
         GpuPair(
             first=first,
@@ -28,35 +29,14 @@ def machine(count: int, levels: dict[tuple[int, int], str], **nvlinks: int) -> L
         )
         for first, second in combinations(range(count), 2)
     )
-    devices = tuple(healthy.gpu(index, performance_state=0) for index in range(count))
+    devices = tuple(healthy.gpu(index, performance_state=0, numa_affinity=(nodes[index],)) for index in range(count))
     return read_layout(Gpus(state="ready", count=count, devices=devices, pairs=pairs), None)
 
 
-def test_pair_behind_one_switch_is_chosen() -> None:
-    layout = machine(4, {(2, 3): "PIX", (0, 1): "NODE"})
-    choice = choose(layout, 2)
-    assert choice.gpus == (2, 3)
-    assert choice.visible_devices == "2,3"
-    assert choice.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=2,3")
-
-
 def test_nvlink_beats_pcie_and_more_links_beat_fewer() -> None:
-    layout = machine(4, {(2, 3): "PIX"}, n0_1=2, n0_2=4)
-    assert choose(layout, 2).gpus == (0, 2)
-
-
-def test_slowest_pair_decides() -> None:
-    # 0, 1 and 2 have one excellent pair and two across the sockets; 1, 2 and 3 are all on one node.
-    layout = machine(4, {(0, 1): "PIX", (1, 2): "NODE", (1, 3): "NODE", (2, 3): "NODE"})
-    assert choose(layout, 3).gpus == (1, 2, 3)
-
-
-def test_fewer_numa_crossings_win_among_equal_sets() -> None:
-    devices = tuple(healthy.gpu(index, numa_affinity=(index % 2,)) for index in range(4))
-    pairs = tuple(GpuPair(first=a, second=b, level="SYS", nvlinks=18) for a, b in combinations(range(4), 2))
-    choice = choose(read_layout(Gpus(state="ready", count=4, devices=devices, pairs=pairs), None), 2)
+    choice = choose(machine(4, {(2, 3): "PIX"}, n0_1=2, n0_2=4), 2)
     assert choice.gpus == (0, 2)
-    assert choice.crossings == 0
+    assert choice.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,2")
 
 
 def test_gpu_on_narrow_link_is_not_chosen() -> None:
@@ -66,6 +46,13 @@ def test_gpu_on_narrow_link_is_not_chosen() -> None:
     assert choose(layout, 2).gpus == (0, 2)
     # x1 against x16: a sixteenth of the bandwidth.
     assert choose(layout, 3).cost == pytest.approx(1 / 16)
+
+
+def test_slower_end_of_an_nvlink_counts() -> None:
+    slow = healthy.gpu(1, nvlinks=healthy.nvlinks(speed_gbs=20.0))
+    pair = GpuPair(first=0, second=1, level="SYS", nvlinks=2)
+    layout = read_layout(Gpus(state="ready", count=2, devices=(healthy.gpu(0), slow), pairs=(pair,)), None)
+    assert layout.link(0, 1).gbs == 2 * 20.0
 
 
 def test_lost_gpu_is_never_chosen() -> None:
@@ -119,13 +106,18 @@ def test_unknown_pair_counts_as_slower_than_known() -> None:
 
 @settings(max_examples=60)
 @given(data=st.data(), count=st.integers(2, 7))
-def test_no_other_set_has_faster_slowest_pair(data: st.DataObject, count: int) -> None:
+def test_criteria_are_compared_in_their_order(data: st.DataObject, count: int) -> None:
     levels = {pair: data.draw(st.sampled_from(LEVELS)) for pair in combinations(range(count), 2)}
-    layout = machine(count, levels)
+    nodes = [data.draw(st.integers(0, 1)) for _ in range(count)]
     size = data.draw(st.integers(2, count))
+    known = sorted(set(levels.values()), key=LEVELS.index)
 
-    def slowest(chosen: tuple[int, ...]) -> int:
-        """The slowest level in the set, by definition."""
-        return max(LEVELS.index(levels[pair]) for pair in combinations(chosen, 2))
+    def worth(chosen: tuple[int, ...]) -> tuple[int, int, int, tuple[int, ...]]:
+        """The slowest pair, the pairs across NUMA nodes, all pairs, the indices: by definition, less is better."""
+        pairs = list(combinations(chosen, 2))
+        places = [known.index(levels[pair]) for pair in pairs]
+        return max(places), sum(nodes[one] != nodes[other] for one, other in pairs), sum(places), chosen
 
-    assert slowest(choose(layout, size).gpus) == min(map(slowest, combinations(range(count), size)))
+    choice = choose(machine(count, levels, nodes), size)
+    assert choice.gpus == min(combinations(range(count), size), key=worth)
+    assert choice.crossings == worth(choice.gpus)[1]

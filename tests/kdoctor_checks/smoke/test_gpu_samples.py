@@ -20,7 +20,7 @@ from helpers.facts import (
     spread,
 )
 from helpers.rows import Row, fails, passes, skips, table, unknown
-from kdoctor.facts import CaseUse, EventTime, FactGroup, GpuSampling, GpuUse, SmokeRun, SmokeRuns, Weights
+from kdoctor.facts import CaseUse, EventTime, FactGroup, GpuSampling, GpuUse, SmokeRun, SmokeRuns, SmokeWorker, Weights
 from kdoctor.model import Severity
 
 GPU0, GPU1 = gpu(0).subject, gpu(1).subject
@@ -122,6 +122,7 @@ test_gpus_worked = table(
     unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=None)),
     unknown(smoke_run("smoke.baseline", 2, smoke_case(replicas=2), gpus_seen=3)),
     unknown(training(kind="CPU")),
+    unknown(training(workers=(SmokeWorker(name="worker 0", outcome="trained"),))),  # each process numbers its own GPUs
     passes(second(case_use()), training(devices=("gpu:0", "gpu:1"))),  # as Keras on JAX names them
     of_four((environment(CUDA_VISIBLE_DEVICES="2"),), 2),
     of_four((environment(CUDA_VISIBLE_DEVICES="3,1"),), 1, 3, replicas=2),

@@ -349,6 +349,7 @@ test_numa = table(
     fails(host(numa_nodes=None, memory_nodes=(0,)), of=LAST_FOUR),
     unknown(host(numa_nodes=None), affinities(numa_affinity=None)),
     passes(host(cpu_affinity=(0, 223))),  # one nearby CPU is enough
+    passes(host(memory_nodes=(0,)), affinities(cpu_affinity=(*FIRST_CPUS, *OTHER_CPUS))),  # and one of two near nodes
     # Recorded: two RTX 3090, NUMA affinity N/A on one.
     unknown(
         gpus(2, gpu(0, cpu_affinity=None, numa_affinity=None, errors={"cpu_affinity": "N/A"}), gpu(1)),

@@ -190,6 +190,7 @@ test_known_bad = table(
         ": our models do not load.",
         look=("kdoctor matrix",),
     ),
+    passes(packages(package("h5py", "3.11.0")), tensorflow(), with_rows(f"{OUR_OWN}  job: some jobs")),  # a hazard
     passes(*with_numpy("2.21.0", "not a version")),  # versions.package-conflicts reports the invalid version
     unknown(*with_numpy("2.99.0", None), "newer than this kdoctor", str(shipped_matrix().updated)),
     unknown(*with_numpy("2.3.7", None), "not in this kdoctor's version matrix"),

@@ -1,5 +1,6 @@
 """The checks of the installed packages, of Python, and of what a checklist expects of them."""
 
+from dataclasses import replace
 from typing import Any
 
 from helpers.facts import PYTHON, cpu_host, gpus, h100_node, host, keras, package, packages, target, tensorflow
@@ -12,6 +13,7 @@ from kdoctor.facts import (
     KerasChoice,
     Libraries,
     Package,
+    PackageFault,
     Packages,
     Target,
     TensorFlowBuild,
@@ -268,11 +270,14 @@ test_package_conflicts = table(
     unknown(packages(root())),
     unknown(packages(package("numpy", "2.4.6"))),
     passes(packages(root("numpy"), package("numpy", "2.4.6", "tensorflow"))),  # circular
-    fails(
-        packages(root("keras>=3.12", "numpy>=2"), package("keras", "3.6.0"), package("numpy", "1.24.4")),
+    fails(  # a folder hides one of the two
+        replace(
+            packages(root("keras>=3.12", "numpy>=2"), package("keras", "3.6.0"), package("numpy", "1.24.4")),
+            faults=(PackageFault(package="numpy", version="2.4.6", files=1, file="/job/numpy.py", shadowed=True),),
+        ),
         keras(version="3.6.0"),
         of=["keras 3.6.0", "numpy 1.24.4"],
-        explained_by=[f"{ONE}, {KERAS_RELEASE}", ONE],
+        explained_by=[f"{ONE}, {KERAS_RELEASE}", f"{ONE}, versions.packages-intact"],
     ),
     fails(  # pip resolves both together, and what meets its requirements stays, without a version too
         packages(

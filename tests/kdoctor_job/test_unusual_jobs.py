@@ -62,9 +62,7 @@ FINE = (
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
-TWO_CAUSES = {
-    "positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}
-}
+TWO_CAUSES = {"positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}}
 """Jobs that equal one device only without two of their options, and the starts of both findings."""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""

@@ -265,7 +265,7 @@ class Comparison:
         """The options without all of which the replicas match one device. Each is judged without the others."""
         tried = [facts for facts in self._noted if facts.get("without") is not None]
         out = tuple(facts["name"] for facts in tried)
-        if len(out) < 2:  # noqa: PLR2004 - one alone is no cause
+        if len(out) < 2:  # noqa: PLR2004 - one alone was tried
             return None
         try:
             setup = Setup(without=(*self._without, *out), still=True)

@@ -43,6 +43,9 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
             spread = spread or not isinstance(value, val.Table) or not value.whole
         else:
             keywords[keyword.arg] = value
+    if isinstance(callee, val.Partial):
+        args, keywords, spread = [*callee.args, *args], {**callee.keywords, **keywords}, spread or callee.spread
+        callee = callee.callee
     call = Call(interpreter, node, args, keywords, spread)
     note_call(call, callee, env)
     return _BY_CALLEE.get(callee.__class__, unknown)(call, callee)
@@ -144,12 +147,13 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     if isinstance(callee, val.Model):
         _first_call(call, callee)
     symbolic = [value for value in call.args if isinstance(value, val.Tensor)]
+    if symbolic or isinstance(call.node.func, ast.Call):  # a layer that is made for this call is part of a model
+        call.draw([callee])
     if not symbolic:
         return UNKNOWN
     if isinstance(callee, val.Model):
         call.build_on([callee])
         return val.Tensor(callee.node, callee.place, call.interpreter.strategy)
-    call.draw([callee])
     if callee.weightless:
         return symbolic[0]
     before = next((value for value in symbolic if value.place is val.Place.OUTSIDE), None)

@@ -73,6 +73,13 @@ class Env:
             env.names.update({name: reduce(join, values) for name, values in several.items() if name in env.names})
             env = env.parent
 
+    def keep_branch(self, before: Mapping[str, Value]) -> None:
+        """Functions that a branch defines call each other, and not those of the same names in another branch."""
+        inner = Env(self)
+        for name, value in self.names.items():
+            if isinstance(value, Function) and value.env is self and before.get(name) is not value:
+                inner.names[name], value.env = value, inner
+
     def declare_outer(self, names: Sequence[str], home: Env) -> None:
         """Bind names elsewhere, as ``global`` and ``nonlocal`` do."""
         if home is not self:

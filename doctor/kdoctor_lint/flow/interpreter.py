@@ -88,9 +88,10 @@ class Interpreter:
     @contextmanager
     def calling(self, function: Function, node: ast.AST) -> Iterator[None]:
         """While a function is followed that may be in another module."""
-        before = self.site
-        if function.env.home is not None:
-            self.site = self.site or node
+        before, home = self.site, home_of(node)
+        where = node if home is None else self.trace.sites.get(id(home))
+        self.site = None if function.env.home is None else self.site or where
+        if self.site is not None:
             self.trace.sites.setdefault(id(home_of(function.node)), self.site)
         try:
             yield

@@ -193,6 +193,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_overlap_loss, "keras.losses.Dice keras.losses.Tversky"),
     (_clipped, "tensorflow.clip_by_norm tensorflow.clip_by_value tensorflow.clip_by_global_norm"),
     (_optimizer_named, "keras.optimizers.get"),
+    (lambda call: val.Partial(call.first, call.args[1:], call.keywords, call.spread), "functools.partial"),
     (lambda call: call.interpreter.set_distribution(call.site), "keras.distribution.set_distribution"),
     (_mesh, "keras.distribution.DeviceMesh"),
     (_current_strategy, "tensorflow.distribute.get_strategy"),

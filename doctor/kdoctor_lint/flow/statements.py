@@ -170,6 +170,7 @@ def _branches(
         interpreter.path = path if taken == number else (*path, id(body))
         if not interpreter.execute(body, env) and taken in {None, number}:
             outcomes.append(env.names)
+        env.keep_branch(before)
     interpreter.conditional -= 1
     interpreter.path = path
     joined, *others = outcomes or [before]

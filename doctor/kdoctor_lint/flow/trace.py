@@ -172,13 +172,8 @@ def home_of(node: ast.AST) -> ast.AST | None:
 
 
 def has_several(strategy: val.Strategy | None) -> bool:
-    """Whether a strategy is known, and may have several replicas."""
-    return strategy is not None and bool(strategy.kinds & SEVERAL_REPLICAS)
-
-
-def is_divided(strategy: val.Strategy | None) -> bool:
-    """Whether a step runs on several replicas, as far as its file shows."""
-    return has_several(strategy) or (strategy is not None and strategy.kinds == SOME)
+    """Whether a strategy may have several replicas, or is one that the file does not show."""
+    return strategy is not None and bool(strategy.kinds & (SEVERAL_REPLICAS | SOME))
 
 
 def literal(value: Value | None) -> val.Number | None:

@@ -361,6 +361,16 @@ class Writer(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Partial(Value):
+    """``functools.partial``."""
+
+    callee: Value
+    args: Sequence[Value]
+    keywords: Mapping[str, Value]
+    spread: bool
+
+
+@dataclass(eq=False, slots=True)
 class Method(Value):
     """A method of an object that the script does not define."""
 

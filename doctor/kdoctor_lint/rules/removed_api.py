@@ -5,7 +5,7 @@ from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
-def judge(trace: Trace, *, certain: bool) -> Hits:
+def _judge(trace: Trace, *, certain: bool) -> Hits:
     """What is certainly removed, or what only its name says."""
     for node, removed, fix, is_certain in trace.gone:
         if (removed.package == "keras" and trace.legacy) or is_certain() is not certain:
@@ -34,7 +34,18 @@ RULE = Rule(
         "https://github.com/tensorflow/tensorflow/releases",
         MEASURED,
     ),
-    judge=partial(judge, certain=True),
+    judge=partial(_judge, certain=True),
     words=("tensorflow", "keras"),
+    once=True,
+)
+NAMES = Rule(
+    id="lint.removed-names",
+    code="KD404",
+    severity=Severity.INFO,
+    title="Checks for methods named like those that Keras or TensorFlow has removed, of objects of unknown classes.",
+    fix="See where the object is created. If that is Keras or TensorFlow, use the replacement that the message names.",
+    sources=RULE.sources,
+    judge=partial(_judge, certain=False),
+    words=RULE.words,
     once=True,
 )

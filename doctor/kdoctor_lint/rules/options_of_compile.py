@@ -1,0 +1,46 @@
+from functools import partial
+
+from kdoctor.defects import defect
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, releases
+
+
+@on_keras_3
+def _judge(trace: Trace, *, option: str, what: str) -> Hits:
+    """What ``compile`` gets that Keras 3 gets wrong on several replicas."""
+    for event in trace.compiled:
+        made = event.optimizer
+        overwriting = made.node if made is not None and made.overwrites else None
+        nodes = {"ema": overwriting, "loss": event.node if event.scalar_loss else None, "steps": event.steps}
+        node = nodes[option]
+        if node is not None and is_mirrored(event.home):
+            yield node, f"{what.format(event.scalar_loss)}{releases(trace)}"
+
+
+EMA = Rule(
+    id="lint.ema-overwrite",
+    code="KD507",
+    severity=Severity.ERROR,
+    title="Checks for `ema_overwrite_frequency` under MirroredStrategy with Keras 3.",
+    fix="Leave out `ema_overwrite_frequency`.",
+    sources=(*defect("smoke.ema-overwrite").source, SOURCE),
+    judge=partial(_judge, option="ema", what="`ema_overwrite_frequency` fails on several replicas"),
+)
+LOSS = Rule(
+    id="lint.scalar-loss",
+    code="KD505",
+    severity=Severity.ERROR,
+    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
+    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
+    sources=(*defect("smoke.scalar-loss").source, SOURCE),
+    judge=partial(_judge, option="loss", what="`{}` returns one number, so gradients are summed over replicas"),
+)
+STEPS = Rule(
+    id="lint.steps-per-execution",
+    code="KD502",
+    severity=Severity.ERROR,
+    title="Checks for `steps_per_execution` above 1 under MirroredStrategy with Keras 3.",
+    fix="Leave `steps_per_execution` at its default, 1.",
+    sources=(*defect("smoke.steps-per-execution").source, SOURCE),
+    judge=partial(_judge, option="steps", what="`steps_per_execution` above 1 fails on several replicas"),
+)

@@ -27,14 +27,12 @@ def free(
     """
     yield from not_answering(gpus)
     present = answering(gpus)
-
-    def is_busy(gpu: Gpu) -> bool:
-        used, most = gpu.memory_used_bytes, max_used_mib * MIB
-        if gpu.processes is None or (gpu.graphics_processes and gpu.processes == ()):
-            most = max(most, int(max_desktop_share * (gpu.memory_total_bytes or 0)))
-        return (used is not None and used > most) or bool(gpu.processes and not allow_processes)
-
-    taken = [gpu for gpu in present if is_busy(gpu)]
+    most = max_used_mib * MIB
+    taken = [
+        gpu
+        for gpu in present
+        if gpu.is_in_use(most_bytes=most, desktop_share=max_desktop_share, allow_processes=allow_processes)
+    ]
     remedy = _remedy(taken)
     for gpu in present:
         busy = gpu in taken

@@ -226,6 +226,22 @@ class Gpu:
             return f"GPU at {self.bus_id}" if self.bus_id else f"GPU {self.uuid or 'of unknown address'}"
         return f"GPU {self.index} ({self.bus_id})" if self.bus_id else f"GPU {self.index}"
 
+    def is_in_use(
+        self, *, most_bytes: int = 1 << 30, desktop_share: float = 0.25, allow_processes: bool = False
+    ) -> bool:
+        """Whether other work holds it, by what was read.
+
+        Args:
+            most_bytes: of memory that may be used.
+            desktop_share: the part of the memory that may be used where it can be a desktop's: one runs, or the
+                processes were not read.
+            allow_processes: whether compute processes alone do not count.
+        """
+        used = self.memory_used_bytes
+        if self.processes is None or (self.graphics_processes and self.processes == ()):
+            most_bytes = max(most_bytes, int(desktop_share * (self.memory_total_bytes or 0)))
+        return (used is not None and used > most_bytes) or bool(self.processes and not allow_processes)
+
     @property
     def selector(self) -> str:
         """What ``nvidia-smi -i`` knows the GPU by; empty if nothing was read: a wrong index names a healthy GPU."""

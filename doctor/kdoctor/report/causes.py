@@ -9,6 +9,7 @@ from kdoctor.report.gaps import Gaps, find_gaps
 from kdoctor.report.phrases import Label, counting, describe_waiver
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
+from kdoctor.text.wrap import is_cut
 from kdoctor.version import __version__
 
 _NAMED = 3
@@ -109,7 +110,7 @@ def _details(report: Report, cause: Cause) -> Iterator[Field]:
         for found in problem.findings:
             if found.observed != problem.headline:
                 text = f"{found.subject}: {found.observed}" if len(problem.findings) > 1 else found.observed
-                yield Field(label=Label.OBSERVED, text=text, detail=int(" ..." not in problem.headline))
+                yield Field(label=Label.OBSERVED, text=text, detail=int(not is_cut(problem.headline)))
         for expected in dict.fromkeys(found.expected for found in problem.findings):
             yield Field(label=Label.EXPECTED, text=expected, detail=1)
     yield Field(label=Label.UNDO, text=cause.rollback.why, commands=cause.rollback.commands, detail=1)

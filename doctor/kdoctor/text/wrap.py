@@ -76,6 +76,11 @@ def shorten(text: str, width: int) -> str:
     return f"{kept.rstrip(' .,;:')} ..."
 
 
+def is_cut(text: str) -> bool:
+    """Whether :func:`shorten` cut the text, or a part of it."""
+    return " ..." in text
+
+
 def first_sentence(text: str) -> str:
     """The text up to the first full stop that ends a sentence."""
     return re.split(r"(?<=[.!?]) (?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]

@@ -15,9 +15,6 @@ _THROUGH_THE_HOST = LEVELS.index("PHB")
 _IDLE_FROM = 8
 """P-states from here on are idle. Links may then be narrower."""
 
-_DESKTOP_SHARE = 0.25
-"""The part of a GPU's memory that a desktop may use."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
@@ -71,12 +68,6 @@ class Place:
     """Whether the driver lost the GPU."""
 
     @property
-    def in_use(self) -> bool:
-        """Whether other work holds it: a compute process, or more memory than a desktop has (that of `gpu.free`)."""
-        used, total = self.gpu.memory_used_bytes or 0, self.gpu.memory_total_bytes
-        return bool(self.gpu.processes) or bool(total and used / total > _DESKTOP_SHARE)
-
-    @property
     def in_mig_mode(self) -> bool:
         """Whether the GPU is partitioned with MIG."""
         return bool(self.gpu.mig_mode)
@@ -98,7 +89,7 @@ class Layout:
 
     def candidates(self, replicas: int) -> tuple[Place, ...]:
         """The GPUs to choose from: those that are not in use, if there are enough of them."""
-        idle = tuple(place for place in self.usable if not place.in_use)
+        idle = tuple(place for place in self.usable if not place.gpu.is_in_use())
         return idle if len(idle) >= replicas else self.usable
 
     def link(self, one: int, other: int) -> Link:

@@ -75,7 +75,7 @@ def _gpu(place: Place) -> Branch:
     nvlink = f", NV{links}" if links else ""
     address = f" {gpu.bus_id}" if gpu.bus_id else ""
     narrow = f"runs {place.narrow}" if place.narrow else None
-    trouble = "lost" if place.lost else narrow or ("in use" if place.in_use else None)
+    trouble = "lost" if place.lost else narrow or ("in use" if gpu.is_in_use() else None)
     return Branch(label=f"GPU {gpu.index}{address} {gpu.name or '(unknown model)'}{link}{nvlink}", trouble=trouble)
 
 

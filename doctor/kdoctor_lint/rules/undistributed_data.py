@@ -1,14 +1,17 @@
+import ast
+from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 
+from kdoctor_lint.flow.values import Strategy
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SOME, SYNCHRONOUS
 
 
-def _judge(trace: Trace, *, first: bool) -> Hits:
-    whole = "every replica gets the whole batch, because the dataset is not distributed"
-    for node, strategy in trace.restarted if first else trace.undistributed:
+def _judge(trace: Trace, *, found: Callable[[Trace], list[tuple[ast.AST, Strategy]]], what: str) -> Hits:
+    for node, strategy in found(trace):
         if strategy.kinds <= SYNCHRONOUS | SOME:
-            yield node, "every step takes the first batch, because it makes a new iterator" if first else whole
+            yield node, what
 
 
 RULE = Rule(
@@ -18,7 +21,11 @@ RULE = Rule(
     title="Checks for batches that `strategy.run` passes to every replica as a whole.",
     fix="Loop over `strategy.experimental_distribute_dataset(dataset)`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
-    judge=partial(_judge, first=False),
+    judge=partial(
+        _judge,
+        found=attrgetter("undistributed"),
+        what="every replica gets the whole batch, because the dataset is not distributed",
+    ),
 )
 FIRST = Rule(
     id="lint.first-batch",
@@ -27,5 +34,7 @@ FIRST = Rule(
     title="Checks for custom loops that make a new iterator over the distributed data in each step.",
     fix="Call `iter` once before the loop, or loop over the dataset itself.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
-    judge=partial(_judge, first=True),
+    judge=partial(
+        _judge, found=attrgetter("restarted"), what="every step takes the first batch, because it makes a new iterator"
+    ),
 )

@@ -7,6 +7,7 @@ from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import brief_end, finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for, training_of
+from kdoctor_job.facts import JobData, JobTraining
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
@@ -43,11 +44,7 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield training
     elif training.problem:
         brief = headline(training.problem)
-        before = (
-            training.raised_before_steps and not getattr(job_of(run).data, "parts", ())[1:] and _BEFORE_STEPS_REMEDY
-        )
-        alone = {None: before or _REMEDY, True: before or _ALONE_REMEDY, False: _NOT_ALONE_REMEDY}
-        remedy = remedy_for(training.problem, alone[training.trains_alone])
+        remedy = remedy_for(training.problem, _remedy(training, job_of(run).data))
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")
@@ -66,3 +63,12 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         named = job_of(run).fit_arguments
         observed = f"trained with {some(named)}; callbacks are not examined" if named else _UNNAMED
         yield Evidence(subject="arguments of fit", observed=observed)
+
+
+def _remedy(training: JobTraining, data: JobData | None) -> str:
+    """What to do about an error that no known failure has."""
+    if training.trains_alone is False:
+        return _NOT_ALONE_REMEDY
+    if training.raised_before_steps and len(data.parts if data else ()) <= 1:
+        return _BEFORE_STEPS_REMEDY
+    return _ALONE_REMEDY if training.trains_alone else _REMEDY

@@ -36,7 +36,7 @@ class _Found:
 
 @dataclass(kw_only=True, eq=False)
 class _Group:
-    """Findings with one headline or one fix, and what they explain."""
+    """Findings with one fix, and what they explain."""
 
     members: list[_Found]
     explained: list[_Found] = field(default_factory=list)
@@ -88,10 +88,10 @@ class _Explaining:
 def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gpu) -> tuple[Cause, ...]:
     """The causes of all failures, in the order in which to solve them.
 
-    Findings of a check with the same headline or the same fix are one cause, and so are findings of several checks
-    with the same commands. A finding whose ``explained_by`` names a failed check belongs to the cause of that failure.
-    Errors come first. Causes that matter only after another one is solved come last. Of the others the one that
-    explains most results comes first.
+    Findings of a check with the same fix are one cause, also if its commands differ under one headline, and so are
+    findings of several checks with the same commands. A finding whose ``explained_by`` names a failed check belongs to
+    the cause of that failure. Errors come first. Causes that matter only after another one is solved come last. Of the
+    others the one that explains most results comes first.
 
     Args:
         results: of the checks.
@@ -141,11 +141,11 @@ def _group(found: Iterable[_Found]) -> list[_Group]:
 
 
 def _keys(item: _Found) -> Iterator[Hashable]:
-    """What a finding shares with those of the same cause: the commands, or the headline or fix of one check."""
+    """What a finding shares with those of the same cause: the commands, or the fix of one check."""
     finding, check = item.finding, item.result.id
     if finding.remedy.commands:
         yield finding.remedy.commands, finding.after
-    yield check, finding.headline
+    yield check, finding.headline, finding.remedy.summary
     yield check, finding.remedy
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from helpers.command import environ
+from helpers.tiers import every_second_day
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -136,6 +137,7 @@ def test_new_tests_pass(copy: Copy) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@every_second_day(1)
 def test_existing_tests_and_tools_accept_the_new_files(copy: Copy) -> None:
     assert copy.run("-m", "docs.generator").returncode == 0
     tests = [

@@ -1,7 +1,8 @@
 """Which tests of a training ``make test`` runs, and what their shared training has to train.
 
 A training shows the same with every run of the same versions, so ``make test`` runs one of each kind, and ``make
-test-smoke`` the others. Where one kind has several quick ones, they take turns: half of them run on even days.
+test-smoke`` the others. Where one kind has several quick ones, they take turns: half of them run on even days. So do
+whole files of half a minute.
 """
 
 import datetime as dt
@@ -21,6 +22,11 @@ def tiered(names: Iterable[Any], quick: Collection[Any]) -> list[Any]:
     turn = TODAY % _TURNS if len(quick) > 1 else 0
     run = sorted(quick, key=str)[turn::_TURNS]
     return [pytest.param(name, marks=() if name in run else pytest.mark.smoke_full) for name in names]
+
+
+def every_second_day(turn: int) -> pytest.MarkDecorator:
+    """The mark of tests of half a minute that run on even days (0) or on odd ones (1)."""
+    return pytest.mark.smoke_full if TODAY % _TURNS != turn else pytest.mark.skipif(condition=False, reason="")
 
 
 def asked_for(request: pytest.FixtureRequest, parameter: str = "name") -> list[Any]:

@@ -15,6 +15,7 @@ import pytest
 import kdoctor
 from helpers.command import environ
 from helpers.locks import lock
+from helpers.tiers import every_second_day
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import write_lock
 
@@ -40,9 +41,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("history") / "history.sqlite"
 
 
-@pytest.fixture(scope="module")
-def found(history: Path) -> dict[str, Any]:
-    return train("keras", *QUICK, KDOCTOR_HISTORY=str(history), KDOCTOR_NO_HISTORY="")
+@pytest.fixture(scope="module", params=[pytest.param("keras", marks=every_second_day(1))])
+def found(request: pytest.FixtureRequest, history: Path) -> dict[str, Any]:
+    return train(request.param, *QUICK, KDOCTOR_HISTORY=str(history), KDOCTOR_NO_HISTORY="")
 
 
 def failed(found: dict[str, Any]) -> set[str]:

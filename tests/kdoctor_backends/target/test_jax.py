@@ -10,6 +10,7 @@ import pytest
 
 from helpers import smoke
 from helpers.cases import cases
+from helpers.tiers import every_second_day
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
@@ -23,7 +24,7 @@ from kdoctor_backends.scenarios import ON_JAX
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, every_second_day(0)]
 
 ROUNDING = 1e-6
 

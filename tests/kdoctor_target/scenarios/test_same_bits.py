@@ -33,7 +33,7 @@ READ_FROM = {
 """What computes with an input."""
 
 
-@pytest.fixture(scope="module", params=sorted(SCENARIOS))
+@pytest.fixture(scope="module", params=tiered(sorted(SCENARIOS), SCENARIOS))
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
     scenario = SCENARIOS[request.param]
     planted = planted_scenario(scenario, tmp_path_factory.mktemp("planted"), asked_for(request, "plant"))

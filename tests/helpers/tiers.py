@@ -26,7 +26,7 @@ def tiered(names: Iterable[Any], quick: Collection[Any]) -> list[Any]:
 
 def every_second_day(turn: int) -> pytest.MarkDecorator:
     """The mark of tests of half a minute that run on even days (0) or on odd ones (1)."""
-    return pytest.mark.smoke_full if TODAY % _TURNS != turn else pytest.mark.skipif(condition=False, reason="")
+    return pytest.mark.smoke_full if turn != TODAY % _TURNS else pytest.mark.skipif(condition=False, reason="")
 
 
 def asked_for(request: pytest.FixtureRequest, parameter: str = "name") -> list[Any]:

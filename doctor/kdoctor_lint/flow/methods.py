@@ -129,6 +129,8 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
+    if name == "fit":  # it is what another file's function made with the strategy
+        return _foreign_method(call, val.Foreign(call.site, val.Place.INSIDE, strategy), name)
     data = dataset_of(call.first) or call.first
     if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")

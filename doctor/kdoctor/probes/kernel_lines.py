@@ -25,7 +25,7 @@ ESCAPES = re.compile(
 
 _DRIVER = r"(?:NVRM: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 _QUICK = re.compile(
-    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
+    r"\s*\[|[\s>|`*-]*(?:<\d|kern)|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
@@ -114,7 +114,7 @@ def split_line(raw: str) -> Line:
         if is_time and time is None:
             found = _TIME_TEXT.search(raw[:length])
             time = found[0].strip() if found else None
-        marked = marked or is_marked
+        marked = marked or is_marked or (time is not None and raw.startswith("kernel: "))
         raw = raw[length:]
     found = None if _STARTS.match(raw) else _ANYWHERE.search(raw)
     text = raw[found.start() :] if found else raw

@@ -62,6 +62,8 @@ FORMS = {
     "a table in Markdown": "| 16:24 | `{}` |",
     "salt": "node17:\n    [ 1843.308145] {}",
     "ansible": "node17 | CHANGED | rc=0 >>\n[ 1843.308145] {}",
+    "a journal without its host": "Feb 23 16:24:18 kernel: {}",
+    "dmesg -x in code": "`kern:  notice: [2025-02-23T16:24:18.957686413Z]: {}`",
     "a sentence": "Since yesterday, we see this: {}",
     "a serial console": "[ 1843.308145] {}\r\r",
     "a quotation": "> [ 1843.308145] {}",

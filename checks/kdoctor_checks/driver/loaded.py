@@ -160,7 +160,7 @@ def _by_bus(
 ) -> Outcome:
     """What a recording without nvidia-smi shows: the module, and whether it was rejected or others own all GPUs."""
     if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
-        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version} is loaded, and {gpus.unavailable}")
+        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version or '?'} is loaded, and {gpus.unavailable}")
     if isinstance(gpus, NotCollected) and rejected:
         return _finding(rejected)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
@@ -229,7 +229,7 @@ def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _
     return brief, f"{brief}: {rejected[-1]!r}", _REBUILD, READ_ONLY
 
 
-_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic")
+_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic|Exec format")
 _REBUILD = Remedy.reinstall(
     "Build the module for the kernel that runs, or start the kernel that it was built for.",
     "sudo dkms autoinstall",

@@ -42,7 +42,6 @@ _UNLOAD = Remedy.configure(
     "sudo modprobe nvidia",
     look=(NVIDIA_DEVICES, DRIVER_MESSAGES),
 )
-_UNSTARTED = {"init-failed"}
 _OWN = {_NOT_PROBED: _UNLOAD, _MISMATCH: RELOAD_MODULE}
 
 
@@ -108,9 +107,8 @@ def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLog
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
-    is_stated = {event.kind for event in own} & STATED.keys() and {
-        one.kind for one in events if one.bus_id
-    } == _UNSTARTED
+    causes = {event.kind for event in own} & STATED.keys()
+    is_stated = causes and {event.kind for event in events if event.bus_id} == {"init-failed"}
     if len(named) == 1 and (is_stated or any(map(is_failure, found[named[0]]))) and own:
         found[named[0]] += own
         found[None] = [event for event in found[None] if event not in own]

@@ -68,11 +68,10 @@ def _why_failed(failed: Sequence[str], causes: Sequence[Cause]) -> str:
 
 
 def _why_unknown(unknown: Sequence[Result], judged: Sequence[Result]) -> str:
-    read = [result for result in judged if result.status in (Status.PASS, Status.FAIL)]
+    read = {result.status for result in judged} & {Status.PASS, Status.FAIL}
     recorded = [result.id for result in unknown if not result.is_unrecorded]
     if not recorded:
-        failed = any(result.status is Status.FAIL for result in read)
-        wrong = "no error" if failed else "nothing wrong" if read else "nothing judged"
+        wrong = "no error" if Status.FAIL in read else "nothing wrong" if read else "nothing judged"
         return f"{wrong} in what was recorded, and {counted(len(unknown), 'check')} need more"
     return f"{some(recorded)} could not be evaluated"
 

@@ -74,7 +74,7 @@ _FAILURES = (
         "module-rejected",
         r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
         r"|Lockdown: .*unsigned module loading is restricted"
-        r"|could not insert '?nvidia\w*'?: (?:Operation not permitted|(?:Key|Required key))|nvidia failed: key was rej"
+        r"|could not insert (?:module )?\S*nvidia\S*: (?!No such device)|nvidia failed: key was rejected"
         r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
         "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
     ),

@@ -62,6 +62,7 @@ FORMS = {
     "a table in Markdown": "| 16:24 | `{}` |",
     "salt": "node17:\n    [ 1843.308145] {}",
     "ansible": "node17 | CHANGED | rc=0 >>\n[ 1843.308145] {}",
+    "socklog": "2025-02-23_16:24:18.95768 kern.warn: {}",
     "a journal without its host": "Feb 23 16:24:18 kernel: {}",
     "dmesg -x in code": "`kern:  notice: [2025-02-23T16:24:18.957686413Z]: {}`",
     "a sentence": "Since yesterday, we see this: {}",

@@ -64,7 +64,8 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ),
     ("Loading of unsigned module is rejected", "module-rejected", None, None),
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
-    ("modprobe: ERROR: could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
+    ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
+    ("could not insert module /lib/modules/6.8/nvidia.ko: Unknown symbol in module", "module-rejected", None, None),
     ("general protection fault, maybe for address 0x78d29c07: 0000 [#1] SMP NOPTI", "crash", None, None),
     ("Missing usercopy whitelist? Exposure of SLUB object 'nvidia_stack_cache'!", "unclassified", None, None),
     (

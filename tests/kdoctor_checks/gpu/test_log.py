@@ -76,7 +76,6 @@ MESSAGES = (
         "a power cable is not connected",
         "Connect all power cables",
     ),
-    # The cause has no address. It belongs to the only GPU that does not start.
     (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *NOT_SUPPORTED),
     (("BUG: unable to handle page fault for address: 9", "RIP: 0010:_nv0+0x2c/0x330 [nvidia]"), ["kernel log"], *CRASH),
     (("usercopy: Kernel memory exposure of SLUB object 'nvidia_stack_cache' (offset 9)!",), ["kernel log"], *CRASH),

@@ -28,10 +28,12 @@ def is_unclassified(event: KernelLogEvent) -> bool:
     return event.kind == "unclassified" or (event.kind == "xid" and classify(event) == "unclassified")
 
 
-def is_fatal_pcie(event: KernelLogEvent, addresses: Collection[str]) -> bool:
-    """Whether the link of an NVIDIA device failed. ``addresses`` are those that are known."""
-    is_ours = event.bus_id in addresses or event.text.startswith("nvidia ")
-    return event.kind == "pcie-error" and is_ours and "(Fatal)" in event.text
+def fatal_pcie(log: KernelLog, addresses: Collection[str]) -> list[KernelLogEvent]:
+    """The errors that ended the link of an NVIDIA device, also those of its port. ``addresses`` are those known."""
+    errors = [event for event in log.events if event.kind == "pcie-error"]
+    words = ("(Fatal)", "can't recover") if any("(Fatal)" in event.text for event in errors) else ()
+    ours = [event for event in errors if event.bus_id in addresses or event.text.startswith("nvidia ")]
+    return [event for event in ours if any(word in event.text for word in words)]
 
 
 def describe(event: KernelLogEvent) -> str:

@@ -75,14 +75,10 @@ def _judge_gpus(gpus: Gpus, errors: Mapping[str, str], paths: set[str]) -> Itera
 
 def _remedy(missing: Sequence[int]) -> Remedy:
     """Create these nodes, or recreate the container that lost them."""
-    if not missing:
-        summary = "Recreate the container, or allow it the device."
-        return Remedy.configure(summary, look=("ls -l /dev/nvidia*",))
-    return Remedy.configure(
-        "Create the nodes with nvidia-modprobe. In a container, recreate the container instead.",
-        create_nodes(missing),
-        look=("ls -l /dev/nvidia*",),
-    )
+    summary = "Recreate the container, or allow it the device."
+    if missing:
+        summary = "Create the nodes with nvidia-modprobe. In a container, recreate the container instead."
+    return Remedy.configure(summary, *([create_nodes(missing)] if missing else ()), look=("ls -l /dev/nvidia*",))
 
 
 def _finding(

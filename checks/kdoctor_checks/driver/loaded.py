@@ -11,8 +11,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, 
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
-from kdoctor_checks.driver._nodes import NODE, create_nodes
-from kdoctor_checks.driver._runtime import with_runtime
+from kdoctor_checks.driver._nodes import LOAD_UVM, NODE, blacklisted, create_nodes, with_runtime
 
 _SUBJECT = "NVIDIA driver"
 
@@ -95,9 +94,9 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
         )
         brief = "a host of vGPUs, whose driver has no CUDA"
         return brief, f"{brief} (virtualization mode {', '.join(modes)})", remedy, READ_ONLY
-    if _WITHOUT_RUNTIME.search(gpus.error or ""):
-        brief = "the container runtime does not know NVIDIA's"
-        return brief, f"{brief}: {gpus.error}", _NO_TOOLKIT, READ_ONLY
+    for words, brief, remedy in _STATED:
+        if re.search(words, gpus.error or ""):
+            return brief, f"{brief}: {gpus.error}", remedy, READ_ONLY
     integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
     if integrated is None:
         return None
@@ -111,8 +110,6 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
 
 _INTEGRATED = "(nvgpu)"
 """In the name of the integrated GPU of a Jetson with Tegra's kernel driver."""
-_WITHOUT_RUNTIME = re.compile("could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI")
-"""What Docker, containerd and Podman print."""
 _WITHOUT_CUDA = ("ERR!", "Not Found")
 """What nvidia-smi prints as CUDA version where libcuda fails or does not exist."""
 
@@ -121,12 +118,31 @@ _NO_USER_SPACE = Remedy.reinstall(
     "Install NVIDIA's driver, which brings nvidia-smi and its library. In a container, use the NVIDIA runtime.",
     look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libnvidia-ml"),
 )
-_NO_TOOLKIT = Remedy.configure(
-    "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
-    "sudo nvidia-ctk runtime configure --runtime=docker",
-    "sudo systemctl restart docker",
-    look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
+_STATED = (
+    (
+        "could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI",
+        "the container runtime does not know NVIDIA's",
+        Remedy.configure(
+            "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
+            "sudo nvidia-ctk runtime configure --runtime=docker",
+            "sudo systemctl restart docker",
+            look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
+        ),
+    ),
+    (
+        "blocked by the operating system",
+        "Windows gives WSL no access to the GPU",
+        Remedy.reinstall(
+            "Update NVIDIA's driver on Windows, and WSL (in PowerShell). Install no Linux driver in WSL. A GPU in TCC "
+            "mode is not available there.",
+            "wsl --update",
+            "wsl --shutdown",
+            look=("nvidia-smi.exe",),
+        ),
+    ),
+    ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
 )
+"""Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
 
 
 def _no_cuda(gpus: Gpus) -> _Failure:
@@ -144,7 +160,7 @@ def _by_bus(
 ) -> Outcome:
     """What a recording without nvidia-smi shows: the module, and whether it was rejected or others own all GPUs."""
     if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
-        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version} is loaded, and {gpus.unavailable}")
+        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version or '?'} is loaded, and {gpus.unavailable}")
     if isinstance(gpus, NotCollected) and rejected:
         return _finding(rejected)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
@@ -213,7 +229,7 @@ def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _
     return brief, f"{brief}: {rejected[-1]!r}", _REBUILD, READ_ONLY
 
 
-_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic")
+_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic|Exec format")
 _REBUILD = Remedy.reinstall(
     "Build the module for the kernel that runs, or start the kernel that it was built for.",
     "sudo dkms autoinstall",
@@ -222,14 +238,7 @@ _REBUILD = Remedy.reinstall(
 
 
 def _nouveau() -> _Failure:
-    file = "/etc/modprobe.d/blacklist-nouveau.conf"
-    remedy = Remedy.reboot(
-        "Prevent nouveau from loading, install NVIDIA's driver, and restart.",
-        f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee {file}",
-        "sudo update-initramfs -u",
-        "sudo reboot",
-    )
-    rollback = Rollback.to("load nouveau again", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot")
+    remedy, rollback = blacklisted("nouveau", "Prevent nouveau from loading, install NVIDIA's driver, and restart.")
     found = "the open-source driver nouveau is loaded instead of nvidia"
     return found, found, remedy, rollback
 
@@ -256,7 +265,7 @@ def _unsigned(line: str, settings: Kernel | Unavailable) -> _Failure:
 def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host: Host | Unavailable) -> _Failure:
     in_container = isinstance(host, Host) and host.container not in (None, "none")
     if not kernel.loaded:
-        return _no_gpu() if isinstance(pci, PciDevices) and not pci.gpus else _no_module(pci)
+        return _NO_GPU if isinstance(pci, PciDevices) and not pci.gpus else _no_module(pci)
     if in_container and (gpus.state == "library-absent" or kernel.nodes == ()):
         return _no_runtime(kernel, host)
     if gpus.state == "library-absent":
@@ -268,16 +277,18 @@ def _nodes(kernel: KernelDriver) -> str:
     return "device nodes not read" if kernel.nodes is None else counted(len(kernel.nodes), "device node")
 
 
-def _no_gpu() -> _Failure:
-    remedy = Remedy(
+_NO_GPU: _Failure = (
+    "no NVIDIA GPU on the PCI bus, no driver loaded",
+    "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded",
+    Remedy(
         summary="Run on a machine with GPUs, or use a checklist that expects none (cpu-smoke). If the machine has a "
         "GPU, check its power and seating, the BIOS, and the passthrough of the virtual machine.",
         action=Action.INSPECT_HARDWARE,
         commands=("kdoctor check --checklist cpu-smoke",),
         look=(NVIDIA_DEVICES,),
-    )
-    observed = "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded"
-    return "no NVIDIA GPU on the PCI bus, no driver loaded", observed, remedy, READ_ONLY
+    ),
+    READ_ONLY,
+)
 
 
 def _no_module(pci: PciDevices | Unavailable) -> _Failure:
@@ -341,7 +352,8 @@ def _no_nodes(pci: PciDevices | Unavailable) -> _Failure:
 
 def _nvml_fails(gpus: Gpus) -> _Failure:
     if gpus.state == "no-permission":
-        return _no_permission()
+        brief = "no permission to use the GPUs' device nodes"
+        return brief, f"the driver runs, but this process has {brief}", _NO_PERMISSION, NEW_CONTAINER
     remedy = Remedy.reboot(
         "In a container that worked before, restart the container: a daemon-reload on the host can remove its "
         "devices. On the host, restart the machine.",
@@ -352,15 +364,12 @@ def _nvml_fails(gpus: Gpus) -> _Failure:
     return brief, "the nvidia module is loaded, but NVML does not start", remedy, RESTART
 
 
-def _no_permission() -> _Failure:
-    remedy = Remedy.configure(
-        "Give this process access to /dev/nvidia*. In a container, the control group decides and SELinux's label: "
-        "start it again with the NVIDIA runtime or --device nvidia.com/gpu=all, and with podman add "
-        "--security-opt=label=disable. On the host, add the user to the group of the nodes.",
-        look=("ls -lZ /dev/nvidia*", "id"),
-    )
-    brief = "no permission to use the GPUs' device nodes"
-    return brief, f"the driver runs, but this process has {brief}", remedy, NEW_CONTAINER
+_NO_PERMISSION = Remedy.configure(
+    "Give this process access to /dev/nvidia*. In a container, the control group decides and SELinux's label: "
+    "start it again with the NVIDIA runtime or --device nvidia.com/gpu=all, and with podman add "
+    "--security-opt=label=disable. On the host, add the user to the group of the nodes.",
+    look=("ls -lZ /dev/nvidia*", "id"),
+)
 
 
 def _closed_node(node: DeviceNode, closed: Sequence[DeviceNode]) -> Finding:

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelDriver
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER
-from kdoctor_checks.driver._nodes import MODULE_HIDDEN
+from kdoctor_checks.driver._nodes import LOAD_UVM, MODULE_HIDDEN
 
 _PATH = "/dev/nvidia-uvm"
 
@@ -34,11 +34,6 @@ def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
             observed=f"does not exist ({counted(len(nodes), 'other device node')} found)",
             brief="does not exist",
             expected="exists",
-            remedy=Remedy.configure(
-                "Load the module and create the node with nvidia-modprobe. Start containers with the NVIDIA runtime.",
-                "sudo modprobe nvidia-uvm",
-                "sudo nvidia-modprobe -u",
-                look=("ls -l /dev/nvidia*",),
-            ),
+            remedy=LOAD_UVM,
             rollback=Rollback.to("unload the module", "sudo modprobe -r nvidia-uvm"),
         )

@@ -12,7 +12,7 @@ def gpu_flag(
     id: str,  # noqa: A002 - always passed by position
     *fields: str,
     severity: Severity,
-    expected: str,
+    expected: str | Callable[[Gpu], str],
     remedy: Callable[[Sequence[Gpu], Gpus], Remedy],
     bad: Callable[[Gpu], object] | None = None,
     rollback: Rollback | Callable[[Sequence[Gpu], Gpus], Rollback] = READ_ONLY,
@@ -42,7 +42,7 @@ def gpu_flag(
                     gpu.subject,
                     describe(gpu),
                     ok=gpu not in found,
-                    expected=expected,
+                    expected=expected if isinstance(expected, str) else expected(gpu),
                     remedy=remedy(group, gpus),
                     rollback=rollback if isinstance(rollback, Rollback) else rollback(group, gpus),
                     brief=brief(gpu),

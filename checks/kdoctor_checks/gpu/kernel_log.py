@@ -20,8 +20,8 @@ from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     by_device,
     codes,
+    fatal_pcie,
     is_failure,
-    is_fatal_pcie,
     is_unclassified,
     log_subject,
     nothing_logged,
@@ -71,10 +71,8 @@ def kernel_log(
     known = subjects(gpus, pci)
     # A driver that was read is judged by driver.library-matches-module, and the mismatch may be over.
     kinds = _KINDS if isinstance(gpus, Gpus) else (*_KINDS, _MISMATCH)
-    addresses = nvidia_addresses(gpus, pci)
-    found = _by_gpu(
-        [event for event in log.events if is_failure(event) or event.kind in kinds or is_fatal_pcie(event, addresses)]
-    )
+    ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
+    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in kinds or event in ended])
     resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]
     for bus_id, events in found.items():
         causes = {event.kind for event in events} - {"init-failed"}
@@ -101,15 +99,17 @@ def kernel_log(
 def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLogEvent]]:
     """Failures by address.
 
-    Those without address belong to the GPU with an Xid, if there is only one. Where the driver stated why a GPU does
-    not start, lines that only repeat that GPUs did not are about these GPUs.
+    Those without address belong to the GPU with an Xid, if there is only one, and so does the cause of GPUs that do not
+    start. Where the driver stated why one does not, lines that only repeat that GPUs did not are about these GPUs.
     """
     if any(event.kind in STATED and event.bus_id for event in events):
         events = [event for event in events if event.bus_id or event.kind not in ("init-failed", *STATED)]
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
-    if len(named) == 1 and any(map(is_failure, found[named[0]])) and own:
+    causes = {event.kind for event in own} & STATED.keys()
+    is_stated = causes and {event.kind for event in events if event.bus_id} == {"init-failed"}
+    if len(named) == 1 and (is_stated or any(map(is_failure, found[named[0]]))) and own:
         found[named[0]] += own
         found[None] = [event for event in found[None] if event not in own]
     return {bus_id: alike for bus_id, alike in found.items() if alike}

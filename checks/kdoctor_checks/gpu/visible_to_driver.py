@@ -2,10 +2,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, Host, KernelDriver, NotCollected, PciDevice, PciDevices, Unavailable
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
+from kdoctor_checks.driver._nodes import blacklisted
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
@@ -102,16 +102,11 @@ def _hidden(gpus: Gpus, kernel: KernelDriver | Unavailable, host: Host | Unavail
 
 
 def _foreign_driver(device: PciDevice) -> Finding:
-    file = quoted(f"/etc/modprobe.d/blacklist-{device.driver}.conf")
-    apply = ("sudo update-initramfs -u", "sudo reboot")
+    remedy, rollback = blacklisted(str(device.driver), f"Keep {device.driver} from binding the GPU, then restart.")
     return Finding(
         subject=f"GPU at {device.bus_id}",
         observed=f"bound to the kernel driver {device.driver}",
         expected="bound to nvidia",
-        remedy=Remedy.reboot(
-            f"Keep {device.driver} from binding the GPU, then restart.",
-            f"echo {quoted(f'blacklist {device.driver}')} | sudo tee {file}",
-            *apply,
-        ),
-        rollback=Rollback.to(f"allow {device.driver} again", f"sudo rm {file}", *apply),
+        remedy=remedy,
+        rollback=rollback,
     )

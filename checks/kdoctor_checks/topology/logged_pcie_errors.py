@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import READ_ONLY, RESEAT, subjects
-from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_fatal_pcie, nothing_logged, nvidia_addresses, summary
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 
 @check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -26,7 +26,7 @@ def logged_pcie_errors(
         return
     names = subjects(gpus, pci)
     ours = _addresses(pci, names)
-    addresses = nvidia_addresses(gpus, pci)
+    ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
     found = False
     for bus_id, events in by_device(
         item for item in log.events if item.kind in ("pcie-error", "pcie-corrected")
@@ -45,7 +45,7 @@ def logged_pcie_errors(
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
             remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER", "sudo lspci -vvv -t"),
             rollback=READ_ONLY,
-            explained_by=("gpu.kernel-log",) if any(is_fatal_pcie(event, addresses) for event in fatal) else (),
+            explained_by=("gpu.kernel-log",) if any(event in ended for event in fatal) else (),
         )
     if not found:
         yield nothing_logged(log, gpus, pci, "PCIe errors of a GPU", sign=None)

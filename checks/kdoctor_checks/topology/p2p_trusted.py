@@ -2,7 +2,7 @@ import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts import Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._gpus import DRIVER
 from kdoctor_checks.topology._p2p import pairs_to_judge, unanswered_pairs, unread
@@ -22,10 +22,8 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
         https://github.com/tensorflow/tensorflow/issues/62915
         https://github.com/sgl-project/sglang/pull/531
     """
-    by_index = {gpu.index: gpu for gpu in gpus.devices}
-    subjects = [
-        pair for pair in pairs_to_judge(gpus) if all(_lacks_p2p(by_index[index]) for index in (pair.first, pair.second))
-    ]
+    lacking = {gpu.index for gpu in gpus.devices if _WITHOUT_P2P.search(gpu.name or "")}
+    subjects = [pair for pair in pairs_to_judge(gpus) if {pair.first, pair.second} <= lacking]
     for pair in subjects:
         statuses = {pair.p2p_read, pair.p2p_write}
         if "OK" in statuses:
@@ -49,7 +47,3 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
         yield from unanswered_pairs(gpus)
     elif gpus.devices:
         yield NotApplicable(reason="no pair of GeForce RTX 40 or 50 cards")
-
-
-def _lacks_p2p(gpu: Gpu) -> bool:
-    return bool(_WITHOUT_P2P.search(gpu.name or ""))

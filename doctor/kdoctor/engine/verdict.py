@@ -68,11 +68,12 @@ def _why_failed(failed: Sequence[str], causes: Sequence[Cause]) -> str:
 
 
 def _why_unknown(unknown: Sequence[Result], judged: Sequence[Result]) -> str:
-    read = [result for result in judged if result.status in (Status.PASS, Status.FAIL)]
-    if read and all(result.is_unrecorded for result in unknown):
-        wrong = "nothing wrong" if all(result.status is Status.PASS for result in read) else "no error"
+    read = {result.status for result in judged} & {Status.PASS, Status.FAIL}
+    recorded = [result.id for result in unknown if not result.is_unrecorded]
+    if not recorded:
+        wrong = "no error" if Status.FAIL in read else "nothing wrong" if read else "nothing judged"
         return f"{wrong} in what was recorded, and {counted(len(unknown), 'check')} need more"
-    return f"{some([result.id for result in unknown])} could not be evaluated"
+    return f"{some(recorded)} could not be evaluated"
 
 
 def _inconclusive(reason: str) -> Verdict:

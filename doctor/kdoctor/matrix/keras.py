@@ -102,11 +102,6 @@ class KnownFeature:
     measured: bool = True
     """Whether this release itself was measured."""
 
-    @staticmethod
-    def of(rows: Sequence[KerasFeature], feature: str, package: str, version: str) -> KnownFeature:
-        """As :func:`known_feature`."""
-        return known_feature(rows, feature, package, version)
-
 
 def known_feature(rows: Sequence[KerasFeature], feature: str, package: str, version: str) -> KnownFeature:
     """What a release does with a feature.

@@ -27,7 +27,7 @@ from kdoctor.matrix.cuda import (
     PtxVersion,
     windows_drivers,
 )
-from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
+from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature, known_feature
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.values import (
     Architectures,
@@ -369,7 +369,7 @@ class VersionMatrix:
 
     def keras_feature(self, feature: str, package: str, version: str) -> KnownFeature:
         """What a release of Keras, which must be a valid version, does with a feature over several replicas."""
-        return KnownFeature.of(self.keras_features, feature, package, version)
+        return known_feature(self.keras_features, feature, package, version)
 
     def known_bad_for(self, versions: Mapping[str, str]) -> Iterator[KnownBad]:
         """The known-bad combinations that these versions match.

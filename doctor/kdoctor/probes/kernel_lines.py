@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
-_ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_ISO = rf"\d{{4}}-\d\d-\d\d[T_ ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _SHORT = rf"(?:\b\w{{3,5}}\.? +\d{{1,2}}|\d{{1,2}}月 +\d{{1,2}}) {_CLOCK}"
 _LONG = r"\w{1,5}\.? +\w{2,5}\.? +\d+ [\d:]{8} \d{4}"
 """``dmesg -T``. The names of days and months are those of a locale: ``Mon Jan``, ``lun. janv.``."""
@@ -24,16 +24,17 @@ ESCAPES = re.compile(
 """Sequences and characters that a terminal acts on and does not show."""
 
 _DRIVER = r"(?:NVRM: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
+_MODULE = r"could not insert (?:module )?\S*nvidia|nvidia: (?:version magic|disagrees about|Unknown symbol)"
 _QUICK = re.compile(
-    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
+    r"\s*\[|[\s>|`*-]*(?:<\d|kern)|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
 """What a line needs to have so that it can be the kernel's."""
-_STARTS = re.compile(rf"{_DRIVER}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at [\da-f]+ ip |traps: \S+\[\d+\] ")
+_STARTS = re.compile(rf"{_DRIVER}|{_MODULE}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] ")
 _ANYWHERE = re.compile(
     r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \("
-    r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at"
+    rf"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at|{_MODULE}"
 )
 """What only the driver or the X server writes, whatever is before it: fields of other tools, a sentence of a mail."""
 _AFTER = " `\t\"'},|"
@@ -51,7 +52,7 @@ _PLACES = tuple(
         r"\d+[:-](?=[\[<]|\w{3} +\d|\d{4}-)",  # grep -n
         r"- (?=[\[<]|\w{3} +\d|\d{4}-|NVRM: )",
         r"<\d{1,3}>(?:\d )?",  # dmesg -r, pstore, syslog
-        r"(?:kern|user|daemon|auth|syslog)\s*:\s*\w+\s*: ",  # dmesg -x
+        r"(?:kern|user|daemon|auth|syslog)\s*[:.]\s*\w+\s*: ",  # dmesg -x, socklog
         r"\[ *[TC]\d+\] ?",  # CONFIG_PRINTK_CALLER
         r"\{\d+\}(?=\[Hardware Error\])",  # a record of APEI
         r"(?:MESSAGE=|\"(?:MESSAGE|msg)\" *: *\")",  # journalctl -o verbose, export and json-pretty; dmesg --json
@@ -114,7 +115,7 @@ def split_line(raw: str) -> Line:
         if is_time and time is None:
             found = _TIME_TEXT.search(raw[:length])
             time = found[0].strip() if found else None
-        marked = marked or is_marked
+        marked = marked or is_marked or (time is not None and raw.startswith("kernel: "))
         raw = raw[length:]
     found = None if _STARTS.match(raw) else _ANYWHERE.search(raw)
     text = raw[found.start() :] if found else raw

@@ -65,12 +65,16 @@ _FAILURES = (
         _MODULE,
     ),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
-    _message("version-mismatch", r"NVRM: API mismatch|NVRM: .*this kernel module has the version", _MODULE),
-    _message("version-mismatch", r"nvidia-nvswitch: Version mismatch|nvidia-modeset: Version mismatch", _MODULE),
+    _message(
+        "version-mismatch",
+        r"NVRM: (?:API mismatch|.*this kernel module has the version)|nvidia-(?:nvswitch|modeset): Version mismatch",
+        _MODULE,
+    ),
     _message(
         "module-rejected",
         r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
         r"|Lockdown: .*unsigned module loading is restricted"
+        r"|could not insert (?:module )?\S*nvidia\S*: (?!No such device)|nvidia failed: key was rejected"
         r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
         "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
     ),
@@ -127,19 +131,15 @@ _HARMLESS = (
     _message(None, "^NVRM: +(?:" + "|".join(_HARMLESS_NVRM) + ")", _MODULE),
     _message(None, r"NVRM: *$", _MODULE),
     _message(None, r"^nvidia[-_]uvm: (?:(?:L|Unl)oaded the UVM driver|module uses symbols)", _UVM),
-    _message(None, r"^nvidia-nvlink: (?:Nvlink Core is being initialized|Unregistered (?:the )?Nvlink Core)", _MODULE),
-    # nvidia-modeset drives displays only.
-    _message(
-        None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE
-    ),
     _message(
         None,
-        r"^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: "
-        r"|a stale fd|no events registered)",
+        r"^nvidia-nvlink: (?:Nvlink Core is being initialized|Unregistered (?:the )?Nvlink Core)"
+        # It drives displays only.
+        r"|^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)"
+        r"|^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: "
+        r"|a stale fd|no events registered)"
+        r"|^nvidia\w*: (?:module |loading out-of-tree module|unloading )",
         _MODULE,
-    ),
-    _message(
-        None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE
     ),
     _message(
         None,
@@ -178,7 +178,9 @@ _HARDWARE = (
     ),
     _message(
         "crash",
-        r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
+        r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)"
+        # Every crash, whatever its cause, has its error code and its number: "general protection fault: 0000 [#1]".
+        r"|^(?!Oops: ).*\b[\da-f]{4,16} \[#\d+\]",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
     ),
     _message(
@@ -222,7 +224,7 @@ _OF_DRIVERS = _message(
     "unclassified",
     r"^(?:NVRM\b|nvidia-(?:uvm|peermem|nvlink|nvswitch\d*|modeset|fs)\b|nvidia_\w+\b|nouveau\b)"
     r"|\[nvidia.*(?i:error|fail)|^nvidia(?:: | \S+: .*(?i:error|fail|refused|unable|can't|timed? ?out))"
-    r"|^EDAC .*(?:error|fail)|\bS?Xid \(",
+    r"|^EDAC .*(?:error|fail)|\bS?Xid \(|usercopy.* 'nvidia",
     _MODULE,
 )
 
@@ -232,12 +234,12 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|the NVIDIA GPU at|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: "
     r"|arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$"
+    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
-    b"NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu"
+    b"NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu| [#"
     b"|panic - not|Panic#|Oops#|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(
         b"|"
     )

@@ -356,6 +356,8 @@ def clock_event_reasons(entries: Entries) -> tuple[int]:
             unread = error
         except AbsentError:
             continue
+    if present & facts.EVENT_HW_SLOWDOWN and not mask & facts.EVENT_HW_SLOWDOWN:
+        present |= facts.EVENT_HW_THERMAL_SLOWDOWN | facts.EVENT_HW_POWER_BRAKE  # its causes; old drivers name it alone
     if present & _NEEDED == _NEEDED or mask & _SLOWDOWNS:
         return (mask,)
     if not unread and not present:
@@ -383,7 +385,7 @@ def _sum(entries: Entries, paths: Iterable[str]) -> int:
         except NotKnownError as error:
             missing = error
         except AbsentError:
-            missing = NotKnownError("some counters are missing")
+            missing = missing or NotKnownError("some counters are missing")
     if missing and not total:
         raise missing
     return total

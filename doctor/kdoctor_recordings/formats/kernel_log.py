@@ -10,8 +10,6 @@ from kdoctor_recordings.formats.part import Part, Section
 
 _UNSURE = re.compile(r"S?Xid \([^)]*\): \d*$")
 """A line that may end in the middle of a code."""
-
-
 _LONG_BYTES = 4 * 1024**2
 _BLOCK_BYTES = 64 * 1024
 """A block fits into the processor's cache."""

@@ -29,6 +29,7 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
         ("fail", re.compile(r"ExecStart=\S*nv-fabricmanager .*status=[1-9]")),
         ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
         ("fail", _MISMATCH),
+        ("fail", re.compile(r"(?i:fabric.?manager)\b[^.]{,32}(?:\bnot active\b|active\W{1,8}false)")),
         ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage")),
         ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
         ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
@@ -59,7 +60,8 @@ _SWITCH_ERROR = re.compile(
 )
 _OF_SERVICE = re.compile(r"Message payload details|fabricmanager|persistence|nvidia-gridd", re.IGNORECASE)
 _HEALTH = re.compile(
-    r"(?:Detected an? )?(?P<word>WARNING|FAILURE|FAIL|ERROR)\w* in health system (?P<system>[\w ]+?): '?(?P<message>.*)"
+    r"(?:Detected an? )?(?P<word>WARNING|FAILURE|FAIL|ERROR)\w*(?: in health system |: +nhc: +Health check failed: +)"
+    r"(?P<system>[\w ]+?): '?(?P<message>.*)"
 )
 _ROW = re.compile(
     r"(?P<system>[A-Z][\w ]*?) system:? *(?:\|)? *(?P<word>Warning|Failure|Fail|Error)\b[ -]*(?P<message>.*)"
@@ -216,7 +218,8 @@ def _of_health(system: str, word: str, message: str, number: str | None) -> Diag
     named = _GPU.search(message)
     subject = f"GPU {named['number']}" if named else f"GPU {number}" if number else "node"
     status: DiagnosticStatus = "warn" if word.lower() == "warning" else "fail"
-    return Diagnostic(tool="dcgmi health", test=system, subject=subject, status=status, message=message[:_LONGEST])
+    tool = "NHC" if system.startswith("check_") else "dcgmi health"
+    return Diagnostic(tool=tool, test=system, subject=subject, status=status, message=message[:_LONGEST])
 
 
 def _table(lines: Sequence[str]) -> Iterator[Diagnostic]:

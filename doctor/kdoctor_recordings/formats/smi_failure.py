@@ -35,6 +35,7 @@ _INFOROM = re.compile(
 START = re.compile(
     r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
     r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to determine the device handle for"
+    r"|.*(?:lstat|stat|open)\W+/dev/nvidia-uvm\W+no such file|.*[Cc]ould not load UVM kernel module"
     rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"
 )
 

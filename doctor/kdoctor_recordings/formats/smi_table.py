@@ -113,7 +113,8 @@ def _count(rows: Sequence[dict[str, str]], section: Section) -> dict[str, int]:
 
 
 def _gpu(row: dict[str, str], processes: tuple[_Listed, _Listed] | None) -> GpuPart:
-    facts, errors = read_all(_FIELDS, row)
+    counted = row["ecc_uncorrected_volatile"].replace("Off", "N/A")  # nothing is counted where ECC is off
+    facts, errors = read_all(_FIELDS, {**row, "ecc_uncorrected_volatile": counted})
     index = int(row["index"])
     if processes is not None:
         facts["processes"], facts["graphics_processes"] = (listed.get(index, ()) for listed in processes)

@@ -50,7 +50,7 @@ _PROCESSES = "processes"
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_")
 _MOST_LEVELS = 64
 """Levels of elements. nvidia-smi writes nine."""
-_END = "</nvidia_smi_log>"
+END = "</nvidia_smi_log>"
 _ROOT = re.compile(r"<(?:\?xml|!DOCTYPE|nvidia_smi_log)\b")
 _PART = re.compile(r"\s*<(?:gpu id=.*|(?P<name>\w+))>\s*")
 
@@ -68,10 +68,10 @@ class _Tree:
         self.root = ET.Element("")
         self.notes: tuple[str, ...] = ()
         self._ended: set[ET.Element] = set()
-        document, tag, _ = "\n".join(section.lines).strip().partition(_END)
+        document, tag, _ = "\n".join(section.lines).strip().partition(END)
         if not _ROOT.match(document):
             of_gpu = document if document.startswith("<gpu ") else f"<gpu>{document}</gpu>"
-            document, tag = f"<nvidia_smi_log>{of_gpu}", _END
+            document, tag = f"<nvidia_smi_log>{of_gpu}", END
         if "<!ENTITY" in document:
             raise UsageError(f"{section.file}: the XML declares entities, which is not supported")
         parser: Any = ET.XMLPullParser(["start", "end"])

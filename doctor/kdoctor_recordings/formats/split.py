@@ -70,7 +70,6 @@ _LONGEST_LINE = 100_000
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
 _XML_KIND: Kind = "nvidia-smi -q -x"
-_END_OF_XML = "</nvidia_smi_log>"
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
@@ -271,7 +270,7 @@ class _Open:
     def add(self, line: str) -> None:
         """Append a line."""
         self.lines.append(line)
-        self.has_end = self.has_end or (self.kind == _XML_KIND and _END_OF_XML in line)
+        self.has_end = self.has_end or (self.kind == _XML_KIND and smi_xml.END in line)
 
 
 class _Splitter:

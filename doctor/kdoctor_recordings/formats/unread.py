@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor_recordings.facts import ImportedLines, UnreadLine
-from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_table
+from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_table, smi_xml
 from kdoctor_recordings.formats.part import Kind, Section
 from kdoctor_recordings.formats.smi_failure import LOST, is_about_gpu
 
@@ -48,15 +48,13 @@ _PATTERNS: dict[Kind, str] = {
 }
 _READ = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 """The lines of each kind that are read, or that are known to report no fault."""
-_END_OF_XML = "</nvidia_smi_log>"
-"""The closing tag. What follows is not read."""
 
 
 def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
     """The lines before, in and after a section that were not read."""
     lines = list(enumerate(section.lines, start=section.first))
     is_xml = section.kind == "nvidia-smi -q -x"
-    length = next((place for place, line in enumerate(section.lines, 1) if is_xml and _END_OF_XML in line), len(lines))
+    length = next((place for place, line in enumerate(section.lines, 1) if is_xml and smi_xml.END in line), len(lines))
     return tuple(
         UnreadLine(file=section.file, line=number, text=_shown(line))
         for number, line in (*section.skipped, *_unread(section, lines[:length]), *lines[length:])

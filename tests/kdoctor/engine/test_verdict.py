@@ -79,6 +79,7 @@ def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
     ("no facts about host were collected", Status.PASS, "nothing wrong in what was recorded"),
     ("no facts about host were collected", Status.FAIL, "no error in what was recorded"),
     ("not in nvidia-smi -q", Status.PASS, "nothing wrong in what was recorded"),
+    ("not in nvidia-smi -q", Status.SKIP, "nothing judged in what was recorded"),
     ("the driver did not answer", Status.PASS, "could not be evaluated"),
 )
 def test_recording_is_inconclusive_because_of_what_it_lacks(reason: str, read: Status, words: str) -> None:

@@ -125,6 +125,8 @@ test_recording = table(
         Gpus(state="library-absent", error='could not select device driver "" with capabilities: [[gpu]]'),
         commands=("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
     ),
+    fails(Gpus(state="failed", error="GPU access blocked by the operating system"), "wsl --update"),
+    fails(Gpus(state="failed", error="lstat /dev/nvidia-uvm: no such file or directory"), "sudo modprobe nvidia-uvm"),
     fails(Gpus(state="no-permission", error="Insufficient Permissions"), "--security-opt=label=disable", commands=()),
     *(
         fails(Gpus(state="library-absent", error=error), briefs=[brief], action=Action.REINSTALL)

@@ -19,6 +19,7 @@ FATAL = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60
 NO_ADDRESS = "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED] (0x62) @ kernel_channel.c:2874"
 OWNED = "NVRM: The NVIDIA probe routine was not called for 3 device(s)."
 SEGFAULT = "python[7]: segfault at 7f3c00 ip 00007f3c8a sp 00007ffd1b error 4 in libnccl.so.2[7f3c8a0+5d2000]"
+ENDED = f"nvidia {ADDRESS}: AER: can't recover (no error_detected callback)"
 UNKNOWN = "NVRM: an assertion failed somewhere"
 
 
@@ -58,6 +59,8 @@ UNSUPPORTED = (
     f"NVRM: The NVIDIA GPU {ADDRESS} (PCI ID: 10de:1f99)",
     "NVRM: installed in this system is not supported by open nvidia.ko because it does not include the required GSP.",
 )
+NOT_SUPPORTED = ("this driver does not support the GPU", "Install the driver")
+CRASH = ("NVIDIA's driver crashed in the kernel", "Restart the machine, and install a driver release")
 MESSAGES = (
     (
         (INVALID, f"NVRM: BAR1 is 0M @ 0x0 (PCI:{ADDRESS})", *FAILED),
@@ -66,25 +69,16 @@ MESSAGES = (
         "Give the GPU address space",
     ),
     ((INVALID,), ["kernel log"], "the firmware gave the GPU no address space", "Give the GPU address space"),
-    ((*UNSUPPORTED, *FAILED), [GPU1], "this driver does not support the GPU", "Install the driver"),
+    ((*UNSUPPORTED, *FAILED), [GPU1], *NOT_SUPPORTED),
     (
         (f"NVRM: GPU {ADDRESS}: GPU does not have the necessary power cables connected.", *FAILED),
         [GPU1],
         "a power cable is not connected",
         "Connect all power cables",
     ),
-    (
-        ("BUG: unable to handle page fault for address: ffffbb9c52edfdb8", "RIP: 0010:_nv006968rm+0x2c/0x330 [nvidia]"),
-        ["kernel log"],
-        "NVIDIA's driver crashed in the kernel",
-        "Restart the machine, and install a driver release",
-    ),
-    (
-        ("usercopy: Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache' (offset 11440)!",),
-        ["kernel log"],
-        "NVIDIA's driver crashed in the kernel",
-        "Restart the machine, and install a driver release",
-    ),
+    (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *NOT_SUPPORTED),
+    (("BUG: unable to handle page fault for address: 9", "RIP: 0010:_nv0+0x2c/0x330 [nvidia]"), ["kernel log"], *CRASH),
+    (("usercopy: Kernel memory exposure of SLUB object 'nvidia_stack_cache' (offset 9)!",), ["kernel log"], *CRASH),
 )
 
 test_kernel_log = table(
@@ -176,6 +170,8 @@ test_kernel_log = table(
     fails(log(FELL, XID_79, HUNG), of=[GPU1]),
     fails(logged(xid(79), NO_ADDRESS), "calls fail until the GPU is reset", of=[GPU1]),
     fails(logged(xid(79), OWNED, NO_ADDRESS), "fail kernel log: another driver owns the GPU", of=[GPU1, "kernel log"]),
+    fails(logged("pcieport 0000:00:03.0: AER: Uncorrected (Fatal) error received: 0000:00:03.0", ENDED), of=[GPU1]),
+    passes(logged("pcieport 0000:00:03.0: AER: Uncorrected (Non-Fatal) error received: 0000:00:03.0", ENDED)),
     passes(log(event("version-mismatch"))),  # the driver was read
     fails(
         log(event("not-probed"), event("init-failed")), commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia")

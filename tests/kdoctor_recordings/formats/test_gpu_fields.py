@@ -46,6 +46,7 @@ def reasons(*active: str, without: str = "", unread: str = "") -> list[str]:
     (reasons("HW Slowdown", unread="SW Thermal Slowdown"), (EVENT_HW_SLOWDOWN,)),
     (reasons("HW Power Brake Slowdown", "Idle"), (EVENT_GPU_IDLE | EVENT_HW_POWER_BRAKE,)),
     (["Clocks Throttle Reasons", *reasons("Idle")[1:]], (EVENT_GPU_IDLE,)),
+    ([line for line in reasons("Idle") if "HW T" not in line and "HW P" not in line], (EVENT_GPU_IDLE,)),  # driver 375
     (["Clocks Event Reasons : N/A"], "N/A"),
     ([], "not in nvidia-smi -q"),
     (["Clocks Event Reasons", "    Idle : N/A"], "N/A"),

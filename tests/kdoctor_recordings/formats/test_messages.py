@@ -43,6 +43,7 @@ Health Monitor Report
     (("   Main PID: 7 (nv-fabricmanage)",), "pass"),
     (("  Process: 7 ExecStart=/usr/bin/nv-fabricmanager -c /etc/fm.cfg (code=exited, status=1/FAILURE)",), "fail"),
     ((FAILED, STARTED), "pass"),
+    (('{"reason": "H100 checked fabric state; fabric manager found but not active"}',), "fail"),
     ((IDLE, FAILED), "pass"),  # no NVSwitch, so there is nothing to manage
 )
 def test_last_state_of_the_fabric_manager_counts(tmp_path: Path, lines: tuple[str, ...], status: str) -> None:
@@ -70,6 +71,7 @@ def test_differing_versions_are_why_the_fabric_manager_failed(tmp_path: Path, li
     ("Apr 10 00:41:32 n1 nvidia-gridd[9]: Licensing not supported for GPUs in the system", "pass"),
     ("ErrorCode:DCGM_FR_NVLINK_DOWN GPU:3 PCI:0000:9d:00.0 Link is down", "fail"),
     ("ErrorCode:DCGM_FR_CLOCK_THROTTLE_THERMAL", "warn"),
+    ("`ERROR:  nhc:  Health check failed:  check_nvlink_status: GPU:3 has nvlinks inactive", "fail"),
     ('{"errorCode": ["DCGM_FR_ROW_REMAP_FAILURE"], "gpu": 1, "isFatal": false}', "warn"),
 )
 def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) -> None:

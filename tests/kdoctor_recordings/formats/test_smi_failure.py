@@ -54,6 +54,8 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
     assert (gpus.state, gpus.error) == ("failed", "Failed to initialize NVML: Unknown Error")
     gpus = imported_gpus(tmp_path, f"Failed to initialize NVML: {'x' * 400}\n")
     assert len(gpus.error or "") == 300
+    for line in ("lstat /dev/nvidia-uvm: no such file or directory", "Error: Could not load UVM kernel module. Is it"):
+        assert imported_gpus(tmp_path, f"It says:\n\n{line}\n").error == line
 
 
 @cases(

@@ -102,7 +102,7 @@ def test_gpu_that_needs_a_reset_is_read(tmp_path: Path) -> None:
 
 
 ROW_3 = """\
-|   3  NVIDIA Test 40GB               On  |   00000000:5E:00.0 Off |                  N/A |
+|   3  NVIDIA Test 40GB               On  |   00000000:5E:00.0 Off |                  Off |
 | 30%   41C    P8             15W /  70W |       0MiB /  15360MiB |      0%      Default |
 """
 
@@ -115,6 +115,7 @@ def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> Non
         text = f"{head}{ROW_3}{between}{ROW_3.replace('   3  ', '   4  ').replace('5E', '5F')}{processes}"
         first, second = imported_gpus(tmp_path, text).devices
         assert (first.index, first.bus_id, first.fan_speed_percent, first.mig_mode) == (3, "0000:5e:00.0", 30, None)
+        assert first.errors["ecc_uncorrected_volatile"] == "N/A"  # ECC is off
         assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
 
 

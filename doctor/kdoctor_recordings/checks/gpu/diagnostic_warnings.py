@@ -4,9 +4,8 @@ from kdoctor.check import check
 from kdoctor.facts import Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor.text.wrap import shorten
 from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, SAID, of_setting
+from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, of_setting, said
 from kdoctor_recordings.facts import Diagnostics
 
 
@@ -57,5 +56,4 @@ def _remedy(tool: str, message: str) -> Remedy:
             "sudo systemctl restart nvidia-persistenced",
             look=("nvidia-smi", "sudo dmesg | grep -iE 'NVRM|nvidia'"),
         )
-    said = f"The message: {shorten(message, SAID)} " if message else ""
-    return Remedy.inspect(f"{said}Watch whether it returns.", _LOOK.get(tool, "dcgmi health -c"))
+    return Remedy.inspect(f"{said(message)}Watch whether it returns.", _LOOK.get(tool, "dcgmi health -c"))

@@ -9,7 +9,7 @@ from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
-_MANUAL = "https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html"
+_MANUAL = " (https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html)"
 
 
 @check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True)
@@ -54,8 +54,9 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         yield Unjudged(subject="diagnostics", reason=f"all tests were skipped: {skipped}") if skipped else none
 
 
-SAID = 160
-"""Characters of a message in a fix."""
+def said(message: str) -> str:
+    """The message, with which a fix begins."""
+    return f"The message: {shorten(message, 160)}. " if message else ""
 
 
 def of_setting(result: Diagnostic) -> Remedy | None:
@@ -80,7 +81,7 @@ def _remedy(tool: str, message: str) -> Remedy:
             "sudo systemctl restart nvidia-fabricmanager",
             look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
         )
-    said = f"The message: {shorten(message, SAID)} " if message else ""
     return Remedy.inspect(
-        f"{said}Follow it ({_MANUAL}), and drain the machine until the test passes.", "dcgmi diag -r 3"
+        f"{said(message)}Follow it{_MANUAL if tool != 'NHC' else ''}, and drain the machine until the test passes.",
+        "dcgmi diag -r 3",
     )

@@ -3,8 +3,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelDriver
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._driver import MODULE_HIDDEN, NODE, create_nodes
 from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
-from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE, create_nodes
 
 _CONTROL = "/dev/nvidiactl"
 

@@ -6,8 +6,8 @@ from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._driver import with_runtime
 from kdoctor_checks._gpus import DRIVER, NEW_CONTAINER, RESTART
-from kdoctor_checks.driver._nodes import with_runtime
 
 _EXPECTED = "libcuda.so.1 in the version of the kernel module"
 

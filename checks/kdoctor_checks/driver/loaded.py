@@ -9,9 +9,9 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import older_driver
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._driver import LOAD_UVM, NODE, blacklisted, create_nodes, with_runtime
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
-from kdoctor_checks.driver._nodes import LOAD_UVM, NODE, blacklisted, create_nodes, with_runtime
 
 _SUBJECT = "NVIDIA driver"
 

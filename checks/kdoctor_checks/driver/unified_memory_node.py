@@ -4,8 +4,8 @@ from kdoctor.check import check
 from kdoctor.facts import KernelDriver
 from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._driver import LOAD_UVM, MODULE_HIDDEN
 from kdoctor_checks._gpus import DRIVER
-from kdoctor_checks.driver._nodes import LOAD_UVM, MODULE_HIDDEN
 
 _PATH = "/dev/nvidia-uvm"
 

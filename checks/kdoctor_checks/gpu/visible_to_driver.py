@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, KernelDriver, NotCollected, PciDevice, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor_checks._driver import blacklisted
 from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESPONDING, RESTART, lost, lost_addresses, subjects
-from kdoctor_checks.driver._nodes import blacklisted
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 

@@ -1,4 +1,4 @@
-"""Shared by the checks of the driver: its device nodes, its module, and containers with it."""
+"""Shared by checks of the driver: its device nodes, its module, and containers with it."""
 
 import re
 from collections.abc import Iterable

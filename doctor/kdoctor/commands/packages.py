@@ -171,15 +171,24 @@ def narrowed(target: Target, packages: Packages, requirements: Sequence[str]) ->
     """Each requirement within what the other installed packages accept, as ``install`` installs it."""
     changed = {canonical_name(_name(text)) for text in requirements}
     kept = [package for package in packages.installed if package.name not in changed]
-    for text in requirements:
-        match = _REQUIREMENT.fullmatch(text)
-        specifiers = _bounds(match["specifier"]) if match and not text.startswith("-") else None
-        if match is None or specifiers is None:
-            yield text
-            continue
-        for requirement in _requirements_of(canonical_name(match["name"]), kept, target):
-            specifiers &= requirement.specifier
-        yield f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else text
+    return (_accepted(text, kept, target) or text for text in requirements)
+
+
+def first_accepted(target: Target, packages: Packages, *requirements: str) -> str:
+    """The first of these requirements of one package that the others accept, narrowed; the first one if none is."""
+    kept = [package for package in packages.installed if package.name != canonical_name(_name(requirements[0]))]
+    return next((found for text in requirements if (found := _accepted(text, kept, target))), requirements[0])
+
+
+def _accepted(text: str, kept: Sequence[Package], target: Target) -> str | None:
+    """The requirement within what these packages accept; None if nothing is."""
+    match = _REQUIREMENT.fullmatch(text)
+    specifiers = _bounds(match["specifier"]) if match and not text.startswith("-") else None
+    if match is None or specifiers is None:
+        return text
+    for requirement in _requirements_of(canonical_name(match["name"]), kept, target):
+        specifiers &= requirement.specifier
+    return f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else None
 
 
 def _bounds(text: str) -> SpecifierSet | None:

@@ -1,6 +1,7 @@
 """The example of docs/writing-plugins.md works: its check, its checklist and its tests."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -66,7 +67,8 @@ def test_installed_example_adds_a_check_a_format_and_a_command(folder: Path) -> 
     assert "host.scratch-space (error)" in run("explain host.scratch-space")
     command = folder / "site_checks/command.py"
     command.write_text(command.read_text(encoding="utf-8").replace("files.sort", "files.sorted"))
-    assert "bug in the plugin site_checks." in kdoctor("scratch", cwd=folder, PYTHONPATH=str(folder)).stderr
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    assert "bug in the plugin site_checks." in kdoctor("scratch", cwd=folder, PYTHONPATH=path).stderr
 
 
 def test_example_tests_pass(folder: Path) -> None:

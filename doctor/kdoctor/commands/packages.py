@@ -18,6 +18,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Package, Packages, Target, canonical_name
 from kdoctor.model import Rollback
 
+Verb = Literal["install", "uninstall"]
 Installer = Literal["conda", "uv", "pip", "ensurepip"]
 """``ensurepip``: pip, which Python installs first."""
 
@@ -70,7 +71,7 @@ def installer_of(target: Target | None, packages: Packages | None, *names: str) 
     return "uv" if "pip" not in owners and installers.count("uv") > installers.count("pip") else "pip"
 
 
-def pip_command(installer: Installer, python: str, verb: Literal["install", "uninstall"], *arguments: str) -> str:
+def pip_command(installer: Installer, python: str, verb: Verb, *arguments: str) -> str:
     """The command of the interpreter's pip, or of ``uv pip`` if uv is the installer. Nothing is asked."""
     if installer == "uv":
         return quoted("uv", "pip", verb, "--python", python, *map(_argument, arguments))

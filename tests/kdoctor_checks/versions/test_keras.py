@@ -72,7 +72,7 @@ test_keras_compatible = table(
     passes(*chosen("3.15.1"), "pass keras: version 3.15.1. Keras 3.15.1."),
     fails(
         keras(version="3.6.0"),
-        packages(package("tensorflow", "2.15.1", requires=("keras<2.16,>=2.15.0",)), package("keras", "3.6.0")),
+        packages(package("tensorflow", "2.15.1", "keras<2.16,>=2.15.0"), package("keras", "3.6.0")),
         commands=(f"{INSTALL} 'keras>=2.15.0,<2.16'",),  # what this TensorFlow accepts, and no defect
     ),
     unknown(*chosen("not a version")),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from kdoctor.commands.packages import pip_command
+from kdoctor.commands.packages import Verb, pip_command
 from kdoctor.commands.shell import set_variable
 from kdoctor.commands.system import is_version, upgrade_driver
 from kdoctor.model import Action, Remedy, Rollback
@@ -46,6 +46,7 @@ def _pip(pairs: Sequence[tuple[str, str]], members: Sequence[FleetNode]) -> tupl
     known = [(name, version) for name, version in pairs if _PACKAGE.fullmatch(name)]
     pins = [f"{name}=={version}" for name, version in known if version != ABSENT and _RELEASE.fullmatch(version)]
     gone = [name for name, version in known if version == ABSENT]
+    commands: tuple[tuple[Verb, list[str]], ...] = (("install", pins), ("uninstall", gone))
     tools: dict[tuple[str, bool], list[str]] = {}
     for node in members:
         has_pip = "pip" in node.sections.get("packages", {}) or not node.python
@@ -53,7 +54,7 @@ def _pip(pairs: Sequence[tuple[str, str]], members: Sequence[FleetNode]) -> tupl
     return tuple(
         pip_command("pip" if has_pip else "uv", python, verb, *names) + (f"  # on {some(on)}" if len(tools) > 1 else "")
         for (python, has_pip), on in tools.items()
-        for verb, names in (("install", pins), ("uninstall", gone))
+        for verb, names in commands
         if names
     )
 

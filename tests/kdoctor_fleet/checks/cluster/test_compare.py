@@ -8,6 +8,7 @@ from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
 from kdoctor.engine.report import Conclusion
 from kdoctor.model import Action, Severity
+from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster import _compare
 from kdoctor_fleet.checks.cluster._compare import Comparison, Difference
 from kdoctor_fleet.checks.cluster._fixes import install_packages
@@ -119,10 +120,10 @@ def test_packages_are_installed_in_the_environments_of_the_reports() -> None:
     """With uv where the environment has no pip. Nodes that passed are followed."""
     bad = {**sections(a="1"), "python": "/a/python", "verdict": Conclusion.FAIL}
     other = {"sections": {"parts": {"a": "3"}, "packages": {"pip": "1"}}, "python": "/b c/python"}
-    (two,) = parts.function(fleet(2, node0001=bad, node0002=sections(a="2")))
-    assert two.remedy.commands == ("uv pip install --python /a/python a==2",)
-    (three,) = parts.function(fleet(3, node0001=bad, node0002=sections(a="2"), node0003=other))
-    assert three.remedy.commands == (
+    (two,) = compute_check(parts, fleet(2, node0001=bad, node0002=sections(a="2"))).findings
+    assert two.finding.remedy.commands == ("uv pip install --python /a/python a==2",)
+    (three,) = compute_check(parts, fleet(3, node0001=bad, node0002=sections(a="2"), node0003=other)).findings
+    assert three.finding.remedy.commands == (
         "uv pip install --python /a/python a==2  # on node0001",
         "'/b c/python' -m pip install a==2  # on node0003",
     )

@@ -66,9 +66,8 @@ def report_errors() -> Iterator[None]:
 def _at_fault(error: Exception) -> str:
     """kdoctor, or the package of the plugin whose command was called."""
     packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
-    called = next((name for name in reversed(packages) if name in ("typer", "click")), None)
-    command = packages[len(packages) - packages[::-1].index(called) :] if called else []
-    return f"the plugin {command[0]}" if command and not command[0].startswith("kdoctor") else "kdoctor"
+    called = [one for caller, one in zip(packages, packages[1:], strict=False) if caller == "typer" != one]
+    return "kdoctor" if not called or called[-1].startswith("kdoctor") else f"the plugin {called[-1]}"
 
 
 def show(text: str, *, rendered: bool = False) -> None:

@@ -71,8 +71,8 @@ def find(part: str, place: str) -> Callable[[], Any]:
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
         raise PartError(part, message) from None
     except BaseException as error:
-        trains = "fit" in {frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)}
-        fix = _OUTSIDE if trains else ""
+        lines = [one.line or "" for one in traceback.extract_tb(error.__traceback__) if one.name == "<module>"]
+        fix = _OUTSIDE if any(".fit(" in line for line in lines) else ""
         raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}", fix) from error
     for name in attribute.split("."):
         if not hasattr(found, name):

@@ -33,7 +33,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (package / "good.py").write_text(MODULE)
     (package / "sick.py").write_text("1 / 0\n")
     (package / "lacks.py").write_text("import no_such_thing9\n")
-    (package / "trains.py").write_text("def fit(): 1 / 0\nfit()\n")
+    (package / "trains.py").write_text("class Job:\n    fit = lambda self: 1 / 0\nJob().fit()\n")
     (package / "exits.py").write_text("raise SystemExit(3)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from traceback import walk_tb
 from typing import BinaryIO, TextIO
 
@@ -66,7 +67,7 @@ def report_errors() -> Iterator[None]:
 def _at_fault(error: Exception) -> str:
     """kdoctor, or the package of the plugin whose command was called."""
     packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
-    called = [one for caller, one in zip(packages, packages[1:], strict=False) if caller == "typer" != one]
+    called = [one for caller, one in pairwise(packages) if caller == "typer" != one]
     return "kdoctor" if not called or called[-1].startswith("kdoctor") else f"the plugin {called[-1]}"
 
 

@@ -143,7 +143,9 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     pip would put a second TensorFlow over it.
     """
     if packages is not None:
-        requirements = tuple(narrowed(target, packages, requirements))
+        changed = {canonical_name(_name(text)) for text in requirements}
+        kept = [package for package in packages.installed if package.name not in changed]
+        requirements = tuple(_accepted(text, kept, target) or text for text in requirements)
         if _NO_DEPS not in requirements and _brings_tensorflow(packages, requirements):
             requirements = (_NO_DEPS, *requirements)
     wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
@@ -166,13 +168,6 @@ def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
     found = [packages.find(_name(text)) or _name(text) for text in requirements]
     lines = [line for one in found for line in (one.requires if isinstance(one, Package) else [])]
     return "tf-keras" in found or any(canonical_name(_name(line)) == "tensorflow" for line in lines)
-
-
-def narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:
-    """Each requirement within what the other installed packages accept, as ``install`` installs it."""
-    changed = {canonical_name(_name(text)) for text in requirements}
-    kept = [package for package in packages.installed if package.name not in changed]
-    return (_accepted(text, kept, target) or text for text in requirements)
 
 
 def first_accepted(target: Target, packages: Packages, *requirements: str) -> str:

@@ -62,7 +62,7 @@ class Comparison:
 
 
 _Values = dict[str, tuple[str, ...]]
-"""Value of a fact to the nodes that have it, the most frequent one first, then those of nodes that passed."""
+"""Value of a fact to the nodes that have it, the most frequent one first."""
 
 
 def compared(
@@ -102,7 +102,17 @@ def _compare(fleet: Fleet, comparison: Comparison, label: Callable[[str], str]) 
     majority = {name: _majority(by_value) for name, by_value in different.items()}
     odd = {name: value for name, value in majority.items() if value}
     yield from _odd(fleet, comparison, label, different, odd)
-    yield from _split(fleet, comparison, label, {name: different[name] for name in different if name not in odd})
+    worse = {node.name for node in reported if node.verdict is Conclusion.FAIL}
+    worse |= {
+        node
+        for name, most in odd.items()
+        for value in different[name].keys() - {most}
+        for node in different[name][value]
+    }
+    split = {name: by_value for name, by_value in different.items() if name not in odd}
+    for name, by_value in split.items():  # a group of nodes that passed and are as the others is the one to follow
+        split[name] = dict(sorted(by_value.items(), key=lambda item: (-len(item[1]), worse.issuperset(item[1]))))
+    yield from _split(fleet, comparison, label, split)
     if not different:
         observed = (
             f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {counted(len(reported), 'node')}"
@@ -116,14 +126,13 @@ def _values(nodes: Sequence[FleetNode], comparison: Comparison) -> dict[str, _Va
     for node in nodes:
         section = node.sections[comparison.section]
         sections.setdefault(id(section), (section, []))[1].append(node.name)
-    failed = {node.name for node in nodes if node.verdict is Conclusion.FAIL}
     names = sorted({name for section, _ in sections.values() for name in section if comparison.selects(name)})
     found: dict[str, _Values] = {}
     for name in names:
         by_value: dict[str, list[str]] = {}
         for section, members in sections.values():
             by_value.setdefault(section.get(name, ABSENT), []).extend(members)
-        ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), failed.issuperset(item[1]), item[0]))
+        ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
         found[name] = {value: tuple(sorted(members)) for value, members in ordered}
     return found
 

@@ -117,7 +117,9 @@ def test_fix_of_a_division_follows_the_first_group() -> None:
 
 
 def test_packages_are_installed_in_the_environments_of_the_reports() -> None:
-    """With uv where the environment has no pip. Nodes that passed are followed."""
+    """With uv where the environment has no pip. Nodes that passed, and are not odd in another fact, are followed."""
+    _, divided = compared({"a": "1", "b": "1"}, {"a": "2", "b": "2"}, {"a": "3", "b": "2"})
+    assert "To follow node0002" in divided.remedy.summary
     bad = {**sections(a="1"), "python": "/a/python", "verdict": Conclusion.FAIL}
     other = {"sections": {"parts": {"a": "3"}, "packages": {"pip": "1"}}, "python": "/b c/python"}
     (two,) = compute_check(parts, fleet(2, node0001=bad, node0002=sections(a="2"))).findings

@@ -88,9 +88,9 @@ class Remedy:
         return cls(summary=summary, commands=commands, look=look, action=Action.CHANGE_CODE)
 
     @classmethod
-    def inspect(cls, summary: str, *look: str) -> Remedy:
+    def inspect(cls, summary: str, *read: str, look: tuple[str, ...] = ()) -> Remedy:
         """Inspect hardware, after reading what these commands print."""
-        return cls(summary=summary, look=look, action=Action.INSPECT_HARDWARE)
+        return cls(summary=summary, look=(*read, *look), action=Action.INSPECT_HARDWARE)
 
 
 OF_THE_CHECK = Remedy(summary="", action=Action.CONFIGURE)

@@ -279,6 +279,8 @@ class FleetNode:
     """What it was asked: name, version, digest, options: ``multi-gpu-keras, version 1 (3f9a12cd) --no-smoke``."""
     options: str = ""
     """The options that changed what it was asked."""
+    python: str = ""
+    """The path of the interpreter that was examined; empty if it was not recorded."""
     kdoctor: str
     """The version of kdoctor that made the report."""
     verdict: Conclusion = Conclusion.PASS

@@ -54,6 +54,7 @@ class SentReport(Part):
     verdict: Conclusion
     verdict_reason: str
     interrupted: bool = False
+    target: str = ""
     checklist: ChecklistName
     started_at: str = ""
     results: Annotated[tuple[NodeResult, ...], Field(max_length=2_000)]
@@ -86,6 +87,7 @@ class Shared:
             source=source,
             checklist=self._once(_asked(sent.checklist)),
             options=self._once(sent.checklist.options),
+            python=self._once(sent.target.partition(" (")[0] if sent.target.startswith("/") else ""),
             kdoctor=self._once(sent.kdoctor),
             verdict=Conclusion.UNKNOWN if sent.interrupted else sent.verdict,
             reason=self._once(sent.verdict_reason),

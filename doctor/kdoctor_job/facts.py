@@ -20,6 +20,8 @@ class JobProblem:
     """One sentence that names the callable or the object."""
     raised: bool = True
     """Whether the job's code raised an error; False if it is missing, or made something else."""
+    fix: str = ""
+    """What to do, if that is neither to reproduce the error nor to make what is expected."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The example of docs/writing-plugins.md works: its check, its checklist and its tests."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -64,6 +65,10 @@ def test_installed_example_adds_a_check_a_format_and_a_command(folder: Path) -> 
     assert "--largest" in run("scratch --help")
     run("scratch --largest 1")
     assert "host.scratch-space (error)" in run("explain host.scratch-space")
+    command = folder / "site_checks/command.py"
+    command.write_text(command.read_text(encoding="utf-8").replace("files.sort", "files.sorted"))
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    assert "bug in the plugin site_checks." in kdoctor("scratch", cwd=folder, PYTHONPATH=path).stderr
 
 
 def test_example_tests_pass(folder: Path) -> None:
@@ -81,3 +86,6 @@ def test_example_finding_has_existing_fields() -> None:
     finding = eval(code, dict(vars(model)))  # noqa: S307 - the example of our page
     assert isinstance(finding, model.Finding)
     assert (len(finding.headline), len(finding.remedy.look)) == (len("read-only"), 1)
+    (kinds,) = re.findall(r"^\| `Remedy.configure`, (.*?) or `inspect` \|", page, re.MULTILINE)
+    for kind in ("configure", *re.findall(r"`(\w+)`", kinds), "inspect"):
+        assert getattr(model.Remedy, kind)("Look.", look=("ls",)).look == ("ls",)

@@ -21,6 +21,14 @@ from kdoctor.cli import main
 KDOCTOR = (sys.executable, "-m", "kdoctor")
 _AT_START = ("PYTHON", "LC_", "LANG", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "LD_PRELOAD")
 """Variables, or starts of their names, that Python reads when it starts or a module when it is imported."""
+SCRIPT = """import tensorflow as tf
+strategy = tf.distribute.MirroredStrategy()
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+with strategy.scope():
+    model.compile("sgd", "mse")
+model.fit(x, y)
+"""
+"""A training script with a mistake that ``kdoctor lint`` finds."""
 
 
 def environ(**changes: str) -> dict[str, str]:

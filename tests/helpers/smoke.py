@@ -86,3 +86,26 @@ def findings_with(  # noqa: PLR0917 - where, what is planted, and what is traine
     assert isinstance(run, SmokeRun), run
     assert not run.failure, run.failure
     return {item.finding.subject.removeprefix("training ") for item in compute_check(check, run).findings}
+
+
+_IGNORED = """
+from keras.optimizers import {kind}
+plain = {kind}.update_step
+
+def ignoring(self, gradient, variable, learning_rate):
+    given, self.{option} = self.{option}, self.{option} and {alone}
+    plain(self, gradient, variable, learning_rate)
+    self.{option} = given
+
+{kind}.update_step = ignoring
+"""
+
+
+def ignored_options(alone: str) -> dict[str, str]:
+    """Defects by name: an option of an optimizer has no effect over several devices, unless ``alone`` is true."""
+    names = {
+        "nesterov": ("SGD", "nesterov"),
+        "amsgrad": ("Adam", "amsgrad"),
+        "centered-rmsprop": ("RMSprop", "centered"),
+    }
+    return {name: _IGNORED.format(kind=kind, option=option, alone=alone) for name, (kind, option) in names.items()}

@@ -15,20 +15,13 @@ from typing import Any
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import SCRIPT, environ
 from helpers.integrations import FOLDER, KDOCTOR
 from helpers.reports import gpu_report
 from kdoctor.report.prometheus import families
 from kdoctor_lint.engine import lint
 
 TASKS = json.loads((FOLDER / "vscode-tasks.json").read_text(encoding="utf-8"))["tasks"]
-SCRIPT = """import tensorflow as tf
-strategy = tf.distribute.MirroredStrategy()
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-with strategy.scope():
-    model.compile("sgd", "mse")
-model.fit(x, y)
-"""
 
 
 def run_task(task: dict[str, Any], folder: Path) -> str:

@@ -11,22 +11,8 @@ from kdoctor_backends.scenarios import ON_JAX
 
 pytestmark = pytest.mark.smoke_full
 
-IGNORED = """
-from keras.optimizers import {kind}
-plain = {kind}.update_step
-
-def ignoring(self, gradient, variable, learning_rate):
-    given, self.{option} = self.{option}, self.{option} and keras.distribution.distribution() is None
-    plain(self, gradient, variable, learning_rate)
-    self.{option} = given
-
-{kind}.update_step = ignoring
-"""
-"""An option of an optimizer has no effect over several devices."""
 DEFECTS = {
-    "nesterov": IGNORED.format(kind="SGD", option="nesterov"),
-    "amsgrad": IGNORED.format(kind="Adam", option="amsgrad"),
-    "centered-rmsprop": IGNORED.format(kind="RMSprop", option="centered"),
+    **smoke.ignored_options("keras.distribution.distribution() is None"),
     "metrics-of-classes": """
 plain = keras.metrics.F1Score.result
 

@@ -14,16 +14,9 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, CancelledNotification, CancelledNotificationParams, ListToolsResult, TextContent
 
 import kdoctor
-from helpers.command import environ
+from helpers.command import SCRIPT, environ
 
 TOOLS = {"check", "explain", "diagnose", "matrix", "topology", "lint"}
-SCRIPT = """import tensorflow as tf
-strategy = tf.distribute.MirroredStrategy()
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-with strategy.scope():
-    model.compile("sgd", "mse")
-model.fit(x, y)
-"""
 
 
 def ask(questions: Callable[[ClientSession], Awaitable[Any]], folder: Path) -> Any:

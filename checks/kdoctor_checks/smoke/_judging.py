@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from kdoctor.commands.packages import install, restore
+from kdoctor.commands.packages import first_accepted, install, restore
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
@@ -302,6 +302,7 @@ class Comparison:
             return Remedy.change_code(summary), NO_ROLLBACK
         wanted = FIXED_KERAS
         if isinstance(self.target, Target) and isinstance(self.packages, Packages):
+            wanted = first_accepted(self.target, self.packages, FIXED_KERAS, "keras<3")
             command = install(self.target, self.packages, wanted)
             rollback = restore(self.target, self.packages, "keras")
         else:
@@ -310,7 +311,7 @@ class Comparison:
             rollback = Rollback.to(
                 f"reinstall {self.run.keras}, as used in this run", f"pip install {quoted(f'keras=={version}')}"
             )
-        summary = f"Install {wanted}. Models need no change."
+        summary = f"Install {wanted}."
         remedy = Remedy.reinstall(summary, command)
         return remedy, rollback
 

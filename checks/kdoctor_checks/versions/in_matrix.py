@@ -55,7 +55,7 @@ def _finding(subject: str, observed: str, remedy: Remedy, rollback: Rollback) ->
     return Finding(
         subject=subject,
         observed=observed,
-        brief=observed.partition(";")[0],
+        brief=observed.partition(";")[0].replace("was not measured", "kdoctor has not measured how it trains"),
         expected="a release in the version matrix",
         remedy=remedy,
         rollback=rollback,

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,6 +35,8 @@ _LONGEST_INPUT = 10_000_000
 """Bytes that are read from stdin: more than a log of a day."""
 _MOST_WORDS = 5
 """Words of a name, at most."""
+_MOST_NAMED = 12
+"""Names that are shown of those that mention a word."""
 _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
@@ -126,13 +129,17 @@ def explain(
     near = did_you_mean(_words(name), by_words)
     if text:
         show(text)
-    elif not (_is_name(name) or near) or find_matches(name, known.failures):
+    elif find_matches(name, known.failures) or not (_is_name(name) or _is_phrase(name)):
         explain_text(name, known)
-    elif name and not near and (names := _mentioning(name, known)):
-        lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in names.items()]
+    elif name and (names := _mentioning(name, known)):
+        lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in [*names.items()][:_MOST_NAMED]]
+        rest = len(names) - len(lines)
+        lines += [f"{_INDENT}and {rest} more: kdoctor list | grep -i -B1 {shlex.quote(name)}"] if rest else []
         first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
+    elif not (_is_name(name) or near):
+        explain_text(name, known)
     else:
         near = near or did_you_mean(name, known.names)
         raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")

@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
+from traceback import walk_tb
 from typing import BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
@@ -57,9 +59,16 @@ def report_errors() -> Iterator[None]:
             raise _end(f"kdoctor: the system refuses resources: {error}\n{_LIMITS_HINT}", EXIT_UNKNOWN) from None
         raise _end(
             f"kdoctor: internal error: {type(error).__name__}: {error}\n"
-            "This is a bug in kdoctor. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",
+            f"This is a bug in {_at_fault(error)}. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",
             EXIT_INTERNAL,
         ) from None
+
+
+def _at_fault(error: Exception) -> str:
+    """kdoctor, or the package of the plugin whose command was called."""
+    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    called = [one for caller, one in pairwise(packages) if caller == "typer" != one]
+    return "kdoctor" if not called or called[-1].startswith("kdoctor") else f"the plugin {called[-1]}"
 
 
 def show(text: str, *, rendered: bool = False) -> None:

@@ -18,6 +18,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Package, Packages, Target, canonical_name
 from kdoctor.model import Rollback
 
+Verb = Literal["install", "uninstall"]
 Installer = Literal["conda", "uv", "pip", "ensurepip"]
 """``ensurepip``: pip, which Python installs first."""
 
@@ -70,7 +71,7 @@ def installer_of(target: Target | None, packages: Packages | None, *names: str) 
     return "uv" if "pip" not in owners and installers.count("uv") > installers.count("pip") else "pip"
 
 
-def pip_command(installer: Installer, python: str, verb: Literal["install", "uninstall"], *arguments: str) -> str:
+def pip_command(installer: Installer, python: str, verb: Verb, *arguments: str) -> str:
     """The command of the interpreter's pip, or of ``uv pip`` if uv is the installer. Nothing is asked."""
     if installer == "uv":
         return quoted("uv", "pip", verb, "--python", python, *map(_argument, arguments))
@@ -142,7 +143,9 @@ def install(target: Target, packages: Packages | None, *requirements: str) -> st
     pip would put a second TensorFlow over it.
     """
     if packages is not None:
-        requirements = tuple(narrowed(target, packages, requirements))
+        changed = {canonical_name(_name(text)) for text in requirements}
+        kept = [package for package in packages.installed if package.name not in changed]
+        requirements = tuple(_accepted(text, kept, target) or text for text in requirements)
         if _NO_DEPS not in requirements and _brings_tensorflow(packages, requirements):
             requirements = (_NO_DEPS, *requirements)
     wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
@@ -167,19 +170,21 @@ def _brings_tensorflow(packages: Packages, requirements: Iterable[str]) -> bool:
     return "tf-keras" in found or any(canonical_name(_name(line)) == "tensorflow" for line in lines)
 
 
-def narrowed(target: Target, packages: Packages, requirements: Sequence[str]) -> Iterator[str]:
-    """Each requirement within what the other installed packages accept, as ``install`` installs it."""
-    changed = {canonical_name(_name(text)) for text in requirements}
-    kept = [package for package in packages.installed if package.name not in changed]
-    for text in requirements:
-        match = _REQUIREMENT.fullmatch(text)
-        specifiers = _bounds(match["specifier"]) if match and not text.startswith("-") else None
-        if match is None or specifiers is None:
-            yield text
-            continue
-        for requirement in _requirements_of(canonical_name(match["name"]), kept, target):
-            specifiers &= requirement.specifier
-        yield f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else text
+def first_accepted(target: Target, packages: Packages, *requirements: str) -> str:
+    """The first of these requirements of one package that the others accept, narrowed; the first one if none is."""
+    kept = [package for package in packages.installed if package.name != canonical_name(_name(requirements[0]))]
+    return next((found for text in requirements if (found := _accepted(text, kept, target))), requirements[0])
+
+
+def _accepted(text: str, kept: Sequence[Package], target: Target) -> str | None:
+    """The requirement within what these packages accept; None if nothing is."""
+    match = _REQUIREMENT.fullmatch(text)
+    specifiers = _bounds(match["specifier"]) if match and not text.startswith("-") else None
+    if match is None or specifiers is None:
+        return text
+    for requirement in _requirements_of(canonical_name(match["name"]), kept, target):
+        specifiers &= requirement.specifier
+    return f"{match['name']}{match['extra'] or ''}{narrowest(specifiers)}" if _possible(specifiers) else None
 
 
 def _bounds(text: str) -> SpecifierSet | None:

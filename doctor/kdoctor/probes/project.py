@@ -171,7 +171,7 @@ def _inspect(folder: Path, title: str) -> ProjectEnvironment | None:
 def missing_python(folder: Path) -> str:
     """The link to the Python that the environment was made with, if that is gone; empty if there is no link."""
     link = next((folder / name for name in PYTHONS if (folder / name).is_symlink()), None)
-    return f"{link} is a broken link to {link.readlink()}" if link else ""
+    return f"{link} is a broken link to {os.path.realpath(link)}" if link else ""
 
 
 def environment_python(folder: Path) -> str | None:

@@ -86,7 +86,7 @@ def choose_target(
         least = ".".join(map(str, MINIMUM_VERSION))
         raise TargetError(
             f"{choice.python} is Python {_text(version)}, but kdoctor requires Python {least} or newer",
-            hint=_NAME_IT if choice.found else None,
+            hint="Create the job's environment again with a newer Python, or name another one: --python /path/to/venv",
         )
     return ChosenTarget(python=choice.python, chosen_by=choice.by, version=_text(version), stand_in=choice.stand_in)
 
@@ -191,15 +191,27 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
 
 
 def _link_again(folder: Path, environ: Mapping[str, str]) -> str:
-    """How to link a virtual environment to a Python of its release; its packages stay. Another one must be named."""
+    """How to link a virtual environment to a Python of its release; its packages stay. Another one must be named.
+
+    Nothing is deleted before that Python has started.
+    """
     release = next((path.name for path in folder.glob("lib/python3.*")), None)
-    if release is None or not (folder / "pyvenv.cfg").is_file():
+    settings = folder / "pyvenv.cfg"
+    if release is None or not settings.is_file():
         return _NAME_IT
-    first = "" if shutil.which(release, path=environ.get("PATH", os.defpath)) else f"install {release}, then "
+    shared = "include-system-site-packages = true" in settings.read_text(encoding="utf-8", errors="replace")
+    options = [*(["--system-site-packages"] if shared else []), str(folder)]
+    found = [shutil.which(name, path=environ.get("PATH", os.defpath)) for name in (release, "uv")]
+    again = "Link it to a Python again:"
+    try:
+        _ask_version(found[0] or release, environ, Children(), DEADLINE_S)
+    except TargetError:
+        if found[1]:
+            wanted = release.removeprefix("python")
+            return f"{again} {shlex.join(['uv', 'venv', '--allow-existing', '--python', wanted, *options])}"
+        again = f"{again} install {release}, then {release} --version &&"
     remove = shlex.join(["find", str(folder / "bin"), "-xtype", "l", "-delete"])
-    return (
-        f"Link it to a Python again: {first}{remove} && {shlex.join([release, '-m', 'venv', '--upgrade', str(folder)])}"
-    )
+    return f"{again} {remove} && {shlex.join([release, '-m', 'venv', '--upgrade', *options])}"
 
 
 def _absolute(path: Path) -> str:

@@ -35,7 +35,8 @@ def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
         page.blank()
         for field in own_fields(diagnosis.own):
             page.field(field, indent=2)
-    for line in diagnosis.lines[1 if diagnosis.own else 0 :]:
+    own = diagnosis.own
+    for line in [line for line in diagnosis.lines[1 if own else 0 :] if not (own and line.text in own.text)]:
         page.blank() if line is diagnosis.lines[0] else None
         page.cut(line.text, lead=f"  {place(line)}  ", lead_style="dim")
     rest = list(notes(diagnosis))

@@ -30,6 +30,7 @@ _HEADLINES = (
 _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
+_OUTSIDE = 'An import runs what is in no function. Put the training under `if __name__ == "__main__":`.'
 _FRAMEWORKS = re.compile(
     r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
 )
@@ -42,15 +43,16 @@ INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pla
 class PartError(Exception):
     """The model or the data cannot be examined; the message is for the user."""
 
-    def __init__(self, part: str, message: str) -> None:
+    def __init__(self, part: str, message: str, fix: str = "") -> None:
         super().__init__(message)
         self.part = part
         """``model`` or ``data``."""
+        self._fix = fix
 
     @property
     def record(self) -> dict[str, Any]:
         """As the fact ``JobProblem``; an error of the job's code is the cause of this one."""
-        return {"part": self.part, "message": str(self), "raised": self.__cause__ is not None}
+        return {"part": self.part, "message": str(self), "raised": self.__cause__ is not None, "fix": self._fix}
 
 
 def find(part: str, place: str) -> Callable[[], Any]:
@@ -69,11 +71,13 @@ def find(part: str, place: str) -> Callable[[], Any]:
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
         raise PartError(part, message) from None
     except BaseException as error:
-        raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
+        lines = [one.line or "" for one in traceback.extract_tb(error.__traceback__) if one.name == "<module>"]
+        fix = _OUTSIDE if any(".fit(" in line for line in lines) else ""
+        raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}", fix) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
             near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, dir(found), 1))
-            raise PartError(part, f"{module_name} has no {attribute}{near}")
+            raise PartError(part, f"{module_name} has no {attribute}{near}", f"Name a function of {module_name}.")
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         raise PartError(

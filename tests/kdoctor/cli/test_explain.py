@@ -57,6 +57,10 @@ def test_name_is_found_by_its_parts() -> None:
     misspelt = kdoctor_here("explain", "gradient acumulation")
     assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
     assert kdoctor_here("explain", "the training hangs at start").returncode == 1
+    mentioned = kdoctor_here("explain", "global batch size")
+    assert (mentioned.returncode, "job.batch-is-global" in mentioned.stdout) == (1, True)
+    *_, last = kdoctor_here("explain", "replica").stdout.splitlines()
+    assert last.endswith(" more: kdoctor list | grep -i -B1 replica")
 
 
 @cases(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import SCRIPT, environ
 
 COMMANDS = {
     ("--version",): 0,
@@ -44,13 +44,6 @@ version: 1
 owner: team
 checks: [{id: host.disk}]
 without: {baseline: trained elsewhere, edge-case: trained elsewhere, failure-path: trained elsewhere}
-"""
-SCRIPT = """import tensorflow as tf
-strategy = tf.distribute.MirroredStrategy()
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-with strategy.scope():
-    model.compile("sgd", "mse")
-model.fit(x, y)
 """
 
 

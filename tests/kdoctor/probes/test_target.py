@@ -137,6 +137,31 @@ def test_broken_environment_of_a_project_is_an_error_with_a_way_out(apart: None,
     assert "--python" in str(error.value)
 
 
+@cases(("exit 127", False), ("printf '\\036[3, 12, 4]\\n'", True))
+def test_virtual_environment_is_linked_to_a_python_that_starts(tmp_path: Path, text: str, starts: bool) -> None:  # noqa: FBT001
+    """A name on PATH may be a shim of pyenv that finds nothing. Nothing is deleted then, and uv can get that Python."""
+    job, programs = tmp_path / "my job", tmp_path / "programs"
+    (job / "bin").mkdir(parents=True)
+    (job / "lib/python3.12").mkdir(parents=True)
+    (job / "bin/python").symlink_to("python3")
+    (job / "bin/python3").symlink_to(tmp_path / "gone")
+    (job / "pyvenv.cfg").write_text("include-system-site-packages = true\n")
+    script(programs / "python3.12", text)
+    said = _refusal(job, programs)
+    assert f"bin/python is a broken link to {tmp_path / 'gone'}\n" in said
+    assert said.endswith(f"python3.12 -m venv --upgrade --system-site-packages '{job}'")
+    assert ("again: install python3.12, then python3.12 --version && find" in said) is not starts
+    script(programs / "uv", "")
+    uv = f"again: uv venv --allow-existing --python 3.12 --system-site-packages '{job}'"
+    assert _refusal(job, programs).endswith(uv) is not starts
+
+
+def _refusal(environment: Path, programs: Path) -> str:
+    with pytest.raises(TargetError) as error:
+        choose_target(str(environment), {"PATH": str(programs)})
+    return str(error.value)
+
+
 def test_virtual_environment_precedes_conda(environment: Path, tmp_path: Path) -> None:
     chosen = choose_target(None, {"VIRTUAL_ENV": str(environment), "CONDA_PREFIX": str(tmp_path)})
     assert chosen.chosen_by == "the active virtual environment"

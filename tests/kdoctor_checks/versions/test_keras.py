@@ -70,6 +70,11 @@ test_keras_compatible = table(
     *(wrong(version, "metrics") for version in ("3.8.0", "3.9.2")),
     *(passes(*chosen(version)) for version in ("3.10.0", "2.15.0")),
     passes(*chosen("3.15.1"), "pass keras: version 3.15.1. Keras 3.15.1."),
+    fails(
+        keras(version="3.6.0"),
+        packages(package("tensorflow", "2.15.1", "keras<2.16,>=2.15.0"), package("keras", "3.6.0")),
+        commands=(f"{INSTALL} 'keras>=2.15.0,<2.16'",),  # what this TensorFlow accepts, and no defect
+    ),
     unknown(*chosen("not a version")),
     fails(*chosen("3.6.0rc1"), commands=(f"{INSTALL} 'keras>=3.10'",)),
     # 3.4.1 and 3.6.0 were measured, and so was 3.15.1, the newest.

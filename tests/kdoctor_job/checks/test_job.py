@@ -517,6 +517,7 @@ test_model_and_data = table(
         run(job=JobRun(problem=JobProblem(part="model", message="build raised ValueError: no"))), "model: build rais"
     ),
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", raised=False))), "Make it a function"),
+    fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", fix="Name one."))), "Name one."),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),
     fails(run(job=None, outcome="timed-out", phase="strategy", seconds=600.0), "phase strategy", of=["job"]),

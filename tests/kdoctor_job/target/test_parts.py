@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
+from kdoctor_job.target import parts
 from kdoctor_job.target.parts import PartError, call, describe, find
 
 MODULE = """
@@ -32,6 +33,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (package / "good.py").write_text(MODULE)
     (package / "sick.py").write_text("1 / 0\n")
     (package / "lacks.py").write_text("import no_such_thing9\n")
+    (package / "trains.py").write_text("class Job:\n    fit = lambda self: 1 / 0\nJob().fit()\n")
     (package / "exits.py").write_text("raise SystemExit(3)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -53,13 +55,15 @@ def test_function_and_method_are_found() -> None:
     ("jobs9.sick:build", "ZeroDivisionError: division by zero ("),
     ("jobs9.lacks:build", "ModuleNotFoundError: No module named 'no_such_thing9'"),
     ("jobs9.exits:build", "SystemExit: 3"),
+    ("jobs9.trains:fit", "ZeroDivisionError: division by zero ("),
 )
 def test_missing_callable_is_reported(place: str, expected: str) -> None:
     with pytest.raises(PartError) as error:
         find("data", place)
     assert expected in str(error.value)
+    fix = {"jobs9.good:bild": "Name a function of jobs9.good.", "jobs9.trains:fit": parts._OUTSIDE}.get(place, "")
     raised = expected.partition(": ")[0].endswith(("Error", "Exit"))
-    assert error.value.record == {"part": "data", "message": str(error.value), "raised": raised}
+    assert error.value.record == {"part": "data", "message": str(error.value), "raised": raised, "fix": fix}
     assert "\n" not in str(error.value)
 
 

@@ -11,22 +11,8 @@ from kdoctor_checks.smoke.multi_worker_features import multi_worker_features
 
 pytestmark = pytest.mark.smoke_full
 
-IGNORED = """
-from keras.optimizers import {kind}
-plain = {kind}.update_step
-
-def ignoring(self, gradient, variable, learning_rate):
-    given, self.{option} = self.{option}, self.{option} and tf.distribute.get_strategy().num_replicas_in_sync == 1
-    plain(self, gradient, variable, learning_rate)
-    self.{option} = given
-
-{kind}.update_step = ignoring
-"""
-"""An option of an optimizer has no effect over several workers."""
 DEFECTS = {
-    "nesterov": IGNORED.format(kind="SGD", option="nesterov"),
-    "amsgrad": IGNORED.format(kind="Adam", option="amsgrad"),
-    "centered-rmsprop": IGNORED.format(kind="RMSprop", option="centered"),
+    **smoke.ignored_options("tf.distribute.get_strategy().num_replicas_in_sync == 1"),
     "metrics-of-classes": """
 plain = tf.keras.metrics.F1Score.update_state
 

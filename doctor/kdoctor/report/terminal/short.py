@@ -52,9 +52,9 @@ def _notes(report: Report) -> Iterator[str]:
     """Harmless events next to a problem, drift, waivers that cover nothing, and those of a run that did not pass."""
     shown = " ".join(category.text for category in report.categories)
     yield from [text for text in noted(report.results) if text not in shown][:_HEADINGS]
-    if report.drift and report.drift.changes:
+    if report.drift and report.drift.changes and not any(step.kind == "rollback" for step in report.plan):
         changed = some([change.fact for change in report.drift.changes])
-        since = f"since the lock of {report.drift.recorded[:10]}"
+        since = f"since the last passing run ({report.drift.recorded[:10]})"
         yield f"{counted(len(report.drift.changes), 'change')} {since}: {changed}"
     if report.unused_waivers:
         unused = some([f"{waiver.check} {waiver.subject}" for waiver in report.unused_waivers])

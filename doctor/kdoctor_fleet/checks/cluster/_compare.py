@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from kdoctor.check import Check, check_of, text_of
+from kdoctor.engine.report import Conclusion
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, grouped
 from kdoctor_fleet.facts import Fleet, FleetNode, Section
@@ -13,6 +14,7 @@ ABSENT = "none"
 """The value of a fact that a node does not have."""
 
 _NAMED = 3
+_EACH_ITS_OWN = Rollback.irreversible("each node had its own value, which is in its report")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class Comparison:
     """Of the recorded facts: ``packages``."""
     what: str
     """In a sentence about all nodes: ``packages``."""
-    fix: Callable[[str, Sequence[Difference]], tuple[Remedy, Rollback]]
+    fix: Callable[[str, Sequence[Difference], Sequence[FleetNode]], tuple[Remedy, Rollback]]
     """The fix for these nodes."""
     patterns: Sequence[str] = ("*",)
     """Shell-style patterns of the facts to compare."""
@@ -100,7 +102,17 @@ def _compare(fleet: Fleet, comparison: Comparison, label: Callable[[str], str]) 
     majority = {name: _majority(by_value) for name, by_value in different.items()}
     odd = {name: value for name, value in majority.items() if value}
     yield from _odd(fleet, comparison, label, different, odd)
-    yield from _split(fleet, comparison, label, {name: different[name] for name in different if name not in odd})
+    worse = {node.name for node in reported if node.verdict is Conclusion.FAIL}
+    worse |= {
+        node
+        for name, most in odd.items()
+        for value in different[name].keys() - {most}
+        for node in different[name][value]
+    }
+    split = {name: by_value for name, by_value in different.items() if name not in odd}
+    for name, by_value in split.items():  # a group of nodes that passed and are as the others is the one to follow
+        split[name] = dict(sorted(by_value.items(), key=lambda item: (-len(item[1]), worse.issuperset(item[1]))))
+    yield from _split(fleet, comparison, label, split)
     if not different:
         observed = (
             f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {counted(len(reported), 'node')}"
@@ -151,7 +163,7 @@ def _odd(
         subject, rest = fleet.fold(members), len(differences) - 1
         observed = _listed(f"{item.label} {shown(item.value)} (others {shown(item.others)})" for item in differences)
         alike = len(values[first.name][first.others])
-        remedy, rollback = comparison.fix(subject, differences)
+        remedy, rollback = comparison.fix(subject, differences, [node for node in fleet.nodes if node.name in members])
         nodes = counted(sum(map(len, values[first.name].values())), "node")
         yield Finding(
             subject=subject,
@@ -178,7 +190,8 @@ def _split(
             Difference(name=item, label=label(item), value=values_of[-1], others=values_of[0])
             for item, values_of in facts
         ]
-        remedy, rollback = comparison.fix(fleet.fold(node for members in groups[1:] for node in members), differences)
+        others = [node for node in fleet.nodes if any(node.name in members for members in groups[1:])]
+        remedy, rollback = comparison.fix(fleet.fold(node.name for node in others), differences, others)
         rest = _listed(label(item) for item, _ in facts[1:])
         also = f"; the same groups differ in {rest}" if rest else ""
         yield Finding(
@@ -187,7 +200,7 @@ def _split(
             brief=_brief(f"no majority: {named} {found[0]} or {found[1]}", "", len(facts) - 1),
             expected=f"one value of {_listed(label(item) for item, _ in facts)} on all nodes",
             remedy=replace(remedy, summary=f"Decide which group is right. To follow {first}: {remedy.summary}"),
-            rollback=rollback,
+            rollback=rollback if len(groups) == 2 else _EACH_ITS_OWN,  # noqa: PLR2004 - one group, and one to follow
             explained_by=comparison.explained_by,
         )
 

@@ -29,7 +29,8 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     if job.problem:
         message, expected = job.problem.message, _EXPECTED[job.problem.part]
         brief = headline(message)
-        remedy = remedy_for(message, _REMEDY if job.problem.raised else f"Make it {expected}.")
+        fix = job.problem.fix or (_REMEDY if job.problem.raised else f"Make it {expected}.")
+        remedy = remedy_for(message, fix)
         yield finding(job.problem.part, message, expected, remedy, brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)

@@ -6,7 +6,9 @@ import pytest
 
 from helpers.cases import cases
 from helpers.kdoctor_fleet.fleets import fleet
+from kdoctor.engine.report import Conclusion
 from kdoctor.model import Action, Severity
+from kdoctor.testing import compute_check
 from kdoctor_fleet.checks.cluster import _compare
 from kdoctor_fleet.checks.cluster._compare import Comparison, Difference
 from kdoctor_fleet.checks.cluster._fixes import install_packages
@@ -99,7 +101,7 @@ def test_packages_are_pinned_or_removed_as_on_the_others() -> None:
         Difference(name="late", label="late", value="none", others="2.0"),
         Difference(name="built", label="built", value="not a version", others="of this folder"),
     ]
-    remedy, rollback = install_packages("node0003", differences)
+    remedy, rollback = install_packages("node0003", differences, fleet(1).nodes)
     assert remedy.commands == ("python -m pip install keras==3.10.0 late==2.0", "python -m pip uninstall -y odd")
     assert rollback.commands == ("python -m pip install keras==3.6.0 odd==1.0", "python -m pip uninstall -y late")
     assert remedy.action is Action.REINSTALL
@@ -109,7 +111,24 @@ def test_fix_of_a_division_follows_the_first_group() -> None:
     """In order of the values, if the groups have the same size."""
     (found,) = compared({"a": "1.0"}, {"a": "2.0"}, {"a": "3.0"})
     assert found.remedy.commands == ("python -m pip install a==1.0",)
-    assert found.rollback.commands == ("python -m pip install a==3.0",)
+    assert found.rollback.kind == "irreversible"  # two values
+    (found,) = compared({"a": "1.0"}, {"a": "2.0"})
+    assert found.rollback.commands == ("python -m pip install a==2.0",)
+
+
+def test_packages_are_installed_in_the_environments_of_the_reports() -> None:
+    """With uv where the environment has no pip. Nodes that passed, and are not odd in another fact, are followed."""
+    _, divided = compared({"a": "1", "b": "1"}, {"a": "2", "b": "2"}, {"a": "3", "b": "2"})
+    assert "To follow node0002" in divided.remedy.summary
+    bad = {**sections(a="1"), "python": "/a/python", "verdict": Conclusion.FAIL}
+    other = {"sections": {"parts": {"a": "3"}, "packages": {"pip": "1"}}, "python": "/b c/python"}
+    (two,) = compute_check(parts, fleet(2, node0001=bad, node0002=sections(a="2"))).findings
+    assert two.finding.remedy.commands == ("uv pip install --python /a/python a==2",)
+    (three,) = compute_check(parts, fleet(3, node0001=bad, node0002=sections(a="2"), node0003=other)).findings
+    assert three.finding.remedy.commands == (
+        "uv pip install --python /a/python a==2  # on node0001",
+        "'/b c/python' -m pip install a==2  # on node0003",
+    )
 
 
 @pytest.mark.parametrize("length", [38, 39, 40])

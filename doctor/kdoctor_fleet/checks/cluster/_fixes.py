@@ -1,7 +1,7 @@
 """Fixes that bring nodes in line with the others. Values from other nodes are quoted, and names are checked."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kdoctor.commands.packages import Verb, pip_command
 from kdoctor.commands.shell import set_variable
@@ -34,26 +34,27 @@ def install_packages(
     nodes: str, differences: Sequence[Difference], members: Sequence[FleetNode]
 ) -> tuple[Remedy, Rollback]:
     """The packages of the other nodes, in the environments that the reports name."""
-    commands = _pip([(item.name, item.others) for item in differences], members)
-    summary = f"On {nodes}, install the versions of the other nodes, or use the same image:"
+    tools: dict[tuple[str, bool], list[str]] = {}
+    for node in members:
+        has_pip = "pip" in node.sections.get("packages", {}) or not node.python
+        tools.setdefault((node.python or "python", has_pip), []).append(node.name)
+    where = "; ".join(f"{python} on {some(on)}" for (python, _), on in tools.items()) if len(tools) > 1 else ""
+    commands = _pip([(item.name, item.others) for item in differences], tools)
+    summary = f"On {nodes}, install the versions of the other nodes{where and f' ({where})'}, or use the same image:"
     remedy = Remedy.reinstall(summary, *commands)
-    back = _pip([(item.name, item.value) for item in differences], members)
+    back = _pip([(item.name, item.value) for item in differences], tools)
     return remedy, Rollback.to("the packages before the fix", *back) if back else _BY_HAND
 
 
-def _pip(pairs: Sequence[tuple[str, str]], members: Sequence[FleetNode]) -> tuple[str, ...]:
+def _pip(pairs: Sequence[tuple[str, str]], tools: Iterable[tuple[str, bool]]) -> tuple[str, ...]:
     """The commands that install these versions, and remove what is absent, for each environment. uv is for no pip."""
     known = [(name, version) for name, version in pairs if _PACKAGE.fullmatch(name)]
     pins = [f"{name}=={version}" for name, version in known if version != ABSENT and _RELEASE.fullmatch(version)]
     gone = [name for name, version in known if version == ABSENT]
     commands: tuple[tuple[Verb, list[str]], ...] = (("install", pins), ("uninstall", gone))
-    tools: dict[tuple[str, bool], list[str]] = {}
-    for node in members:
-        has_pip = "pip" in node.sections.get("packages", {}) or not node.python
-        tools.setdefault((node.python or "python", has_pip), []).append(node.name)
     return tuple(
-        pip_command("pip" if has_pip else "uv", python, verb, *names) + (f"  # on {some(on)}" if len(tools) > 1 else "")
-        for (python, has_pip), on in tools.items()
+        pip_command("pip" if has_pip else "uv", python, verb, *names)
+        for python, has_pip in tools
         for verb, names in commands
         if names
     )

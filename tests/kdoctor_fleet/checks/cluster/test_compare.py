@@ -126,9 +126,10 @@ def test_packages_are_installed_in_the_environments_of_the_reports() -> None:
     assert two.finding.remedy.commands == ("uv pip install --python /a/python a==2",)
     (three,) = compute_check(parts, fleet(3, node0001=bad, node0002=sections(a="2"), node0003=other)).findings
     assert three.finding.remedy.commands == (
-        "uv pip install --python /a/python a==2  # on node0001",
-        "'/b c/python' -m pip install a==2  # on node0003",
+        "uv pip install --python /a/python a==2",
+        "'/b c/python' -m pip install a==2",
     )
+    assert "(/a/python on node0001; /b c/python on node0003)" in three.finding.remedy.summary
 
 
 @pytest.mark.parametrize("length", [38, 39, 40])

@@ -40,7 +40,8 @@ _ACRONYMS = {
 }
 _LONGEST_MODELS = 60
 _GONE = ("gpuislost", "resetrequired", "requiresreset")
-_NO_STATE = ("err", "unknownerror")
+_NO_STATE = ("err", "unknownerror", "nvmlerrorunknown")
+_SENSORS = ("temperature_c", "power_draw_w")
 _NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
 """What NVML and nvidia-smi report for a GPU that a control group or the file mode of its node withholds."""
 
@@ -55,9 +56,11 @@ def lost(gpu: Gpu) -> str | None:
     """Why the GPU cannot be used; None if it can.
 
     One of its calls returned the NVML error "GPU is lost" or "reset required" (15 and 16), or the driver could not open
-    it. nvidia-smi shows an error in place of the performance state of a GPU that does not respond. A missing permission
-    does not count.
+    it. nvidia-smi shows an error in place of the performance state of a GPU that does not respond, or of both its
+    temperature and its power draw. A missing permission does not count.
     """
+    if all(letters(gpu.errors.get(name, "")) in _NO_STATE for name in _SENSORS):
+        return gpu.errors[_SENSORS[0]]
     for name, error in gpu.errors.items():
         plain = letters(error)
         if plain.endswith(_GONE) or (name == "performance_state" and plain in _NO_STATE):

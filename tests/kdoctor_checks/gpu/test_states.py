@@ -145,6 +145,8 @@ test_responding = table(
             ("memory_used_bytes", "GPU is lost"),
         )
     ),
+    fails(with_errors(dict.fromkeys(("temperature_c", "power_draw_w"), "ERR!")), of=[GPU1]),
+    passes(with_errors({"temperature_c": "ERR!", "power_draw_w": "N/A"})),
     fails(
         with_errors({"memory_used_bytes": "NVML_ERROR_RESET_REQUIRED"}),
         "  does not respond until it is reset.",

@@ -20,10 +20,10 @@ _FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4
 """Empty lines, borders of tables, and the time above a table."""
 DRIVER: values.Fields = {
     "driver_version": (values.version, ("driver version",)),
-    "cuda_driver_version": (values.version, ("cuda umd version", "cuda version")),
+    "cuda_driver_version": (values.version, ("cuda umd version", "cuda version", "cuda driver version")),
     "count": (values.count, ("attached gpus",)),
 }
-"""Driver 610 deprecates the name "CUDA Version"."""
+"""Driver 610 deprecates the name "CUDA Version". The last one is nvitop's."""
 HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
 _INDENT = 4
 """Columns of a tab."""

@@ -12,7 +12,7 @@ from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.smi_query import DRIVER, kernel_version
 from kdoctor_recordings.formats.values import is_compute, is_graphics, read_all
 
-_VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
+_VERSIONS = re.compile(r"(?P<name>CUDA (?:(?:UMD|Driver) )?Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
 BEGINS = _FIRST = re.compile(
     r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>[^\s|][^|]*?)\s+(?P<persistence_mode>[^\s|]+)\s*"
     r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc_uncorrected_volatile>\S.*?)\s*\|"
@@ -46,7 +46,7 @@ def parse(section: Section) -> Part:
     A line that is cut off lacks its closing bar, and is ignored.
     """
     lines = tuple(line.rstrip() for line in section.lines)
-    closed = [line for line in lines if line.endswith("|")]
+    closed = [line for line in lines if line.endswith("|") or line.startswith("NVITOP")]
     head = {found["name"].lower(): found["text"] for line in closed for found in _VERSIONS.finditer(line)}
     driver, errors = read_all(DRIVER, head)
     if any("vGPU ID" in line for line in closed):  # only a host prints the table of nvidia-smi vgpu
@@ -80,7 +80,7 @@ def rows(lines: Sequence[str]) -> range:
 
 
 def _is_unknown(line: str) -> bool:
-    return bool(line.endswith("|") and line.strip("| ")) and not any(
+    return bool(line.endswith("|") and line.strip("| -+=")) and not any(
         pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD)
     )
 

@@ -42,8 +42,10 @@ _QUOTED = 0.9
 _FEW = 8
 _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
 """Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
-_SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f\u2002\u2003\u2009"), " ")
-"""Spaces of web pages and word processors."""
+_CHARACTERS = str.maketrans(
+    "\u00a0\u2007\u202f\u2002\u2003\u2009│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯", "      ||||||--=" + 20 * "+"
+)
+"""Spaces of web pages and word processors, and frames of tables, which nvitop draws like nvidia-smi's."""
 _VALUE = re.compile(r'"([A-Z][\w :]*)"\s*:\s*\{\s*"value"\s*:\s*"([^"]*)"\s*\}')
 """A row of ``dcgmi health`` as JSON."""
 _NOTE = re.compile(
@@ -102,7 +104,7 @@ _NOT_READ = (
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
-    ("nvidia-smi", re.compile(r"\|\s*(?:NVIDIA-SMI \d|MIG devices:)").match),
+    ("nvidia-smi", re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*MIG devices:").match),
     ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
@@ -147,7 +149,7 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
 def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
-    text = text.replace("\r\n", "\n").translate(_SPACES)
+    text = text.replace("\r\n", "\n").translate(_CHARACTERS)
     text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", _INLINE.sub("\n", text), 1))
     if "Overall Health" in text:
         text = _VALUE.sub(r"\n| \1 | \2 |\n", text)

@@ -25,7 +25,8 @@ _LEGEND = r"\s*(?:NIC )?Legend:\s*|\s*\S+\s+= .*|\s*NIC\d+: \S+\s*"
 _PATTERNS: dict[Kind, str] = {
     # Gpus.not_understood lists the rows of the GPUs that are not known.
     "nvidia-smi": (
-        r"\|\s*NVIDIA-SMI .*|\|\s*(?:Processes|MIG devices):.*|\|\s*(?:GPU\s+(?:Name|GI|PID)|Fan\s+Temp)\b.*"
+        r"\|?\s*(?:NVIDIA-SMI|NVITOP) .*|\s*\[? ?(?:CPU|MEM|Load Average): .*"
+        r"|\|\s*(?:Processes|MIG devices):.*|\|\s*(?:GPU\s+(?:Name|GI|PID)|Fan\s+Temp)\b.*"
         r"|\|[\s|]*(?:MIG M\.|ECC)[\s|]*|\|\s*GPU\s.*\bPID\b.*"
         r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|No MIG devices found|Usage)\b.*"
         r"|\|(?:[\d\s/|]|MiB|N/A)*|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"

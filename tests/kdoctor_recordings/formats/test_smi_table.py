@@ -49,6 +49,28 @@ def test_old_banner(tmp_path: Path) -> None:
     assert (gpus.driver_version, gpus.cuda_driver_version) == ("525.1.05", "12.0")
 
 
+NVITOP = """\
+╒═════════════════════════════════════════════════════════════════════════════╕
+│ NVITOP 1.9.9      Driver Version: 570.1.02        CUDA Driver Version: 12.8 │
+├───────────────────────────────┬──────────────────────┬──────────────────────┤
+│ GPU  Name        Persistence-M│ Bus-Id        Disp.A │ Volatile Uncorr. ECC │
+│ Fan  Temp  Perf  Pwr:Usage/Cap│         Memory-Usage │ GPU-Util  Compute M. │
+╞═══════════════════════════════╪══════════════════════╪══════════════════════╡
+│   0  ..la Test-SXM2-16GB  Off │ 00000000:3B:00.0 Off │                    0 │
+│ N/A   41C   P0     60W / 300W │  1.50GiB  / 16384MiB │     12%      Default │
+╘═══════════════════════════════╧══════════════════════╧══════════════════════╛
+[ CPU: ▏ 1.6%            UPTIME: 1:19:36 ]  ( Load Average:  0.27  0.32  0.38 )
+"""
+
+
+def test_frames_of_nvitop_are_read_as_those_of_nvidia_smi(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, NVITOP)
+    (gpu,) = gpus.devices
+    assert (gpus.driver_version, gpus.cuda_driver_version, gpus.not_understood) == ("570.1.02", "12.8", ())
+    assert (gpu.name, gpu.bus_id, gpu.temperature_c, gpu.power_draw_w) == (None, "0000:3b:00.0", 41, 60.0)
+    assert (gpu.memory_used_bytes, gpu.memory_total_bytes, gpu.processes) == (1536 * MIB, 16384 * MIB, None)
+
+
 def test_no_running_processes(tmp_path: Path) -> None:
     lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
     lines.insert(-1, "|  No running processes found                                                             |")

@@ -19,7 +19,7 @@ UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
     (values.count, "-1", None),
     (values.mebibytes, "3 MiB", 3 * 1024 * 1024),
     (values.mebibytes, "3MiB", 3 * 1024 * 1024),
-    (values.mebibytes, "3 GiB", None),
+    (values.mebibytes, "3 TiB", None),
     (values.watts, "75.5 W", 75.5),
     (values.watts, "75W", 75.0),
     (values.watts, "75", None),

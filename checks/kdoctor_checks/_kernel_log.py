@@ -52,6 +52,7 @@ def describe(event: KernelLogEvent) -> str:
         "not-supported": "this driver does not support the GPU",
         "no-power": "a power cable is not connected",
         "driver-crash": "NVIDIA's driver crashed in the kernel",
+        "driver-hang": "a program waits in NVIDIA's driver without end",
         "program-crash": "a program crashed",
         "program-killed": f"{event.program or 'a program'} was killed",
         "gsp-failed": "GSP firmware failed",

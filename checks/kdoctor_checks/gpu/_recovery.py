@@ -42,6 +42,11 @@ STATED: dict[str, Remedy] = {
         "sudo reboot",
         look=("uname -r", "cat /proc/driver/nvidia/version", _REPORT),
     ),
+    "driver-hang": Remedy.reboot(
+        "Restart the machine: such a program cannot be killed. If it happens again, send NVIDIA the report.",
+        "sudo reboot",
+        look=("ps -eo pid,stat,wchan:32,args | grep ' D'", _REPORT),
+    ),
 }
 """The fix for each kind of message that is its own cause."""
 
@@ -57,7 +62,7 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
         resets: the addresses of all GPUs that a reset recovers. One command resets them.
     """
     if stated := next((event.kind for event in events if event.kind in STATED), None):
-        return STATED[stated], RESTART if stated == "driver-crash" else READ_ONLY
+        return STATED[stated], RESTART if stated.startswith("driver-") else READ_ONLY
     found = _strongest(events)
     if found == "reset" and bus_id:
         return _reset(resets), RESTART

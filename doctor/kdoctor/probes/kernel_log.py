@@ -46,6 +46,10 @@ _RECOVERY = re.compile(r"(?:recovery action changed .*\bto\b[^(]*|\bXid 154 )\((
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
 _OF_X = re.compile(r"\bPCI:(\d{1,3}):(\d{1,2}):([0-7])\b")
 """An address of the X server, in decimal."""
+_FRAME = re.compile(r"^(?:\[<\w+>\] )?(?:\? )?[\w.]+\+0x[\da-f]+/0x[\da-f]+ \[nvidia\w*\]")
+"""A line of a stack in NVIDIA's driver."""
+_STACK = 60
+"""Lines of a stack, at most."""
 _ANY_ADDRESS = re.compile(rf"(?:(?<![\w:.])|(?<=PCI:)){_ADDRESS}(?!\w|:\w)")
 
 
@@ -109,6 +113,8 @@ class LogReader:
         """Kind, device and code to the place of the last event that was kept, and the number of all."""
         self._named: str | None = None
         self._first: Line | None = None
+        self._hung: tuple[Line, int] | None = None
+        """The last task that the kernel says to be blocked, and the number of the line: its stack follows."""
         self._lines = 0
         self._unclassified = 0
 
@@ -136,11 +142,22 @@ class LogReader:
         self._first = self._first or line
         found = _GPU_NAMED.search(line.text)
         self._named = _bus_id(found) if found else self._named
-        event = _event(line, self._named)
+        if " blocked for more" in line.text:
+            self._hung = line, self._lines
+        event = self._in_stack(line) if _FRAME.search(line.text) else _event(line, self._named)
         if event:
             self._add(event)
         if "NVRM:" not in line.text:
             self._named = None
+
+    def _in_stack(self, line: Line) -> KernelLogEvent | None:
+        """The event of a task that waits in NVIDIA's driver, at the first such line of its stack."""
+        hung, place = self._hung or (line, -_STACK)
+        self._hung = None
+        within = self._lines - place < _STACK
+        return (
+            KernelLogEvent(kind="driver-hang", text=hung.text, boot_s=hung.boot_s, time=hung.time) if within else None
+        )
 
     def _add(self, event: KernelLogEvent) -> None:
         self._unclassified += event.kind == "unclassified"

@@ -139,6 +139,22 @@ def test_consecutive_lines_keep_their_gpu() -> None:
     ]
 
 
+HUNG, OF_NVIDIA = "INFO: task a:9 blocked for more than 120 seconds.", "nvidia_close+0x5e/0x150 [nvidia]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "number"),
+    [
+        ((HUNG, "schedule+0x1/0x2", OF_NVIDIA, OF_NVIDIA), 1),
+        ((HUNG, *59 * ("schedule+0x1/0x2",), OF_NVIDIA), 0),  # not its stack
+        ((HUNG, "nfs_wait+0x1/0x2 [nfs]"), 0),
+        ((OF_NVIDIA,), 0),
+    ],
+)
+def test_task_hangs_in_the_driver_if_its_stack_says_so(lines: tuple[str, ...], number: int) -> None:
+    assert [(one.kind, one.text) for one in events(*lines)] == number * [("driver-hang", HUNG)]
+
+
 def test_repeated_events_are_limited() -> None:
     flood = [f"DMAR: [DMA Write] Request device [02:00.0] fault addr {number:x}" for number in range(5000)]
     log = parse_log([*flood, XID], source="a test")

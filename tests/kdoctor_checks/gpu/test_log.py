@@ -61,6 +61,7 @@ UNSUPPORTED = (
 )
 NOT_SUPPORTED = ("this driver does not support the GPU", "Install the driver")
 CRASH = ("NVIDIA's driver crashed in the kernel", "Restart the machine, and install a driver release")
+HANG = ("a program waits in NVIDIA's driver without end", "Restart the machine: such a program cannot be killed")
 MESSAGES = (
     (
         (INVALID, f"NVRM: BAR1 is 0M @ 0x0 (PCI:{ADDRESS})", *FAILED),
@@ -78,6 +79,7 @@ MESSAGES = (
     ),
     (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *NOT_SUPPORTED),
     (("BUG: unable to handle page fault for address: 9", "RIP: 0010:_nv0+0x2c/0x330 [nvidia]"), ["kernel log"], *CRASH),
+    (("INFO: task a:9 blocked for more than 120 seconds.", "? uvm_b+0x3c/0x5a0 [nvidia_uvm]"), ["kernel log"], *HANG),
     (("usercopy: Kernel memory exposure of SLUB object 'nvidia_stack_cache' (offset 9)!",), ["kernel log"], *CRASH),
 )
 

@@ -75,10 +75,12 @@ def test_setting_that_only_the_diagnostic_needs_is_a_warning_with_its_own_fix() 
 
 def test_fix_has_the_message_or_is_that_of_the_service() -> None:
     (failed,) = compute_check(diagnostics, given("fail")).findings
-    assert "a message" in failed.finding.remedy.summary
+    assert "The message: a message. Follow" in failed.finding.remedy.summary
     service = Diagnostic(tool="fabric manager", test="service", subject="fabric manager", status="fail")
-    for tool, daemon in (("fabric manager", "nvidia-fabricmanager"), ("nvidia-gridd", "nvidia-gridd")):
-        (stopped,) = compute_check(diagnostics, Diagnostics(results=(replace(service, tool=tool),))).findings
+    services = (("fabric manager", "nvidia-fabricmanager"), ("nvidia-gridd", "nvidia-gridd"), ("DCGM", "nvidia-imex"))
+    for tool, daemon in services:
+        result = replace(service, tool=tool, message=f"{tool} or IMEX is unhealthy.")
+        (stopped,) = compute_check(diagnostics, Diagnostics(results=(result,))).findings
         assert stopped.finding.remedy.commands == (f"sudo systemctl restart {daemon}",)
 
 

@@ -56,7 +56,7 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
 
 def said(message: str) -> str:
     """The message, with which a fix begins."""
-    return f"The message: {shorten(message, 160)}. " if message else ""
+    return f"The message: {shorten(message, 160).rstrip('.')}. " if message else ""
 
 
 def of_setting(result: Diagnostic) -> Remedy | None:
@@ -80,6 +80,13 @@ def _remedy(tool: str, message: str) -> Remedy:
             "on a machine with NVSwitches (error 802).",
             "sudo systemctl restart nvidia-fabricmanager",
             look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
+        )
+    if "imex" in message.lower():
+        return Remedy.configure(
+            "Start IMEX again on each node of its domain, and read why it ended. Without it, GPUs of several nodes do "
+            "not reach each other's memory.",
+            "sudo systemctl restart nvidia-imex",
+            look=("nvidia-imex-ctl -N", "sudo journalctl -u nvidia-imex"),
         )
     return Remedy.inspect(
         f"{said(message)}Follow it{_MANUAL if tool != 'NHC' else ''}, and drain the machine until the test passes.",

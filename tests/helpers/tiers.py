@@ -2,7 +2,7 @@
 
 A training shows the same with every run of the same versions, so ``make test`` runs one of each kind, and ``make
 test-smoke`` the others. Where one kind has several quick ones, they take turns: half of them run on even days. So do
-whole files of half a minute.
+whole files, and halves of files, of half a minute.
 """
 
 import datetime as dt

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from benchmarks.lint_labelled import JUDGED, cases
 
+from helpers.tiers import every_second_day
 from kdoctor.model import Severity
 from kdoctor_lint.engine import lint_script
 from kdoctor_lint.registry import RULES
@@ -20,6 +21,10 @@ SCRIPTS = [
         if case.found and case.rule.severity is not Severity.INFO
     ),
 ]
+BY_SCRIPT = pytest.mark.parametrize(
+    ("rule", "code"),
+    [pytest.param(*script, id=script[0], marks=every_second_day(place % 2)) for place, script in enumerate(SCRIPTS)],
+)
 MAY_BUILD = "KD503"
 """Code outside the file may build an optimizer that it gets, so this error is withheld."""
 
@@ -48,7 +53,7 @@ def with_calls(code: str) -> Iterator[str]:
             yield "".join([*lines[: place[0]], call, *lines[place[0] :]])
 
 
-@pytest.mark.parametrize(("rule", "code"), SCRIPTS, ids=[rule for rule, _ in SCRIPTS])
+@BY_SCRIPT
 def test_unknown_call_removes_no_error(rule: str, code: str) -> None:
     before = errors(code)
     assert before or RULES[rule.partition(":")[0]].code == MAY_BUILD
@@ -67,7 +72,7 @@ def replaced(code: str, part: ast.expr, form: str) -> str:
     return b"".join(lines).decode()
 
 
-@pytest.mark.parametrize(("rule", "code"), SCRIPTS, ids=[rule for rule, _ in SCRIPTS])
+@BY_SCRIPT
 def test_unknown_call_around_an_argument_removes_only_what_the_argument_shows(rule: str, code: str) -> None:
     """What is found without knowing the argument is found with it in an unknown call, too."""
     del rule
@@ -85,7 +90,7 @@ ONLY_CERTAIN = "KD403"
 MADE = re.compile(r"(^|\.)(Sequential|Model|load_model|make_\w+|\w+Strategy|SGD|Adam|[A-Z]\w+Accuracy)$")
 
 
-@pytest.mark.parametrize(("rule", "code"), SCRIPTS, ids=[rule for rule, _ in SCRIPTS])
+@BY_SCRIPT
 def test_unknown_call_around_an_object_removes_no_error(rule: str, code: str) -> None:
     """The object keeps its place, its strategy and its options, because the function may return it."""
     del rule

@@ -223,18 +223,33 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
 def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
-    if not rejected or not _OTHER_KERNEL.search(rejected[-1]):
-        return _unsigned(rejected[-1], settings) if rejected else None
-    brief = "the module was built for another kernel"
-    return brief, f"{brief}: {rejected[-1]!r}", _REBUILD, READ_ONLY
+    for words, brief, remedy in _OTHER_KERNEL if rejected else ():
+        if re.search(words, rejected[-1]):
+            return brief, f"{brief}: {rejected[-1]!r}", remedy, READ_ONLY
+    return _unsigned(rejected[-1], settings) if rejected else None
 
 
-_OTHER_KERNEL = re.compile(r"version of symbol|Unknown symbol|version magic|Exec format")
-_REBUILD = Remedy.reinstall(
-    "Build the module for the kernel that runs, or start the kernel that it was built for.",
-    "sudo dkms autoinstall",
-    look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+_OTHER_KERNEL = (
+    (
+        "version of symbol|Unknown symbol|version magic|Exec format",
+        "the module was built for another kernel",
+        Remedy.reinstall(
+            "Build the module for the kernel that runs, or start the kernel that it was built for.",
+            "sudo dkms autoinstall",
+            look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+        ),
+    ),
+    (
+        "/var/lib/dkms/",
+        "the module could not be built for this kernel",
+        Remedy.reinstall(
+            "Install a driver release that supports this kernel, or its headers if they are missing, or start an older "
+            "kernel. The log says why.",
+            look=("tail -n 40 /var/lib/dkms/nvidia*/*/build/make.log", "uname -r", "dkms status"),
+        ),
+    ),
 )
+"""Words about a module that does not fit the kernel, the cause, and the fix."""
 
 
 def _nouveau() -> _Failure:

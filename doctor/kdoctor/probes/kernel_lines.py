@@ -24,7 +24,10 @@ ESCAPES = re.compile(
 """Sequences and characters that a terminal acts on and does not show."""
 
 _DRIVER = r"(?:NVRM: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
-_MODULE = r"could not insert (?:module )?\S*nvidia|nvidia: (?:version magic|disagrees about|Unknown symbol)"
+_MODULE = (
+    r"could not insert (?:module )?\S*nvidia|nvidia: (?:version magic|disagrees about|Unknown symbol)"
+    r"|(?:Consult )?/var/lib/dkms/nvidia"
+)
 _QUICK = re.compile(
     r"\s*\[|[\s>|`*-]*(?:<\d|kern)|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"

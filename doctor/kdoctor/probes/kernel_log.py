@@ -142,7 +142,7 @@ class LogReader:
         self._first = self._first or line
         found = _GPU_NAMED.search(line.text)
         self._named = _bus_id(found) if found else self._named
-        if " blocked for more" in line.text:
+        if " blocked for more" in line.text or " state:D" in line.text:
             self._hung = line, self._lines
         event = self._in_stack(line) if _FRAME.search(line.text) else _event(line, self._named)
         if event:

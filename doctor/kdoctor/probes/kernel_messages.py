@@ -75,6 +75,7 @@ _FAILURES = (
         r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
         r"|Lockdown: .*unsigned module loading is restricted"
         r"|could not insert (?:module )?\S*nvidia\S*: (?!No such device)|nvidia failed: key was rejected"
+        r"|/var/lib/dkms/nvidia\S{0,60}/build/make\.log"
         r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
         "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
     ),
@@ -234,7 +235,8 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|the NVIDIA GPU at|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: "
     r"|arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$| \[#\d| blocked for more"
+    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
+    r"| blocked for more| state:D"
 )
 """A line without any of these words is about something else."""
 

@@ -65,6 +65,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("Loading of unsigned module is rejected", "module-rejected", None, None),
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
     ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
+    ("Consult /var/lib/dkms/nvidia/470.256.02/build/make.log for more information.", "module-rejected", None, None),
     ("could not insert module /lib/modules/6.8/nvidia.ko: Unknown symbol in module", "module-rejected", None, None),
     ("general protection fault, maybe for address 0x78d29c07: 0000 [#1] SMP NOPTI", "crash", None, None),
     ("Missing usercopy whitelist? Exposure of SLUB object 'nvidia_stack_cache'!", "unclassified", None, None),
@@ -149,10 +150,12 @@ HUNG, OF_NVIDIA = "INFO: task a:9 blocked for more than 120 seconds.", "nvidia_c
         ((HUNG, *59 * ("schedule+0x1/0x2",), OF_NVIDIA), 0),  # not its stack
         ((HUNG, "nfs_wait+0x1/0x2 [nfs]"), 0),
         ((OF_NVIDIA,), 0),
+        (("task:a state:D stack:0", OF_NVIDIA), 1),
+        (("task:a state:S stack:0", OF_NVIDIA), 0),
     ],
 )
 def test_task_hangs_in_the_driver_if_its_stack_says_so(lines: tuple[str, ...], number: int) -> None:
-    assert [(one.kind, one.text) for one in events(*lines)] == number * [("driver-hang", HUNG)]
+    assert [(one.kind, one.text) for one in events(*lines)] == number * [("driver-hang", lines[0])]
 
 
 def test_repeated_events_are_limited() -> None:

@@ -14,6 +14,7 @@ REJECTED = (
     "Loading of module with unavailable key is rejected",
     "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
 )
+UNBUILT = "Consult /var/lib/dkms/nvidia/470.256.02/build/make.log for more information."
 SYMBOL = "nvidia: disagrees about version of symbol module_layout"
 MOKUTIL = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der"
 CLOSED = tuple(node(f"/dev/nvidia{index}", writable=False) for index in range(3))
@@ -148,6 +149,7 @@ test_recording = table(
     *without_training("Jetson", name="Orin (nvgpu)", bus_id=None),
     fails(bound("nouveau", "nouveau"), unrecorded(Gpus), "nouveau"),
     fails(bound("vfio-pci", "nouveau"), unrecorded(Gpus), "vfio-pci"),
+    fails(unrecorded(Gpus), logged(UNBUILT), "  the module could not be built for this kernel."),
     fails(unrecorded(Gpus), logged(REJECTED[0]), repr(REJECTED[0]), commands=(MOKUTIL, "sudo reboot")),
     fails(unrecorded(Gpus), logged(SYMBOL), repr(SYMBOL), commands=("sudo dkms autoinstall",)),
     *(unknown(bound(*drivers), unrecorded(Gpus), "gpus") for drivers in (("nouveau", "nvidia"), ("nouveau", None), ())),

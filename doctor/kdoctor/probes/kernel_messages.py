@@ -241,10 +241,8 @@ RELEVANT = re.compile(
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
-    b"NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu| [#"
-    b"|panic - not|Panic#|Oops#|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(
-        b"|"
-    )
+    b"#|NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu|panic - not|BUG: "
+    b"|ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -138,3 +138,13 @@ def raises(folder: str) -> Iterator[float]:
 
 def yields_nothing(folder: str) -> int:  # noqa: ARG001
     return 3
+
+
+def two_files(folder: str) -> Iterator[float]:
+    """A file that is renamed when it is complete, and another one that is not."""
+    place = Path(folder, "more.state")
+    for step, value in enumerate(one_file(folder, renames=True)):
+        if place.exists() and not step:
+            pickle.loads(place.read_bytes())  # noqa: S301 - its own file
+        place.write_bytes(pickle.dumps(np.zeros(3_000_000)))
+        yield value

@@ -1,9 +1,10 @@
+import shlex
 from collections.abc import Iterator
 
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import finding, unknown
-from kdoctor_job.checks.job._user_model import headline, job_check, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, no_room, remedy_for
 from kdoctor_job.facts import JobGoingOn, JobLoop
 from kdoctor_job.own_loop import SCENARIO
 
@@ -49,14 +50,20 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
         yield unknown(_LOOP, f"{reason}: give its random numbers a seed, and yield the loss of each step")
     else:
         yield from _judge(loop)
+    for folder in loop.left_behind:
+        brief = f"a kdoctor that was killed left {folder}"
+        yield Evidence(subject=folder, observed=f"{brief}: rm -r {shlex.quote(folder)}", brief=brief)
 
 
 def _judge(loop: JobLoop) -> Iterator[Outcome]:
+    if loop.no_room:
+        yield no_room(loop.folder)
     yield _gone_on(_LOOP, loop.load, f"after a kill {_after(loop.killed_after)}", _TO_STATE)
     if loop.load is None or loop.load.problem or not loop.load.after or loop.load.differs:
         yield unknown(_HALF, "a complete save does not come back, either")
     else:
-        yield _gone_on(_HALF, loop.half, "after a kill in a save", _TO_HALF)
+        of = f" of {loop.half_file}" if loop.half_file else ""
+        yield _gone_on(_HALF, loop.half, f"after a kill in a save{of}", _TO_HALF)
 
 
 def _gone_on(subject: str, found: JobGoingOn | None, after: str, fix: str) -> Outcome:

@@ -35,7 +35,7 @@ test_loop_resumes = table(
     fails(loop(save_problem="Read-only file system: /data/saves"), "Make /data/saves writable", of=["saving"]),
     unknown(loop(half=None), "no save began"),
     unknown(loop(None, None, no_room=True), "free some", unjudged=["space", LOOP, HALF]),
-    passes(loop(left_behind=("/data/x y",)), "rm -r '/data/x y'", of=[LOOP, HALF, "/data/x y"]),
+    passes(loop(left_behind=("/data/x y",)), "rm -r '/data/x y'", of=["/data/x y", LOOP, HALF]),
     unknown(loop(unsaved=True), "saved nothing in 16 steps"),
     unknown(loop(noise=0.5, killed_after=None), "give its random numbers a seed"),
     unknown(loop(steps=0), "yielded nothing"),

@@ -1,5 +1,6 @@
 import shlex
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
@@ -34,6 +35,9 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     Remedy: restore model, optimizer, step and data together.
     Source: https://www.tensorflow.org/guide/checkpoint
     """
+    for folder in loop.left_behind:
+        brief = f"a killed kdoctor left {PurePath(folder).name}"
+        yield Evidence(subject=folder, observed=f"{brief}: rm -r {shlex.quote(folder)}", brief=brief)
     problem = loop.save_problem or loop.problem
     if problem:
         subject = "saving" if loop.save_problem else _LOOP
@@ -50,9 +54,6 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
         yield unknown(_LOOP, f"{reason}: give its random numbers a seed, and yield the loss of each step")
     else:
         yield from _judge(loop)
-    for folder in loop.left_behind:
-        brief = f"a kdoctor that was killed left {folder}"
-        yield Evidence(subject=folder, observed=f"{brief}: rm -r {shlex.quote(folder)}", brief=brief)
 
 
 def _judge(loop: JobLoop) -> Iterator[Outcome]:
@@ -62,8 +63,7 @@ def _judge(loop: JobLoop) -> Iterator[Outcome]:
     if loop.load is None or loop.load.problem or not loop.load.after or loop.load.differs:
         yield unknown(_HALF, "a complete save does not come back, either")
     else:
-        of = f" of {loop.half_file}" if loop.half_file else ""
-        yield _gone_on(_HALF, loop.half, f"after a kill in a save{of}", _TO_HALF)
+        yield _gone_on(_HALF, loop.half, f"after a kill in a save of {loop.half_file or 'a file'}", _TO_HALF)
 
 
 def _gone_on(subject: str, found: JobGoingOn | None, after: str, fix: str) -> Outcome:

@@ -1,7 +1,7 @@
 """Which jobs and loops come back: real ones that are saved, killed and restored, with the findings that each must have.
 
 ``python -m benchmarks.restore_trials [JOB ...]`` prints a line for each job. ``--moments N`` kills each after 1 to N
-steps of its second epoch, and 0 to N - 1 milliseconds after a save has begun. ``--folder`` is where they save.
+steps of its second epoch or half, and 1 to N milliseconds after a save has begun. ``--folder`` is where they save.
 """
 
 import argparse
@@ -59,6 +59,9 @@ JOBS = {
     "a callback that counts": Job("plain", "batches", "counts", (_CALLBACKS,)),
     "shuffled": Job("plain", "shuffled", "twice"),
     "arrays": Job("plain", "arrays", "twice"),
+    "parts of different sizes": Job("two_inputs", "unpaired", "twice"),
+    "parts of different sizes, save_freq=3": Job("two_inputs", "unpaired", "in_the_middle", (_POSITION,)),
+    "batches that grow": Job("plain", "growing", "twice"),
     "generator": Job("plain", "generator", "twice", (_POSITION,)),
     "generator without end": Job("plain", "generator_without_end", "endless_arguments", (_POSITION,)),
     "steps_per_epoch": Job("plain", "endless", "endless_arguments", (_POSITION,)),
@@ -84,6 +87,7 @@ LOOPS = {
     "loop of two workers without the position": Loop("two_workers_without_position", (_DIFFERENTLY,), workers=2),
     "loop with one file": Loop("one_file", (f"{_HALF}: does not go on after a kill",)),
     "loop with one file that is renamed": Loop("one_file_renamed"),
+    "loop with two files": Loop("two_files", (f"{_HALF}: does not go on after a kill",)),
     "loop on JAX": Loop("on_jax"),
     "loop on JAX with the first key": Loop("on_jax_with_the_first_key", (_DIFFERENTLY,)),
     "loop that raises": Loop("raises", (f"{_LOOP}: FileNotFoundError",)),
@@ -93,11 +97,11 @@ LOOPS = {
 }
 
 
-def loop_trial(loop: Loop, folder: Path) -> list[str]:
+def loop_trial(loop: Loop, folder: Path, moment: int = 0) -> list[str]:
     """The findings with their problems, and the subjects of what is unknown."""
     name = f"{__package__}.restored_loops:{loop.loop}"
     asked = loop_training(name, str(folder), steps=8, workers=loop.workers, deadline_s=300)
-    run = _run(asked.scenario)
+    run = _run(replace(asked.scenario, settings=(*asked.scenario.settings, ("moment", moment))))
     return list(_problems(run, ("job.loop-resumes",))) if isinstance(run, SmokeRun) else [run.unavailable]
 
 
@@ -150,7 +154,7 @@ def main() -> int:
         for name in options.jobs or (*JOBS, *LOOPS):
             for moment in range(1, options.moments + 1) if options.moments else (0,):
                 wanted = (JOBS.get(name) or LOOPS[name]).findings
-                found = trial(JOBS[name], folder, moment) if name in JOBS else loop_trial(LOOPS[name], folder)
+                found = trial(JOBS[name], folder, moment) if name in JOBS else loop_trial(LOOPS[name], folder, moment)
                 as_wanted = len(found) == len(wanted) and all(map(str.startswith, found, wanted))
                 is_right = as_wanted and sorted(folder.iterdir()) == before
                 wrong += not is_right

@@ -22,6 +22,18 @@ def batches() -> Any:
     return tf.data.Dataset.from_tensor_slices(arrays()).batch(16)
 
 
+def unpaired() -> Any:
+    """Batches whose parts differ in size, and are cut each by itself."""
+    parts = [tf.data.Dataset.from_tensor_slices(NUMBERS[:rows]).batch(rows // 4) for rows in (32, 128)]
+    return tf.data.Dataset.zip(tuple(parts)).map(lambda few, many: ((few, many), few[:, :1]))
+
+
+def growing() -> Any:
+    """Batches of 8 and of 16 examples, as buckets by length make them."""
+    few, many = (tf.data.Dataset.from_tensor_slices(NUMBERS[:64]).batch(rows) for rows in (8, 16))
+    return few.take(2).concatenate(many.skip(1)).map(lambda inputs: (inputs, inputs[:, :1]))
+
+
 def shuffled() -> Any:
     return tf.data.Dataset.from_tensor_slices(arrays()).shuffle(64).batch(16)
 
@@ -55,6 +67,14 @@ def _build(*layers: Any, optimizer: Any = "adam") -> Any:
 
 def plain() -> Any:
     return _build(keras.layers.Dense(4))
+
+
+def two_inputs() -> Any:
+    few, many = keras.Input((4,)), keras.Input((4,))
+    mean = keras.ops.mean(keras.layers.Dense(1)(many), axis=0, keepdims=True)
+    model = keras.Model([few, many], keras.layers.Dense(1)(few) + mean)
+    model.compile("adam", "mse")
+    return model
 
 
 def random() -> Any:

@@ -2,6 +2,7 @@
 # ruff: noqa: D103 - the names say it
 
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,17 @@ def raises(folder: str) -> Iterator[float]:
 
 def yields_nothing(folder: str) -> int:  # noqa: ARG001
     return 3
+
+
+def two_files(folder: str) -> Iterator[float]:
+    """A file that is renamed when it is complete, and another one that is not."""
+    place = Path(folder, "more.state")
+    for step, value in enumerate(one_file(folder, renames=True)):
+        if place.exists() and not step:
+            pickle.loads(place.read_bytes())  # noqa: S301 - its own file
+        content = pickle.dumps(np.zeros(3_000_000))
+        with place.open("wb", buffering=0) as file:
+            file.write(content[:1_000_000])
+            time.sleep(0.05)  # as on a slow disk, so that a kill some milliseconds later still cuts it off
+            file.write(content[1_000_000:])
+        yield value

@@ -249,24 +249,32 @@ class JobRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobRestore:
-    """The job trained, saved, killed, and restored in fresh processes. What has no value was not reached."""
+class JobSaving:
+    """What saving in the folder showed."""
 
     folder: str
     left_behind: tuple[str, ...] = ()
     """Folders in it that a kdoctor made that was killed, at most six."""
+    save_problem: Reason = None
+    """Why nothing can be saved in it."""
+    unsaved: bool = False
+    """Whether the job saved nothing in its steps."""
+    no_room: bool = False
+    """Whether the folder had no space for kdoctor's copies of the saves."""
+    half_file: Reason = None
+    """The kind of file that was cut off, if the job does not go on; of a loop in any case."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRestore(JobSaving):
+    """The job trained, saved, killed, and restored in fresh processes. What has no value was not reached."""
+
     own: bool = False
     """Whether the job's own callbacks saved and restored it, and not those of Keras."""
     own_left_out: bool | None = None
     """Whether it has callbacks that were not run, because they would save in the job's own folder."""
-    unsaved: bool = False
-    """Whether its callbacks saved nothing in two epochs."""
-    no_room: bool = False
-    """Whether the folder had no space for kdoctor's copies of the saves."""
     not_run: Reason = None
     """Why the job was not trained to the first save."""
-    save_problem: Reason = None
-    """Why it could not be saved."""
     load_problem: Reason = None
     """The error of loading it on all replicas, or of the training after that."""
     alone_problem: Reason = None
@@ -301,8 +309,6 @@ class JobRestore:
     """After a kill in a save, the job goes on from a complete one, goes on with wrong values, or begins again."""
     kinds: tuple[str, ...] = ()
     """Kinds of files that are saves, each with its folder and suffix, such as ``backup/*.h5``."""
-    half_file: Reason = None
-    """The kind of file that it wrote then, if it does not go on."""
     backup_step: int | None = None
     """As ``resumed_step``, with BackupAndRestore of Keras."""
     backup_apart: tuple[str, ...] | None = None
@@ -326,20 +332,15 @@ class JobGoingOn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobLoop:
+class JobLoop(JobSaving):
     """The job's own training loop, killed and restored in fresh processes. What has no value was not reached."""
 
-    folder: str
-    save_problem: Reason = None
-    """Why nothing can be saved in the folder."""
     problem: Reason = None
     """How it ended before a kill, if not with its last step."""
     steps: int | None = None
     """Steps without a kill."""
     noise: float | None = None
     """The largest difference between the numbers of two runs without a kill, relative to their size, or 1."""
-    unsaved: bool = False
-    """Whether it saved nothing in these steps."""
     killed_after: int | None = None
     """Steps before the kill between two saves; None if the numbers differ too much to compare them."""
     load: JobGoingOn | None = None

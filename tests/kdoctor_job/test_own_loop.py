@@ -13,7 +13,7 @@ OF_WORKERS = "loop of two workers without the position"
 
 
 @pytest.mark.smoke_full
-@pytest.mark.parametrize("name", ["loop", "loop with one file", OF_WORKERS])
+@pytest.mark.parametrize("name", ["loop", "loop with two files", OF_WORKERS])
 def test_only_a_loop_that_forgets_goes_on_differently(name: str, tmp_path: Path) -> None:
     found = loop_trial(LOOPS[name], tmp_path)
     assert [problem[: len(wanted)] for problem, wanted in zip(found, LOOPS[name].findings, strict=True)] == list(

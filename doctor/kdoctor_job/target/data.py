@@ -42,6 +42,8 @@ class Data:
         self._batch_size = batch_size or DEFAULT_BATCH
         self.full: List[Any] = []
         """The first batches of full size, as ``examine`` read them."""
+        self.most_rows = 0
+        """Of the largest part of a batch that it read."""
         self._sizes: List[int] = []
         self._steps_per_epoch: Optional[int] = None
 
@@ -121,6 +123,7 @@ class Data:
         for batch in itertools.islice(batches, max(1, steps)):
             parts.append(_sizes(batch))
             sizes.append(parts[-1][0])
+            self.most_rows = max(self.most_rows, *parts[-1])
             first_at = first_at or time.perf_counter()
             if parts[-1] == parts[0]:
                 self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))

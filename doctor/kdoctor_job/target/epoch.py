@@ -21,12 +21,16 @@ class Epoch(NamedTuple):
     examples: Callable[[], Optional[int]]
     """Number of its examples, after the training; None if another pass over the data may have had other ones."""
 
+    @property
+    def named(self) -> Dict[str, Any]:
+        """All that ``fit`` gets of it, by name."""
+        parts: Tuple[Any, ...] = self.value if isinstance(self.value, tuple) else (self.value,)
+        return {**dict(zip(("x", "y", "sample_weight"), parts)), **self.more}
+
 
 def fit(model: Any, epoch: Epoch, more: Dict[str, Any]) -> None:
     """Train the model for the epoch, as the job calls ``fit``."""
-    parts: Tuple[Any, ...] = epoch.value if isinstance(epoch.value, tuple) else (epoch.value,)
-    named = dict(zip(("x", "y", "sample_weight"), parts))
-    model.fit(**named, **epoch.more, **more, epochs=1, verbose=0, shuffle=False)
+    model.fit(**epoch.named, **more, epochs=1, verbose=0, shuffle=False)
 
 
 def count_examples(model: Any) -> Callable[[], int]:

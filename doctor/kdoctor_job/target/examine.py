@@ -6,13 +6,13 @@ import random
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import numpy as np
 from tensorflow.python.eager import context
 
 from kdoctor_job.target.copies import Copier
-from kdoctor_job.target.data import Data
+from kdoctor_job.target.data import Data, Facts
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.model import examine_model
 from kdoctor_job.target.options import options_of
@@ -20,8 +20,6 @@ from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_o
 from kdoctor_job.target.strategies import OwnStrategy
 from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
-
-Facts = Dict[str, Any]
 
 
 @dataclass
@@ -81,7 +79,7 @@ class Job:
         except PartError as error:
             say(problem=error.record)
             return
-        if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
+        if found.get("problem") or found.get("unread") or found["batch"] % strategy.num_replicas_in_sync:
             reason = found.get("unread") or "its data cannot be trained on"
             say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
@@ -113,10 +111,6 @@ class Job:
         # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
         with strategy.scope():
             return call("data", self.data)
-
-    @staticmethod
-    def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:
-        return bool(data["batch"] % strategy.num_replicas_in_sync)
 
 
 @contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 
 import tensorflow as tf
 
-from kdoctor_job.target.data import Data
+from kdoctor_job.target.data import Data, Facts
 from kdoctor_job.target.parts import PartError, call, describe_kind
 
 PART = "arguments of fit"
@@ -24,8 +24,6 @@ _EXAMINED = (
 _UNEXAMINED = ("callbacks", "validation_freq")
 """Callbacks may write files, and another schedule of validations changes nothing in one epoch."""
 _HARMLESS = ("epochs", "initial_epoch", "shuffle", "verbose")
-
-Facts = Dict[str, Any]
 
 
 class FitArguments:
@@ -53,7 +51,8 @@ class FitArguments:
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")
         self._validation: Any = self._values.get("validation_data")
-        self._batches: List[Any] = []
+        self.validation: List[Any] = []
+        """Batches of the validation data; the last one may be shorter."""
 
     @property
     def names(self) -> List[str]:
@@ -105,11 +104,11 @@ class FitArguments:
         reason = found.get("problem") or found.get("unread")
         if reason:
             raise PartError(PART, f"validation_data: {reason}")
-        self._batches = data.full[:steps]
+        self.validation = data.full[:steps]
         final, limit = found.get("final_batch"), self.number("validation_steps")
         is_read_to_its_end = limit is None or limit >= (found.get("batches") or math.inf)
         if final and final != found["batch"] and is_read_to_its_end:
-            self._batches.append(tf.nest.map_structure(lambda leaf: leaf[:final], self._batches[-1]))
+            self.validation.append(tf.nest.map_structure(lambda leaf: leaf[:final], self.validation[-1]))
 
     def of_copies(self) -> Facts:
         """Arguments for ``fit`` of a copy, except the batches of ``validation_data``."""
@@ -133,8 +132,3 @@ class FitArguments:
         )
         given = {name: self._values[name] for name in names if name in self._values}
         return given if self._validation is None else {**given, "validation_data": self._validation}
-
-    @property
-    def validation(self) -> List[Any]:
-        """Batches of the validation data; the last one may be shorter."""
-        return self._batches

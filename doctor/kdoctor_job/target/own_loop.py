@@ -27,7 +27,7 @@ import tensorflow as tf
 from kdoctor_job.target.going_on import apart, goes_on, scale_of
 from kdoctor_job.target.measures import BEYOND_ROUNDING
 from kdoctor_job.target.parts import PartError, call, describe_kind, find, name_of, takes
-from kdoctor_job.target.restoring import end_of, in_fresh_processes, in_new_folder
+from kdoctor_job.target.restoring import end_of, has_no_room, in_fresh_processes, in_new_folder
 from kdoctor_job.target.resuming import FOLDER
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_job.target.watching import BETWEEN_SAVES, IN_A_SAVE, Facts, kill_in_a_save, kinds_of, sizes
@@ -54,6 +54,8 @@ class _Loop:
         self._say = say
         self._most = 2 * max(2, int(case.settings["steps"]))
         self._workers = int(case.settings["workers"])
+        self._moment = int(case.settings.get("moment") or 0)
+        """Steps of the second half before the kill, and milliseconds after a save has begun."""
 
     def run(self) -> None:
         self._files.mkdir()
@@ -74,22 +76,35 @@ class _Loop:
         if goes_on(whole, whole, killed_after, tolerance) != (0, None):
             return  # A loop that begins again would pass, too.
         self._say(killed_after=killed_after)
-        self._say(load=self._gone_on("load", BETWEEN_SAVES, tolerance))
-        if self._process(IN_A_SAVE, kill=IN_A_SAVE).get("signal") == "SIGKILL":
-            self._say(half=self._gone_on("half", IN_A_SAVE, tolerance))
+        self._go_on("load", BETWEEN_SAVES, tolerance)
+        left = self._folder / BETWEEN_SAVES
+        for written in kinds_of(left, sizes(left)):
+            if self._process(IN_A_SAVE, kill=IN_A_SAVE, written=written).get("signal") == "SIGKILL":
+                half = self._go_on("half", IN_A_SAVE, tolerance, half_file=written)
+                if not half.get("after") or half["differs"] is not None:
+                    break
+            shutil.rmtree(str(self._folder / IN_A_SAVE))
 
-    def _gone_on(self, name: str, left_by: str, tolerance: float) -> Facts:
-        shutil.copytree(str(self._folder / left_by), str(self._folder / name))
-        done = self._process(name)
-        if done["outcome"] != "trained":
-            return {"problem": end_of(done)}
-        found = goes_on(self._numbers("whole"), self._numbers(name), len(self._numbers(left_by)), tolerance)
-        return dict(zip(("after", "differs"), found))
+    def _go_on(self, name: str, left_by: str, tolerance: float, **more: str) -> Facts:
+        """Let a process go on in a copy of what another left, and note how it does."""
+        try:
+            shutil.copytree(str(self._folder / left_by), str(self._folder / name))
+            done = self._process(name)
+            problem = None if done["outcome"] == "trained" else end_of(done)
+        except OSError as error:
+            problem = str(error)
+        shutil.rmtree(str(self._folder / name), ignore_errors=True)
+        found: Facts = {"problem": problem}
+        if problem is None:
+            numbers = self._numbers("whole"), self._numbers(name)
+            found = dict(zip(("after", "differs"), goes_on(*numbers, len(self._numbers(left_by)), tolerance)))
+        self._say(**({"no_room": True} if has_no_room(problem) else {name: found, **more}))
+        return found
 
-    def _process(self, name: str, kill: Optional[str] = None) -> Facts:
-        return in_fresh_processes(self._case, name, partial(self._train, kill=kill), self._workers)
+    def _process(self, name: str, kill: Optional[str] = None, written: str = "") -> Facts:
+        return in_fresh_processes(self._case, name, partial(self._train, kill=kill, written=written), self._workers)
 
-    def _train(self, case: Case, task: Task, addresses: Sequence[str], kill: Optional[str]) -> None:
+    def _train(self, case: Case, task: Task, addresses: Sequence[str], kill: Optional[str], written: str) -> None:
         self._take_devices(case, task.number)
         if self._workers > 1:
             me = {"type": "worker", "index": task.number}
@@ -106,11 +121,11 @@ class _Loop:
                 file.write(json.dumps(_flat(value)) + "\n")
                 file.flush()
                 is_half = step >= self._most // 2
-                if kill == BETWEEN_SAVES and is_half and sizes(place) != before:
+                is_time = step >= min(self._most // 2 + self._moment, self._most - 1)
+                if kill == BETWEEN_SAVES and is_time and sizes(place) != before:
                     os.kill(os.getpid(), signal.SIGKILL)
                 if kill == IN_A_SAVE and step == self._most // 2:
-                    seen = sizes(place)
-                    kill_in_a_save(place, seen, next(iter(kinds_of(place, seen)), ""))
+                    kill_in_a_save(place, sizes(place), written, self._moment)
                 if kill == IN_A_SAVE and is_half:
                     time.sleep(_LOOK_S)
 

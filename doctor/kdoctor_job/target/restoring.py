@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import os
 import shutil
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import tensorflow as tf
 
@@ -24,10 +26,10 @@ from kdoctor_target.training.workers import Cluster, Facts, Task
 
 _SEED = 7
 _FAILED, _SAVING = "failed", "saving"
-_LEAST_FREE = 2**17
-"""Bytes of a save besides its variables."""
 _GRACE_S = 10.0
 """Seconds for the other processes after one has ended."""
+_NO_ROOM = tuple(text for code in (errno.ENOSPC, errno.EDQUOT) for text in (f"[Errno {code}]", os.strerror(code)))
+"""What an error says if the disk is full, in bytes or in files, or a quota is."""
 _PREFIX, _LOCK = "kdoctor-restore-", "in-use"
 
 
@@ -53,6 +55,8 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
         return
     try:
         with _in_use(folder):
+            others = place.glob(f"{_PREFIX}*")
+            say(left_behind=[str(path) for path in others if not _is_in_use(path)][:SHOWN])
             work(folder, say)
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)
@@ -83,27 +87,19 @@ class _Restoring:
         self._folder = folder
         self._files = case.file("restore")
         self._say = say
-        self._size = 0
-        """Bytes of the variables."""
 
     def run(self) -> None:
-        others = self._folder.parent.glob(f"{_PREFIX}*")
-        self._say(left_behind=[str(path) for path in others if not _is_in_use(path)][:SHOWN])
         self._files.mkdir()
         whole = self._process("whole", resuming.whole)
         noise = self._process("noise", partial(resuming.whole, shaken=True)) if whole["outcome"] == "trained" else whole
         if noise["outcome"] != "trained":
             self._say(**{"save_problem" if (noise.get("job") or {}).get(_SAVING) else "not_run": end_of(noise)})
             return
-        self._size = whole["job"]["state_bytes"]
-        self._say(free_bytes=self._free(), **whole["job"])
+        self._say(free_bytes=shutil.disk_usage(str(self._folder)).free, **whole["job"])
         killed = self._process(BETWEEN_SAVES, partial(resuming.killed, kill=BETWEEN_SAVES))
         if killed.get("signal") != "SIGKILL":
-            free = (
-                f"{self._free() >> 10} KiB free, and {self._size >> 10} KiB of variables: " if self._is_full() else ""
-            )
             trained = killed["outcome"] == "trained"
-            self._say(**({"unsaved": True} if trained else {"save_problem": f"{free}{end_of(killed)}"}))
+            self._say(**({"unsaved": True} if trained else {"save_problem": end_of(killed)}))
             return
         saved = killed.get("job") or {}
         self._say(**saved)
@@ -118,20 +114,12 @@ class _Restoring:
                 break
             shutil.rmtree(str(self._folder / IN_A_SAVE))
 
-    def _free(self) -> int:
-        return shutil.disk_usage(str(self._folder)).free
-
-    def _is_full(self) -> bool:
-        return self._free() < _LEAST_FREE + 2 * self._size
-
     def _note(self, name: str) -> Facts:
         """Let a process go on, and note what it finds."""
         done = self._process(name, partial(resuming.again, name=name))
-        found: Facts = {f"{name}_problem": end_of(done)}
-        if done["outcome"] == "trained":
-            found = done.get("job") or {}
-        elif (done.get("job") or {}).get(_SAVING) and self._is_full():
-            found = {"no_room": True}
+        problem = None if done["outcome"] == "trained" else end_of(done)
+        failed: Facts = {"no_room": True} if has_no_room(problem) else {f"{name}_problem": problem}
+        found = failed if problem else done.get("job") or {}
         self._say(**found)
         shutil.rmtree(str(self._folder / name), ignore_errors=True)
         return found
@@ -192,3 +180,8 @@ def end_of(facts: Facts) -> str:
     if facts["outcome"] == "raised":
         return str(facts["job"][_FAILED])
     return f"the process {facts['outcome']} ({facts.get('signal') or facts.get('exit_code') or 'no signal'})"
+
+
+def has_no_room(problem: Optional[str]) -> bool:
+    """Whether there was no space. Behind the first save, this is because of the copies that kdoctor makes."""
+    return any(said in (problem or "") for said in _NO_ROOM)

@@ -29,7 +29,7 @@ import numpy as np
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
-from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of, takes
+from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.rows import record_rows, shake
 from kdoctor_job.target.states import apart, is_seed, seeds_of, state_of, unequal
@@ -144,11 +144,9 @@ class Own:
         self.watch.go_on = lambda steps: self._give_seeds(model, steps)
         first, timed, last = around(keras_of(model), self.watch)
         more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
-        parts: Tuple[Any, ...] = epoch.value if isinstance(epoch.value, tuple) else (epoch.value,)
         with random_numbers_fixed():
             model.fit(
-                **dict(zip(("x", "y", "sample_weight"), parts)),
-                **{**epoch.more, **fit.of_job(), **more},
+                **{**epoch.named, **fit.of_job(), **more},
                 epochs=_EPOCHS,
                 verbose=0,
                 callbacks=[first, *before, timed, *callbacks, last],
@@ -178,7 +176,7 @@ class Own:
         return [keras.BackupAndRestore(str(place / "backup"))] if restores else [], saving
 
     def _epoch(self, fit: FitArguments) -> Tuple[Any, int, int]:
-        """The data of each epoch, its steps, and the examples of its largest batch."""
+        """The data of each epoch, its steps, and the rows of its largest part of a batch."""
         most, given = self._settings["steps"], fit.number("steps_per_epoch", self._settings.get("steps_per_epoch"))
         data = Data(fit.apply(self._made("data")), own=True, batch_size=fit.number("batch_size"))
         found = data.examine(most, given)
@@ -188,7 +186,7 @@ class Own:
         steps = min(most, given or found.get("batches") or most)
         if data.kind == "generator" and not given:
             steps = given = max(1, min(steps, (found.get("batches") or _EPOCHS * most) // (2 * _EPOCHS)))
-        return data.epoch(lambda: fit.apply(self._made("data")), given and steps), steps, int(found["batch"])
+        return data.epoch(lambda: fit.apply(self._made("data")), given and steps), steps, data.most_rows
 
     def _load(self) -> Any:
         """The newest file that can be loaded.
@@ -220,9 +218,8 @@ def whole(own: Own, *, shaken: bool = False) -> None:
     end = own.train(shaken=shaken)
     write(own.files / f"{own.name}.end", end)
     write(own.files / f"{own.name}.more", (own.watch.first_epoch, own.watch.numbers))
-    size = sum(int(one.nbytes) for one in end.state.values())
     left_out = own.has_others and not own.has_own
-    own.note({"own": own.has_own, "own_left_out": left_out, "state_bytes": size, "backs_up": own.is_built})
+    own.note({"own": own.has_own, "own_left_out": left_out, "backs_up": own.is_built})
     shutil.rmtree(str(own.folder / own.name))
 
 
@@ -237,7 +234,7 @@ def again(own: Own, name: str) -> None:
     try:
         shutil.copytree(str(own.folder / kill), str(own.folder / name), dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
-        raise SaveError(f"it could not be copied: {describe(error)}") from error
+        raise SaveError(f"it could not be copied: {error}") from error
     end = own.train(after=kill)
     started = own.watch.started
     saved, is_known = own.saved(started.steps if started else 0)
@@ -277,6 +274,8 @@ def _begins_again(steps: int, end: Snapshot, *others: Snapshot) -> bool:
 
 def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
     """How the rest of the training differs from that of the run that was not killed."""
+    if not end.rows:
+        return {"position_unread": "its only save is after the last step: use more --steps, or save more often"}
     wanted, noise = read(files / "whole.end"), read(files / "noise.end")
     if wanted.rows != noise.rows or saved.rows != wanted.rows[: len(saved.rows)]:
         reason = (

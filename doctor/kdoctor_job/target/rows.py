@@ -26,7 +26,7 @@ def record_rows(strategy: Any, model: Any, steps: int, size: int) -> Callable[[]
         strategy: the strategy.
         model: the model.
         steps: the most steps that are written down.
-        size: the most examples of a step.
+        size: the most examples of a step. Further ones are added to the first.
 
     Returns:
         A function that reads them.
@@ -37,8 +37,9 @@ def record_rows(strategy: Any, model: Any, steps: int, size: int) -> Callable[[]
 
     def recording(data: Any) -> Any:
         inputs = tf.nest.flatten(tools.unpack_x_y_sample_weight(data)[0])
-        numbers = tf.add_n([_numbers(leaf) for leaf in inputs])
-        place, row = tf.minimum(count.read_value(), steps - 1), tf.pad(numbers, [[0, size - tf.size(numbers)]])
+        # Parts of a batch may differ in size.
+        row = tf.add_n([_in_row(_numbers(leaf), size) for leaf in inputs])
+        place = tf.minimum(count.read_value(), steps - 1)
         log.assign(tf.tensor_scatter_nd_update(log.read_value(), [[place]], [row]))
         # A step that finds the data at its end writes nothing down.
         with tf.control_dependencies([row]):
@@ -71,6 +72,10 @@ def shake(model: Any) -> None:
         return step(tools.pack_x_y_sample_weight(tf.nest.map_structure(shaken, inputs), *others))
 
     model.train_step = shaking
+
+
+def _in_row(numbers: Any, size: int) -> Any:
+    return tf.math.unsorted_segment_sum(numbers, tf.range(tf.size(numbers)) % size, size)
 
 
 def _numbers(leaf: Any) -> Any:

@@ -112,7 +112,9 @@ class Watch:
             self._bytes = max(self._bytes, written)
             self._note({"save_s": seconds, "save_bytes": written, "kinds": kinds_of(self._place, seen)})
             self._keep(self.look())
-        is_time = batch is None or batch + 1 >= (self.moment or self.steps_per_epoch // 2)
+        # At least one step is left with which the job goes on.
+        moment = min(self.moment or self.steps_per_epoch // 2, self.steps_per_epoch - 1)
+        is_time = batch is None or batch + 1 >= moment
         if self.kill == BETWEEN_SAVES and self._bytes and self._epoch and is_time:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -123,8 +125,7 @@ class Watch:
 
     def _keep(self, now: Snapshot) -> None:
         place = self._kept / f"{now.steps:08}"
-        with place.with_suffix(".part").open("wb") as file:
-            pickle.dump(now, file)
+        write(place.with_suffix(".part"), now)
         place.with_suffix(".part").replace(place)
         for old in sorted(self._kept.iterdir())[:-_MOST_KEPT]:
             old.unlink()
@@ -185,40 +186,26 @@ def numbers_of(callbacks: List[Any]) -> Dict[str, float]:
 
 def around(keras: Any, watch: Watch) -> Tuple[Any, Any, Any]:
     """Callbacks before all others, before those whose time is taken, and after them."""
+    made = keras.callbacks.LambdaCallback  # Keras 3 passes the logs by name, Keras 2 does not
 
-    class First(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
-        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-            watch.enter()
+    def enter(*_: Any, **__: Any) -> None:
+        watch.enter()
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.enter()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.enter()
-
-    class Last(keras.callbacks.Callback):  # type: ignore[name-defined, misc, unused-ignore]
-        def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-            watch.on_train_begin()
-
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.on_epoch_begin(epoch)
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.leave(batch)
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-            watch.leave(None)
-
-    return First(), First(), Last()
+    firsts = [made(on_train_begin=enter, on_train_batch_end=enter, on_epoch_end=enter) for _ in range(2)]
+    last = made(
+        on_train_begin=lambda *_, **__: watch.on_train_begin(),
+        on_epoch_begin=lambda epoch, *_, **__: watch.on_epoch_begin(epoch),
+        on_train_batch_end=lambda batch, *_, **__: watch.leave(batch),
+        on_epoch_end=lambda *_, **__: watch.leave(None),
+    )
+    return (*firsts, last)
 
 
 def write(path: Path, value: Any) -> None:
     """Keep a value for another process of this run."""
-    with path.open("wb") as file:
-        pickle.dump(value, file)
+    path.write_bytes(pickle.dumps(value))
 
 
 def read(path: Path) -> Any:
     """What :func:`write` kept."""
-    with path.open("rb") as file:
-        return pickle.load(file)  # noqa: S301 - written by another process of this run, in the folder of this run
+    return pickle.loads(path.read_bytes())  # noqa: S301 - written by another process of this run, in the folder of this run

@@ -95,6 +95,11 @@ def _no_result(run: SmokeRun) -> str:
     return f"the case ended in phase {case.phase or 'import'} ({case.outcome})"
 
 
+def no_room(folder: str) -> Unjudged:
+    """What was not tested, because kdoctor's copies filled the disk."""
+    return unknown("space", f"{folder} has none left for kdoctor's copies of a save: free some, or name another folder")
+
+
 def remedy_for(problem: str, otherwise: str) -> str:
     """The fix of the known failure with that message, or else the other one."""
     known = (match.known for match in find_matches(problem, load_failures()))

@@ -1,9 +1,11 @@
+import shlex
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import finding, unknown
-from kdoctor_job.checks.job._user_model import headline, job_check, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, no_room, remedy_for
 from kdoctor_job.facts import JobGoingOn, JobLoop
 from kdoctor_job.own_loop import SCENARIO
 
@@ -33,6 +35,9 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     Remedy: restore model, optimizer, step and data together.
     Source: https://www.tensorflow.org/guide/checkpoint
     """
+    for folder in loop.left_behind:
+        brief = f"a killed kdoctor left {PurePath(folder).name}"
+        yield Evidence(subject=folder, observed=f"{brief}: rm -r {shlex.quote(folder)}", brief=brief)
     problem = loop.save_problem or loop.problem
     if problem:
         subject = "saving" if loop.save_problem else _LOOP
@@ -52,11 +57,13 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
 
 
 def _judge(loop: JobLoop) -> Iterator[Outcome]:
+    if loop.no_room:
+        yield no_room(loop.folder)
     yield _gone_on(_LOOP, loop.load, f"after a kill {_after(loop.killed_after)}", _TO_STATE)
     if loop.load is None or loop.load.problem or not loop.load.after or loop.load.differs:
         yield unknown(_HALF, "a complete save does not come back, either")
     else:
-        yield _gone_on(_HALF, loop.half, "after a kill in a save", _TO_HALF)
+        yield _gone_on(_HALF, loop.half, f"after a kill in a save of {loop.half_file or 'a file'}", _TO_HALF)
 
 
 def _gone_on(subject: str, found: JobGoingOn | None, after: str, fix: str) -> Outcome:

@@ -4,7 +4,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, remedy_for
+from kdoctor_job.checks.job._user_model import job_check, no_room, remedy_for
 from kdoctor_job.facts import JobRestore
 
 _SAVED = "the saved model"
@@ -44,15 +44,12 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     """
     if restore.save_problem:
         fix = f"Make {restore.folder} writable, with space for several saves, or save elsewhere."
-        brief = first_short(restore.save_problem, "the job cannot be saved")
-        yield finding(
-            "saving", restore.save_problem, "the job is saved", remedy_for(restore.save_problem, fix), brief=brief
-        )
+        yield _raised("saving", restore.save_problem, "the job is saved", fix, "the job cannot be saved")
         return
     if restore.own_left_out:
         yield unknown("the job's callbacks", _NO_FOLDER)
     if restore.no_room:
-        yield unknown("space", f"{restore.folder} had none left for the copies of a save that kdoctor makes")
+        yield no_room(restore.folder)
     if restore.unsaved:
         yield unknown("the job's callbacks", "they saved nothing in two epochs: use more --steps, or save more often")
         return
@@ -93,9 +90,11 @@ def _loaded(restore: JobRestore) -> Outcome:
 
 def _not_loaded(problem: str, where: str) -> Outcome:
     otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
-    remedy = remedy_for(problem, otherwise)
-    brief = first_short(problem, "the save cannot be loaded")
-    return finding(f"loading on {where}", problem, "it loads and trains on", remedy, brief=brief)
+    return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise, "the save cannot be loaded")
+
+
+def _raised(subject: str, problem: str, expected: str, otherwise: str, brief: str) -> Outcome:
+    return finding(subject, problem, expected, remedy_for(problem, otherwise), brief=first_short(problem, brief))
 
 
 def _alone(restore: JobRestore) -> Outcome:
@@ -135,14 +134,7 @@ def _half(restore: JobRestore) -> Outcome:
 def _backup(restore: JobRestore) -> Outcome:
     subject = "BackupAndRestore"
     if restore.backup_problem:
-        problem = restore.backup_problem
-        return finding(
-            subject,
-            problem,
-            "fit goes on",
-            remedy_for(problem, _OTHER_CALLBACK),
-            brief=first_short(problem, "fit does not go on"),
-        )
+        return _raised(subject, restore.backup_problem, "fit goes on", _OTHER_CALLBACK, "fit does not go on")
     if not restore.backup_step:
         observed = "fit began with the first epoch again"
         return finding(subject, observed, "it goes on with the second", _OTHER_CALLBACK, brief="fit begins again")

@@ -50,7 +50,8 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, or None. Also by its beginning or last part: ``free`` is near ``gpu.free``."""
     choices = sorted(set(known))
     begun = [one for one in choices if len(word) >= _BEGINNING and (one.startswith(word) or f".{word}" in one)]
-    close = sorted(begun, key=len) or get_close_matches(word, choices, n=1, cutoff=0.6)
+    close = get_close_matches(word, choices, n=1, cutoff=0.85) or sorted(begun, key=len)
+    close = close or get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return close[0]
     by_slug = {choice.rpartition(".")[2]: choice for choice in choices}

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
-from kdoctor_diagnose.endings import END, INFORMS, hangs, is_complete, last_words, words_after
+from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, is_complete, last_words, words_after
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.tracebacks import TITLE
@@ -157,6 +157,9 @@ def _passed(group: Group, found: Scan) -> bool:
         return group.first.line < max(found.progress.get(log, 0), found.passed.get(log, 0))
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
+    raised = max((error.line for error in found.errors if error.is_raised and error.log == group.first.log), default=0)
+    if WARNED.search(group.first.text) and group.events[-1].last < raised:
+        return True  # a Python warning did not end what raised an exception later
     return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
 
 

@@ -34,7 +34,7 @@ _STACK = re.compile(
 )
 INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
 """The levels of lines that need not be about a failure."""
-_WARNED = re.compile(r"\S{1,200}:\d+: \w{0,40}Warning: ")
+WARNED = re.compile(r".{1,200}?:\d+: \w{0,40}Warning: ")
 """How Python begins a warning."""
 _RESULT = re.compile(
     r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
@@ -94,7 +94,7 @@ def _pieces(tail: Iterable[tuple[int, Line]]) -> Iterator[tuple[int, Line]]:
 
 
 def _speaks_of_failure(text: str) -> bool:
-    is_said = _FAILURE.search(text) and not (_WELL.search(text) or LOG_PREFIX.match(text) or _WARNED.match(text))
+    is_said = _FAILURE.search(text) and not (_WELL.search(text) or LOG_PREFIX.match(text) or WARNED.match(text))
     return bool(is_said) or text.removesuffix(" (core dumped)") in _SIGNALS
 
 

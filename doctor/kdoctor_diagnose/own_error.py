@@ -9,7 +9,7 @@ LOOK: dict[Owner, str] = {
     "data": "Look for the record or file in the data, and leave it out or make it again.",
     "machine": "Look at the machine: disk, memory, network, driver.",
     "environment": "Look at the installed packages and their versions: pip check.",
-    "undecided": "The message does not say whether the program, the data or the machine is at fault.",
+    "undecided": "Read the line of the program that it names, and what it is given; then the log before it.",
 }
 """What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {
@@ -28,8 +28,8 @@ _WORDS: dict[Owner, str] = {
     "program": r"^(?:Import|ModuleNotFound|FileNotFound|Permission"
     r"|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"
     r"|Value|Attribute|Assertion|NotImplemented|ZeroDivision|UnboundLocal|Syntax|Indentation|Recursion|Lookup|Overflow"
-    r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented)Error|No such file"
-    r"|Permission denied|^StopIteration|[Ss]hapes?\b|tensors to be on the same device",
+    r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented|Preflight)Error|No such file"
+    r"|Permission denied|^StopIteration|^(?:numpy\..*)?_?UFunc\w*Error|[Ss]hapes?\b|tensors to be on the same device",
 }
 _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
 """The first that matches counts: a message that names the data or the machine says more than the class."""

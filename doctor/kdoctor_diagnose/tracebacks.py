@@ -38,7 +38,7 @@ _USER_CODE, _INDENT = "in user code:", "    "
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
     r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +"
-    r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?:\d+:\d+: error: "
+    r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")

@@ -74,8 +74,8 @@ class Preflight:
         """The verdict, and each failure and unknown that counts with its fix."""
         lines = [verdict_line(self.report)]
         counting = [item for item in self.report.results if item.severity.rank >= self.report.fail_on.rank]
-        for item in counting:
-            lines += _failures(item)
+        explained = {check for cause in self.report.causes for check in cause.explains}
+        lines += [line for item in counting if item.id not in explained for line in _failures(item)]
         return "\n".join([*lines, *_unknowns(counting)])
 
     def require(self) -> Self:

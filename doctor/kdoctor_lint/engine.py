@@ -35,7 +35,8 @@ def lint(
     files, empty = find_files(paths)
     if not files:
         raise UsageError(
-            f"no Python files or notebooks in {', '.join(empty)}", hint="Example: kdoctor lint train.py src/"
+            f"no Python files or notebooks in {', '.join(empty)}",
+            hint="Hidden folders and environments are left out. Example: kdoctor lint train.py src/",
         )
     known = {file: None if cache is None else cache.get(file, rules_for(file, rules, settings)) for file in files}
     new = [file for file, result in known.items() if result is None]

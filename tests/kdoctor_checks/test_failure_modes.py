@@ -73,10 +73,6 @@ def copy(path: str, found_by: str = "not searched") -> LibraryCopy:
     return LibraryCopy(path=path, found_by=found_by)  # type: ignore[arg-type]
 
 
-def in_wheel(name: str, component: str) -> LibraryCopy:
-    return copy(f"{SITE}/nvidia/{component}/lib/{library(name).soname}")
-
-
 def cudnn(version: str, **changes: Any) -> FactGroup:
     return libraries(library("cudnn", version=version, package_version=f"{version}.1", **changes))
 
@@ -103,7 +99,7 @@ def row(mode: str, check: str, *bad: FactGroup, good: Facts = ()) -> Row:
 LD_PATH = "/usr/local/cuda/lib64"
 WEIGHTS = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=True)
 NO_RUNPATH = libraries(
-    *(missing(name, other_copies=(in_wheel(name, folder),)) for name, folder in (
+    *(missing(name, other_copies=(copy(f"{SITE}/nvidia/{folder}/lib/{library(name).soname}"),)) for name, folder in (
         ("cublas", "cublas"), ("cublasLt", "cublas"), ("cufft", "cufft"), ("cusolver", "cusolver"),
         ("cusparse", "cusparse"), ("cudnn", "cudnn"),
     )),

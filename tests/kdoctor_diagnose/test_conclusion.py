@@ -7,6 +7,7 @@ from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
 from kdoctor_diagnose.own_error import owner_of
+from kdoctor_diagnose.report.sections import heading
 
 
 def failure(name: str, **changes: Any) -> KnownFailure:
@@ -113,3 +114,19 @@ def test_message_of_a_failure_that_another_line_must_confirm_stays_an_error_with
     error = "TypeError: Error when deserializing class 'Dense' using config={'name': 'dense'}."
     assert diagnose_text(f"{error}\n", {}, {}).conclusion == "not-recognised"
     assert diagnose_text(f"in load_model\n{error}\n", {}, {}).conclusion == "cause"
+
+
+def test_python_warning_is_not_what_ended_a_job_that_raised_an_exception_later() -> None:
+    warned = "/a b/epoch_iterator.py:164: UserWarning: Your input ran out of data; interrupting training.\n"
+    raised = 'Traceback (most recent call last):\n  File "/job/train.py", line 8, in <module>\nKeyError: 7\n'
+    assert [cause.id for cause in diagnose_text(warned, {}, {}).causes] == ["input_ran_out"]
+    found = diagnose_text(f"{warned}{raised}", {}, {})
+    assert (found.causes, [cause.id for cause in found.also]) == ([], ["input_ran_out"])
+
+
+def test_only_missing_gpus_are_called_so() -> None:
+    warned = "x.py:164: UserWarning: Your input ran out of data; interrupting training.\n"
+    epochs = [f"Epoch {number}/3\n{warned}8/8 - 4s - 485ms/step - loss: 1.5115\n" for number in (1, 2, 3)]
+    found = diagnose_text("".join(epochs), {}, {})
+    assert (found.conclusion, len(found.also)) == ("no-failure", 1)
+    assert "GPU" not in heading(found)

@@ -103,7 +103,7 @@ class _Writer:
     def _comment(self, name: str) -> str:
         """The comment on an entry, about itself or a value in it."""
         said = [
-            f"{item.what.removeprefix(name).lstrip('.') or 'this'} was {item.old} in {item.inherited_from}"
+            f"{item.what.removeprefix(name).lstrip('.')} in {item.inherited_from}: {item.old}".lstrip()
             for item in self._checklist.overrides
             if self._comments and item.new != "nothing" and f"{item.what}.".startswith(f"{name}.")
         ]

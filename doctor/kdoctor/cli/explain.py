@@ -67,14 +67,6 @@ class Known:
         return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 
-def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, Known().names)
-
-
-def _complete_reproduction(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, list(load_reproductions()))
-
-
 def _reproduction(name: str, words: list[str] | None) -> str:
     if words:
         raise UsageError("--reproduce takes the place of a name or text to explain")
@@ -90,7 +82,7 @@ def explain(
         list[str] | None,
         typer.Argument(
             metavar="ID|TEXT",
-            autocompletion=_complete,
+            autocompletion=lambda incomplete: beginning_with(incomplete, Known().names),
             help="A check, family, scenario, checklist, lint rule or known failure; or an error message (- for stdin).",
         ),
     ] = None,
@@ -99,7 +91,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="NAME",
-            autocompletion=_complete_reproduction,
+            autocompletion=lambda incomplete: beginning_with(incomplete, list(load_reproductions())),
             help="Print a script that reproduces a defect of Keras, for a report to its developers.",
         ),
     ] = None,
@@ -135,14 +127,14 @@ def explain(
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in [*names.items()][:_MOST_NAMED]]
         rest = len(names) - len(lines)
         lines += [f"{_INDENT}and {rest} more: kdoctor list | grep -i -B1 {shlex.quote(name)}"] if rest else []
-        first = f"Nothing is called {name!r}. These mention it; to read one: kdoctor explain ID"
+        first = f"Nothing is called {' '.join(words)!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
     elif not (_is_name(name) or near):
         explain_text(name, known)
     else:
         near = near or did_you_mean(name, known.names)
-        raise UsageError(f"nothing is called {name!r}{near}", hint="To list them: kdoctor list")
+        raise UsageError(f"nothing is called {' '.join(words)!r}{near}", hint="To list them: kdoctor list")
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:

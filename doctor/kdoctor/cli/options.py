@@ -44,11 +44,11 @@ def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
     """
     names = tuple(formats)
     return option(
-        "Output format. \\[default: terminal]",
+        f"Output format: {', '.join(names)}. \\[default: terminal]",
         "--format",
         "-f",
         panel=panel,
-        metavar="|".join(names),
+        metavar="FORMAT",
         autocompletion=lambda incomplete: beginning_with(incomplete, names),
     )
 

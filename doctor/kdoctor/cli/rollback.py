@@ -148,7 +148,7 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     with run_folder("rollback") as folder:
         try:
             base = base_python(lock, target.python, target.version, os.environ)
-            warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a temporary folder")
+            warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a folder (minutes)")
             made = rebuild(
                 lock,
                 base,

@@ -45,15 +45,11 @@ def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, An
     return describe(load_catalog(plugins or ()).fact_groups) if name == "snapshot" else describe()
 
 
-def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, documents())
-
-
 def schema(
     document: Annotated[
         str,
         typer.Argument(
-            autocompletion=_complete,
+            autocompletion=lambda incomplete: beginning_with(incomplete, documents()),
             metavar="DOCUMENT",
             help=f"One of {', '.join(documents())}. 'history' is a line of its export.",
         ),

@@ -126,6 +126,8 @@ def _as_usage_errors() -> Iterator[None]:
 def standard_input() -> BinaryIO:
     """The bytes of stdin. Reading raises UsageError if it is closed."""
     stream: TextIO | None = sys.stdin
+    if stream is not None and stream.isatty():
+        warn("kdoctor: reading from the terminal; end with Ctrl-D")
     return _ClosedInput() if stream is None else stream.buffer
 
 

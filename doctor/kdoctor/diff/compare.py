@@ -145,7 +145,10 @@ def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Ch
 def _without(old: Checklist, new: Checklist) -> Iterator[Change]:
     """Reasons for leaving something out; the entries that are left out are reported separately."""
     for key in sorted({*old.without, *new.without}):
-        yield from _permission(f"without.{key}", old.without.get(key), new.without.get(key), "it is left out")
+        where, before, after = f"without.{key}", old.without.get(key), new.without.get(key)
+        is_entry = any(key == entry.check.id for side in (old, new) for entry in side.entries)
+        reason = differing("cosmetic", where, before, after, "the reason of the change above")
+        yield from reason if is_entry else _permission(where, before, after, "it is left out")
 
 
 def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:

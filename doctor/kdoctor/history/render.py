@@ -51,7 +51,7 @@ def list_runs(
             changed = [f"{check} {old} -> {new}" for check, old, new in changes[run.id]]
             lines += [line for change in changed[:_SHOWN] for line in wrap(change, first=_INDENT)]
             more = len(changed) - _SHOWN
-            lines += [f"{_INDENT}and {counted(more, 'more change')}"] if more > 0 else []
+            lines += [f"{_INDENT}and {counted(more, 'more change')}: kdoctor history show {run.id}"] if more > 0 else []
         lines += [line for text in diagnoses.get(run.id, ()) for line in wrap(text, first=_INDENT)]
         yield "".join(f"{line}\n" for line in lines)
 

@@ -133,7 +133,7 @@ def _libraries_rule(
     hidden = hidden_folders(matrix, release)
     if hidden:
         folders = ", ".join(f"nvidia/{folder}" for folder in hidden)
-        text = f"it does not search {folders}: without LD_LIBRARY_PATH as above it registers no GPU"
+        text = f"TensorFlow does not search {folders}: without LD_LIBRARY_PATH as above it registers no GPU"
         yield Reason("caution", "libraries", text, failure="tf2161_runpath")
     if release.and_cuda is None:
         why = f"its [and-cuda] cannot be installed ({broken.symptom})" if broken else "no [and-cuda] extra"

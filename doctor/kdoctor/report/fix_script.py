@@ -33,7 +33,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"#    To look first: {comment(command)}" for command in step.look)
         yield from _step(number, step)
     if report.command:
-        yield from ("", say(f"Done. Now run: {report.command}"))
+        yield from ("", say(f"To check again: {report.command}"))
 
 
 def _step(number: int, step: FixStep) -> Iterator[str]:

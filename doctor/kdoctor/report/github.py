@@ -49,14 +49,12 @@ def _level(result: Result, fail_on: Severity) -> str:
 
 def command(level: str, message: str, **properties: object) -> str:
     """A workflow command."""
-    listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    listed = ",".join(
+        f"{name}={_data(str(value)).replace(':', '%3A').replace(',', '%2C')}" for name, value in properties.items()
+    )
     return f"::{level} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     """As the runner reads the part after the second pair of colons."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -75,7 +75,7 @@ def _known(choice: Choice) -> Iterator[str]:
         is_best = any(link.quality != best.quality for link in choice.all_pairs if link.is_known)
         rank = ", the best link here" if is_best else ""
         subject = "The only pair" if len(choice.all_pairs) == 1 else "Every pair"
-        yield f"{subject} is {_link(slowest)}{rank}."
+        yield f"{subject} is {slowest.label}{_speed(slowest, ' (', ')')}{rank}."
     else:
         yield f"Slowest pair: {_pair(slowest)}."
         if choice.sets > 1 and not unknown:
@@ -99,10 +99,6 @@ def _compared(slowest: Link, best: Link) -> str:
 
 def _pair(link: Link) -> str:
     return f"GPU {link.first}-{link.second} ({link.label}{_speed(link, ', ')})"
-
-
-def _link(link: Link) -> str:
-    return f"{link.label}{_speed(link, ' (', ')')}"
 
 
 def _speed(link: Link, before: str, after: str = "") -> str:

@@ -77,7 +77,9 @@ def find(part: str, place: str) -> Callable[[], Any]:
     for name in attribute.split("."):
         if not hasattr(found, name):
             near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, dir(found), 1))
-            raise PartError(part, f"{module_name} has no {attribute}{near}", f"Name a function of {module_name}.")
+            own = [one for one in dir(found) if getattr(getattr(found, one, None), "__module__", "") == module_name]
+            fix = f"Name a function of {module_name}{': ' if own else ''}{', '.join(own)}."
+            raise PartError(part, f"{module_name} has no {attribute}{near}", fix)
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         raise PartError(

@@ -42,6 +42,8 @@ def _fixable(report: LintReport) -> Iterator[str]:
         yield f"{safe} can be fixed with --fix"
     if unsafe:
         yield f"{unsafe} can be fixed with --fix --unsafe-fixes; review the changes"
+    if by_hand := kinds.count(None):
+        yield f"{by_hand} must be fixed by hand"
 
 
 def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:

@@ -10,7 +10,7 @@ SYNTAX_ERROR = Rule(
     title="Checks for scripts and notebook cells that cannot be parsed.",
     why="""Code that cannot be parsed is not linted. kdoctor parses with its own Python version, so it also reports
 scripts for Python 2 or for a newer Python. The other cells of a notebook are still linted.""",
-    fix="Fix the syntax, or run kdoctor with the Python version of the script.",
+    fix="Name Python scripts and notebooks only. Fix the syntax, or run kdoctor with the Python version of the script.",
     bad='print "training starts"\n',
     good='print("training starts")\n',
     sources=("https://docs.python.org/3/library/ast.html",),

@@ -14,7 +14,7 @@ def _judge(trace: Trace, *, certain: bool) -> Hits:
             continue  # a graph without Keras
         target = trace.targets.get(removed.package)
         if target is None or target >= removed.since:
-            name = removed.name.replace("tensorflow.", "tf.", 1)
+            name = removed.name.replace("tensorflow.", "tf.", 1).replace(" without ", "` without `")
             since = f"{_PACKAGES[removed.package]} {'.'.join(map(str, removed.since))}"
             if certain:
                 yield node, f"`{name}` does not work since {since}; use {removed.instead}", fix

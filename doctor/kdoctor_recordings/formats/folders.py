@@ -8,6 +8,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from kdoctor.errors import UsageError
@@ -21,6 +22,7 @@ _DUMPS = re.compile(
 _SUFFIXES = (".txt", ".log", ".xml", ".csv", ".out", ".json", "")
 _MOST_BYTES = 512 * 1024**2
 _MOST_FILES = 20_000
+_MOST_LISTED = 100_000
 _UNPACK = "Unpack it yourself and import the folder."
 
 
@@ -81,7 +83,10 @@ def _small(path: Path, archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
 def dumps(folder: Path) -> Iterator[Path]:
     """The files of a folder that may be dumps, in order of name; links are not followed out of it."""
     count = 0
-    for file in sorted(folder.rglob("*")):
+    every = [*islice(folder.rglob("*"), _MOST_LISTED + 1)]
+    if len(every) > _MOST_LISTED:
+        raise UsageError(f"{folder}: more than {_MOST_LISTED:,} files", hint="Name the recording, or its own folder.")
+    for file in sorted(every):
         name = file.relative_to(folder).as_posix()
         if name.startswith("sys/") or "/sys/" in f"/{name}" or not _DUMPS.search(name):
             continue

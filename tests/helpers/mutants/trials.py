@@ -117,7 +117,7 @@ class Trials:
         files = self.own_tests(mutant.path)
         own = [item for item in calling if item.path in files]
         others = [item for item in calling if item.path not in files][:MOST_OTHER]
-        _limit_time(_limit([*own, *others], known))
+        _limit_time(int(5 + 5 * sum(known[item.nodeid].seconds for item in [*own, *others])))
         changed = self._changed(file, _functions_of(compile(mutate(source, mutant.number), file, "exec")))
         for where, tests in (("own tests", own), ("other tests", others)):
             say(f"{TRYING}{where}")
@@ -240,10 +240,6 @@ def _recorded(calls: set[tuple[str, int]]) -> Iterator[None]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-
-
-def _limit(tests: Sequence[pytest.Item], known: dict[str, Baseline]) -> int:
-    return int(5 + 5 * sum(known[item.nodeid].seconds for item in tests))
 
 
 def _in_child(work: Callable[[], bool], limit_s: int) -> bool:

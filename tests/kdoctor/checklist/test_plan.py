@@ -91,6 +91,7 @@ def test_no_smoke_excludes_trainings() -> None:
 @cases(
     ("select", "gpu.fre", "'gpu.free'"),
     ("skip", "smok", "'smoke'"),
+    ("select", "hosts", "'host'"),
     ("select", "", "no check"),
     ("select", "host.unl*", "checklist job"),
     ("select", "smoke.all-trainings", "checklist job"),

@@ -329,6 +329,16 @@ def locked(folder: Path, text: str, **changes: Any) -> Side:
     return replace(chosen, lock=lock(**{"expectations": chosen.expectations, **changes}))
 
 
+def test_check_that_is_left_out_is_loosened_once(tmp_path: Path) -> None:
+    (tmp_path / "team.yaml").write_text(BASE)
+    over = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nextends: ./team.yaml\n"
+    found = compared(tmp_path, over, f"{over}without: {{gpu.free: unused}}\n")
+    assert [(one.kind, one.where) for one in found.changes] == [
+        ("loosened", "checks.gpu.free"),
+        ("cosmetic", "without.gpu.free"),
+    ]
+
+
 def test_changed_facts_of_the_lock_are_moved(tmp_path: Path) -> None:
     facts = {**lock().facts, "packages": {**lock().facts["packages"], "keras": "3.16.0"}}
     new = locked(tmp_path, BASE, facts=facts, accepted=(Accepted(check="gpu.free", reason="x"),), measured={})

@@ -5,7 +5,7 @@ from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.verdict import Machine
-from kdoctor.matrix.ways import WayOut, way_out
+from kdoctor.matrix.ways import way_out
 
 MATRIX = load_matrix(environ={})
 
@@ -24,10 +24,6 @@ def test_installed_cuda_excludes_builds_of_another_major() -> None:
     assert {reason.rule for reason in verdicts["2.13.1"].against} == {"libraries"}  # built with CUDA 11.8
 
 
-def way(given: Machine) -> WayOut | None:
-    return way_out(MATRIX, given, compatible(MATRIX, given))
-
-
 @cases(  # NVIDIA's table of forward compatibility
     ("535.161.08", "H100", "555.42.02", "cuda-compat-12-5"),
     ("535.161.08", "H20", "555.42.02", "cuda-compat-12-5"),
@@ -38,6 +34,7 @@ def way(given: Machine) -> WayOut | None:
     ("565.57.01", "B200", "570.26", None),  # a package does not make the driver support a newer GPU
 )
 def test_old_driver_has_a_way_out(driver: str, gpu: str, needed: str, package: str | None) -> None:
-    found = way(machine(driver, gpu))
+    given = machine(driver, gpu)
+    found = way_out(MATRIX, given, compatible(MATRIX, given))
     assert found is not None
     assert (found.verdict.release.version, found.driver, found.package) == ("2.21.0", needed, package)

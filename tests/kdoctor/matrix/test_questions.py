@@ -77,7 +77,7 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
     verdicts = compatible(matrix, described.machine)
     view = View(matrix=matrix, machine=described.machine, facts=described.facts, verdicts=verdicts)
     screen = render(view, "terminal")
-    assert rows(screen) <= SCREEN
+    assert sum(max(1, -(-len(line) // 80)) for line in screen.splitlines()) <= SCREEN
     document = json.loads(render(view, "json"))["advice"]
     assert [item["text"] for item in document] == [item.text for item in advise(view)]
     page = render(view, "markdown").replace("\\", "")
@@ -101,11 +101,6 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
         "says": [text for text in question.get("says", ()) if text in " ".join(screen.split())],
         "not_running": question.get("not_running") if question.get("not_running") in failing else None,
     }
-
-
-def rows(text: str) -> int:
-    """Rows of a terminal with 80 columns."""
-    return sum(max(1, -(-len(line) // 80)) for line in text.splitlines())
 
 
 @pytest.mark.parametrize("capability", GPUS)

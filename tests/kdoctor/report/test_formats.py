@@ -36,7 +36,7 @@ def test_unknown_format_is_a_key_error() -> None:
 @pytest.mark.parametrize("command", ["check", "smoke"])
 def test_help_lists_the_formats(command: str) -> None:
     shown = kdoctor(command, "--help", variables={"COLUMNS": "300"}).stdout
-    assert f" {'|'.join(FORMATS)} " in shown
+    assert f"Output format: {', '.join(FORMATS)}." in " ".join(shown.replace("│", " ").split())
 
 
 def test_documentation_lists_the_formats() -> None:
@@ -59,7 +59,7 @@ def install(folder: Path, name: str) -> dict[str, str]:
 def test_format_of_a_plugin_is_offered_and_written(tmp_path: Path) -> None:
     variables = install(tmp_path, "site")
     shown = kdoctor("check", "--help", variables={"COLUMNS": "300", **variables}).stdout
-    assert f" {'|'.join([*FORMATS, 'site'])} " in shown
+    assert f"{', '.join([*FORMATS, 'site'])}." in " ".join(shown.replace("│", " ").split())
     output = ("--format", "site", "--output", f"site={tmp_path / 'report'}")
     done = kdoctor("check", "-c", "cpu-smoke", "--no-smoke", "--select", "host.memory", *output, variables=variables)
     assert "host.memory pass\n" in done.stdout

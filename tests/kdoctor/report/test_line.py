@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from helpers.reports import cpu_report, gpu_report, with_text
+from kdoctor.model import Severity
 from kdoctor.report.formats import render
 
 
@@ -14,6 +15,8 @@ def test_line_has_verdict_counts_and_checklist() -> None:
 
 def test_line_has_the_decisions() -> None:
     assert "; roll back at once: versions.driver-for-cuda; investigate: gpu" in render(gpu_report(), "line")
+    notes = tuple(replace(cause, severity=Severity.INFO) for cause in gpu_report().causes)
+    assert "investigate" not in render(replace(gpu_report(), causes=notes), "line"), "a hint decides nothing"
 
 
 def test_line_offers_no_rollback_where_no_passing_run_is_recorded() -> None:

@@ -17,7 +17,7 @@ from helpers import smoke
 from helpers.cases import cases
 from helpers.facts import environment, gpu, gpus
 from helpers.marked import left_of
-from kdoctor.facts import GpuSampling, SampledGpu, SmokeRuns
+from kdoctor.facts import GpuSampling, SmokeRuns
 from kdoctor.model import Status
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import ChildrenEnded
@@ -130,10 +130,6 @@ def training(folder: Path, busy: Path) -> Scenario:
     return smoke.scenario(folder, idle="import time\ntime.sleep(0.4)", fit=TRAINS.replace("FLAG", repr(str(busy))))
 
 
-def the_cases(gpu: SampledGpu) -> list[str]:
-    return [use.case for use in gpu.cases]
-
-
 def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path) -> None:
     context = where(nvml.Machine.of(hot(busy), nvml.h100()))
     sampler = begun(context)
@@ -163,7 +159,7 @@ def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], 
     assert use.pcie_sent_bytes_s is not None
     assert use.pcie_sent_bytes_s.high > 1e9
     assert use.pcie_sent_bytes_s.low == 0
-    assert the_cases(first) == ["idle", "fit"]
+    assert [use.case for use in first.cases] == ["idle", "fit"]
     idle, fit = first.cases
     assert idle.training_samples == 0
     assert idle.memory_used_bytes is not None

@@ -179,10 +179,6 @@ def bound(driver: str | None) -> PciDevices:
     return pci(3, pci_gpu(0), pci_gpu(1), pci_gpu(2, driver=driver))
 
 
-def broken(index: int, **errors: str) -> Gpus:
-    return odd(index, 4, memory_used_bytes=None, errors=errors)
-
-
 ON_BUS = PciDevices(devices=tuple(device for device in pci(4).devices if device.bus_id != bus_id(1)))
 
 test_visible_to_driver = table(
@@ -194,7 +190,7 @@ test_visible_to_driver = table(
         for lost in (lost_gpu(1), gpu(1, errors={"handle": "GpuIsLost"}))
     ),
     *(
-        passes(broken(1, memory_used_bytes=error), of=GPUS)
+        passes(odd(1, 4, memory_used_bytes=None, errors={"memory_used_bytes": error}), of=GPUS)
         for error in ("GpuIsLost", "NVML_ERROR_RESET_REQUIRED", "NVMLError_GpuIsLost")
     ),
     fails(bound(None), gpus(2), f"GPU at {bus_id(2)}: missing from NVML; the PCI device has no driver bound."),

@@ -174,10 +174,6 @@ def test_hang_after_an_option_failed_is_a_training_that_hangs() -> None:
     assert judge("job.trains", hung).status is Status.FAIL
 
 
-def reference_trainings(deviation: float | None, noise: float | None) -> dict[str, Any]:
-    return {"training": {"deviation": deviation, "noise": noise}}
-
-
 test_data_readable = table(
     "job.data-readable",
     Severity.ERROR,
@@ -407,7 +403,7 @@ test_equals_one_device = table(
     "job.equals-one-device",
     Severity.ERROR,
     passes(run(training=SGD)),
-    passes(run(**reference_trainings(0.05, None))),
+    passes(run(training={"deviation": 0.05, "noise": None})),
     passes(run(training=own(deviation=0.01))),
     passes(
         run(training=own(rounded=("a/bias",))),

@@ -61,7 +61,8 @@ def test_missing_callable_is_reported(place: str, expected: str) -> None:
     with pytest.raises(PartError) as error:
         find("data", place)
     assert expected in str(error.value)
-    fix = {"jobs9.good:bild": "Name a function of jobs9.good.", "jobs9.trains:fit": parts._OUTSIDE}.get(place, "")
+    named = "Name a function of jobs9.good: Maker, build, optional, raises, wants."
+    fix = {"jobs9.good:bild": named, "jobs9.trains:fit": parts._OUTSIDE}.get(place, "")
     raised = expected.partition(": ")[0].endswith(("Error", "Exit"))
     assert error.value.record == {"part": "data", "message": str(error.value), "raised": raised, "fix": fix}
     assert "\n" not in str(error.value)

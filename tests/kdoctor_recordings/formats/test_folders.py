@@ -124,6 +124,9 @@ def test_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(known) > 2
     monkeypatch.setattr(folders, "_MOST_FILES", 2)
     assert list(folders.dumps(root)) == known[:2]
+    monkeypatch.setattr(folders, "_MOST_LISTED", len([*root.rglob("*")]) - 1)
+    with pytest.raises(UsageError, match="more than"):
+        list(folders.dumps(root))
 
 
 def test_archive_at_both_limits_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

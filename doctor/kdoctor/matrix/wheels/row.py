@@ -25,7 +25,9 @@ def row_of(facts: WheelFacts) -> dict[str, Any]:
         row["distribution"] = canonicalize_name(facts.distribution)
     if facts.pythons:
         row["python"] = f"=={facts.pythons[0]}.*" if len(facts.pythons) == 1 else f">={facts.pythons[0]}"
-    row["requires"] = [canonical(line) for line in facts.requires if _name(line) in _SHOWN]
+    row["requires"] = [
+        canonical(line) for line in facts.requires if canonicalize_name(Requirement(line).name) in _SHOWN
+    ]
     if facts.and_cuda:
         row["and_cuda"] = [canonical(line) for line in facts.and_cuda]
     row |= {"cuda": facts.cuda, "cudnn": _cudnn(facts)}
@@ -81,10 +83,6 @@ def canonical(line: str) -> str:
     requirement = Requirement(line)
     requirement.name = canonicalize_name(requirement.name)
     return str(requirement)
-
-
-def _name(line: str) -> str:
-    return canonicalize_name(Requirement(line).name)
 
 
 def _is_plain(image: Image) -> bool:

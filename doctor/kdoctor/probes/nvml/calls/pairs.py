@@ -35,10 +35,6 @@ def _cuda_driver_version() -> str | None:
     return f"{number // 1000}.{number % 1000 // 10}" if number else None
 
 
-def _conf_compute() -> bool | Failure:
-    return flag(pynvml.nvmlSystemGetConfComputeState().ccFeature)
-
-
 def _conf_compute_multi_gpu() -> str | Failure:
     settings = pynvml.c_nvmlSystemConfComputeSettings_v1_t()
     returned = pynvml.nvmlSystemGetConfComputeSettings(ctypes.byref(settings))
@@ -51,7 +47,7 @@ SYSTEM_FIELDS: dict[str, Callable[[], Any]] = {
     "driver_version": ask("nvmlSystemGetDriverVersion"),
     "nvml_version": ask("nvmlSystemGetNVMLVersion"),
     "cuda_driver_version": _cuda_driver_version,
-    "conf_compute": _conf_compute,
+    "conf_compute": lambda: flag(pynvml.nvmlSystemGetConfComputeState().ccFeature),
     "conf_compute_multi_gpu": _conf_compute_multi_gpu,
     "conf_compute_ready": lambda: flag(pynvml.nvmlSystemGetConfComputeGpusReadyState()),
     "count": ask("nvmlDeviceGetCount"),

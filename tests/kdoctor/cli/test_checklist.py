@@ -188,7 +188,7 @@ def test_show_resolved_and_plain(tmp_path: Path) -> None:
     resolved = kdoctor("checklist", "show", "node.yaml", "--resolved", cwd=tmp_path).stdout
     comments = [line for line in resolved.splitlines() if "#" in line]
     assert any("cpu-smoke (shipped)" in line and "node" in line for line in comments)
-    assert any("severity was warning" in line for line in comments)
+    assert any("severity in cpu-smoke (shipped): warning" in line for line in comments)
     plain = kdoctor("checklist", "show", "node.yaml", "--plain", cwd=tmp_path).stdout
     assert "#" not in plain
     assert kdoctor("checklist", "show", "node.yaml", cwd=tmp_path).stdout == (tmp_path / "node.yaml").read_text()

@@ -176,6 +176,8 @@ class JobTraining:
     """The error that the training on the replicas raised."""
     trains_alone: bool | None = None
     """Whether one device takes these steps without an error; None if that is not known."""
+    trains_share: bool | None = None
+    """Whether one device takes them with the batches that one of the replicas gets; None if that is not known."""
     raised_before_steps: bool = False
     """Whether Keras raised it when it called the model before the first step, as it does under a strategy only."""
     options: tuple[JobOption, ...] = ()
@@ -188,6 +190,10 @@ class JobTraining:
     """The error that this epoch raised."""
     examples_unread: Reason = None
     """Why there was no such epoch."""
+    final_problem: Reason = None
+    """The error of a step with as many examples as the final batch has."""
+    final_nonfinite: tuple[str, ...] | None = None
+    """What was NaN or infinite after it, the loss or variables; None if it was not taken."""
     of_whole_batch: Literal["outputs", "layers", "loss"] | None = None
     """What does not follow from the shares of a batch, if the weights differ: the outputs of an example, what layers
     add to the loss, or the rest of it."""
@@ -227,6 +233,11 @@ class JobTraining:
     """Random layers that were called on every replica and drew the same numbers on two of them."""
     different_draws: tuple[str, ...] = ()
     """Random layers that drew different numbers on every replica."""
+    draws_alike: bool | None = None
+    """Whether all numbers that the steps draw with ``tf.random``, in layers or not, are equal on two replicas; None if
+    none were seen."""
+    frozen_draws: tuple[str, ...] = ()
+    """Layers of the job's own classes that draw other numbers on each replica, and the same ones in every step."""
     undrawn: Mapping[str, str] = field(default_factory=dict)
     """Random layers that were not measured, and why."""
     evaluations: tuple[JobEvaluation, ...] = ()

@@ -14,7 +14,7 @@ from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import Difference, Logs, differ, named_as, numbers
-from kdoctor_job.target.options import BUILT_LATE, CLIPS, GRADIENTS, UNSET, Option, optimizers_in, optimizers_of
+from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimizers_in, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
@@ -120,9 +120,7 @@ class Comparison:
         self._options = [option for option in options if option.name not in without]
         self._without = without
         self._noted: List[Facts] = list(known.get("options", ()))
-        self._drawing: Dict[str, List[str]] = {
-            name: list(known.get(name, ())) for name in ("stilled", "equal_draws", "different_draws")
-        }
+        self._stilled: List[str] = list(known.get("stilled", ()))
         self._say = say
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
@@ -205,12 +203,8 @@ class Comparison:
         if copier.drawing:
             return False
         layers = layers_of(trials.mirrored)
-        drawn = masks.find_drawing(trials.mirrored, trials.strategy, trials.batches[0])
-        copier.drawing = tuple(place for place in drawn if masks.takes_training(layers[place]))
-        for place, kind in drawn.items():
-            self._drawing[kind].append(copier.name_of(place))
-        self._drawing["stilled"] += map(copier.name_of, copier.drawing)
-        self._say(**self._drawing)
+        copier.drawing = tuple(place for place in copier.drawn if masks.takes_training(layers[place]))
+        self._say(stilled=[*self._stilled, *map(copier.name_of, copier.drawing)])
         return bool(copier.drawing)
 
     def _find_option(
@@ -229,9 +223,8 @@ class Comparison:
                 alone_without = self._trials.on_one_device(setup)
                 effect = _difference(names, alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                if option.name in (CLIPS, GRADIENTS) and (effect is None or effect.deviation <= measures.TOLERANCE):
-                    if clips:  # no gradient reached the limit
-                        self._note_option(facts)
+                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
+                    self._note_option(facts)  # no gradient reached the limit
                     continue
                 facts["deviation"] = found.deviation
                 if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.layers import layers_of, normalisations, random_layers
@@ -52,8 +52,10 @@ class Copier:
         self._steps = steps
         self.weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
+        self.drawn: Dict[int, str] = {}
+        """The layers that were found to draw random numbers, see :func:`kdoctor_job.target.masks.find_drawing`."""
         self.drawing: Tuple[int, ...] = ()
-        """Places in :func:`layers_of` of layers that were found to draw random numbers, besides ``random_layers``."""
+        """Places in :func:`layers_of` of those that run as at inference, besides ``random_layers``."""
 
     def name_of(self, place: int) -> str:
         """The name of the layer at this place in the job's model, or its number if the model has fewer."""

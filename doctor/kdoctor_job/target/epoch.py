@@ -33,15 +33,20 @@ def fit(model: Any, epoch: Epoch, more: Dict[str, Any]) -> None:
     model.fit(**epoch.named, **more, epochs=1, verbose=0, shuffle=False)
 
 
-def count_examples(model: Any) -> Callable[[], int]:
-    """Count the examples that the model's ``train_step`` gets, over all replicas. To be called in the scope."""
-    count = tf.Variable(
+def of_each_replica(dtype: Any) -> Any:
+    """A variable that is 0, and to which each replica adds its own numbers. To be called in the scope."""
+    return tf.Variable(
         0,
-        dtype=tf.int64,
+        dtype=dtype,
         trainable=False,
         synchronization=tf.VariableSynchronization.ON_READ,
         aggregation=tf.VariableAggregation.SUM,
     )
+
+
+def count_examples(model: Any) -> Callable[[], int]:
+    """Count the examples that the model's ``train_step`` gets, over all replicas. To be called in the scope."""
+    count = of_each_replica(tf.int64)
     step = model.train_step
 
     def counting(data: Any) -> Any:

@@ -84,7 +84,15 @@ class Job:
             say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
         batches = data.full[: self.steps]
-        trials = Trials(Copier(model, builder, len(batches)), strategy, batches, self.budget_s, fit, data.is_static)
+        trials = Trials(
+            Copier(model, builder, len(batches)),
+            strategy,
+            batches,
+            self.budget_s,
+            fit,
+            data.is_static,
+            found.get("final_batch") or 0,
+        )
         epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
         JobTrainer(model, builder, trials, epoch, lambda training: say(training=training)).run(phase)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict, List, Sequence, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.layers import layers_of, random_layers
+from kdoctor_job.target.measures import QUIET
 from kdoctor_job.target.parts import describe, is_own_class
+from kdoctor_job.target.states import state_kept
 
 _DRAWS = 16
 """Draws of replicas that are equal until then are equal: by chance, a fair coin is so once in 2 ** 16 times."""
@@ -53,7 +56,7 @@ def draw(model: Any, strategy: Any, batch: Any, names: Sequence[str]) -> Dict[st
 def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
     """The layers of the job's own classes that draw random numbers without a generator of Keras, found by calling them.
 
-    They use TensorFlow's random functions, for example. A layer that has such layers is not one itself.
+    They use the random functions of TensorFlow or NumPy, for example. A layer that has such layers is not one itself.
 
     Args:
         model: a copy of the job's model.
@@ -62,7 +65,7 @@ def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
 
     Returns:
         Their places in ``layers_of``, and the fact that names them: ``equal_draws`` if two replicas drew the same
-        numbers, else ``different_draws``.
+        numbers, ``frozen_draws`` if each draws its own in every step, else ``different_draws``.
     """
     layers = layers_of(model)
     random = {id(layer) for layer in random_layers(model)}
@@ -73,14 +76,33 @@ def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
         if id(layer) not in calls or any(id(part) in random for part in layers_of(layer)):
             continue
         try:
+            if not _is_random(layer, calls[id(layer)], len(tf.nest.flatten(batch)[0])):
+                continue
             draws = _draws(layer, calls[id(layer)], strategy)
         except Exception:  # noqa: S112 - a layer that cannot be called alone stays as it is
             continue
-        if len({part for parts in draws for part in parts}) > 1:
-            random.add(id(layer))
-            equal = all(len(set(parts)) < len(parts) for parts in draws)
-            found[layers.index(layer)] = "equal_draws" if equal else "different_draws"
+        random.add(id(layer))
+        equal = all(len(set(parts)) < len(parts) for parts in draws)
+        frozen = all(len(set(parts)) == 1 for parts in zip(*draws))
+        found[layers.index(layer)] = "equal_draws" if equal else "frozen_draws" if frozen else "different_draws"
     return found
+
+
+def _is_random(layer: Any, call: Call, rows: int) -> bool:
+    """Whether a second call has another result, or equal rows other ones than each other, as with one seed."""
+
+    def alike(leaf: Any) -> Any:
+        is_rows = tf.is_tensor(leaf) and leaf.shape.rank and leaf.shape[0] == rows
+        return tf.repeat(leaf[:1], rows, 0) if is_rows else leaf
+
+    def once() -> Any:
+        with state_kept(layer):
+            return np.asarray(tf.nest.flatten(_called(layer, tf.nest.map_structure(alike, call)))[0])
+
+    first, second = once(), once()
+    if first.tobytes() != second.tobytes():
+        return True
+    return first.shape[:1] == (rows,) and bool(np.ptp(first, axis=0).max() > QUIET * np.abs(first).max())
 
 
 def takes_training(layer: Any) -> bool:
@@ -117,13 +139,18 @@ def _record(layer: Any, calls: Dict[int, Call]) -> None:
 
 def _draws(layer: Any, call: Call, strategy: Any) -> List[List[bytes]]:
     """The result of each draw on each replica."""
-    arguments, named = call
-    if takes_training(layer):
-        named = dict(named, training=True)
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
     def step() -> Any:
-        return strategy.run(lambda: tf.nest.flatten(layer(*arguments, **named))[0])
+        return strategy.run(lambda: tf.nest.flatten(_called(layer, call))[0])
 
-    drawn = (strategy.experimental_local_results(step()) for _ in range(_DRAWS))
-    return [[part.numpy().tobytes() for part in parts] for parts in drawn]
+    drawn = []
+    for _ in range(_DRAWS):
+        with state_kept(layer):
+            drawn.append([part.numpy().tobytes() for part in strategy.experimental_local_results(step())])
+    return drawn
+
+
+def _called(layer: Any, call: Call) -> Any:
+    arguments, named = call
+    return layer(*arguments, **named, **({"training": True} if takes_training(layer) else {}))

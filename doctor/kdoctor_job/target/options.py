@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.model import CLIPPING, steps_per_execution
-from kdoctor_job.target.parts import keras_of
+from kdoctor_job.target.parts import is_own_class, keras_of
+from kdoctor_job.target.states import is_seed
 
 TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
@@ -20,7 +21,9 @@ GRADIENTS = "gradients in train_step"
 """What an own ``train_step`` does with them. Without this option, the optimizer gets them as the tapes give them."""
 NO_CALL = "model without call"
 """Keras 3 calls a model before its first step on replicas. Without this option, only its optimizer is built then."""
-UNSET = (BUILT_LATE, GRADIENTS)
+STATE = "state of layers"
+"""Variables that the job's own layers and ``train_step`` assign. Without this option, they keep their values."""
+UNSET = (BUILT_LATE, STATE, GRADIENTS)
 """Options that no argument sets. They are tried where the weights differ, and said if they are the cause."""
 CLIPS = "clipping"
 _MASKS = "masks"
@@ -34,6 +37,7 @@ OF_MODEL = (_MASKS, _LOSSES, _OBJECTS)
 _SPARSE = "sparse gradients"
 """Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
 _SCALES = "loss scaling"
+_ASSIGNS = ("assign", "assign_add", "assign_sub")
 _OF_OPTIMIZER = {
     "gradient_accumulation_steps": ("gradient_accumulation_steps",),
     CLIPS: CLIPPING,
@@ -134,8 +138,58 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
         _count_masked(model)
     if GRADIENTS in without:
         _pass_gradients_on(model)
+    if STATE in without:
+        _hold_state(model)
     if NO_CALL in without:
         _build_optimizer_only(model)
+
+
+def own_state(model: Any) -> Dict[str, Any]:
+    """The variables that are not weights and belong to the job's own layers or model, by their names."""
+    found = {}
+    for part in (model, *layers_of(model)):
+        kept = [getattr(part, name, ()) for name in ("_non_trainable_variables", "_non_trainable_weights")]
+        if is_own_class(type(part)):
+            variables = [one for ones in (*kept, _attributes(part)) for one in ones]
+            names = {str(getattr(one, "path", one.name)): one for one in variables}
+            found.update({name: one for name, one in names.items() if not is_seed(name)})
+    return found
+
+
+def _attributes(part: Any) -> List[Any]:
+    """The variables of TensorFlow among its attributes, which Keras 3 does not know."""
+    values = [value if isinstance(value, (list, tuple)) else [value] for value in vars(part).values()]
+    return [one for ones in values for one in ones if isinstance(one, tf.Variable) and not one.trainable]
+
+
+def _hold(model: Any) -> List[Any]:
+    held = list(own_state(model).values())
+    for one in held:
+        for name in _ASSIGNS:
+            object.__setattr__(one, name, lambda *_, one=one, **__: one)
+    return held
+
+
+@contextlib.contextmanager
+def state_held(model: Any) -> Iterator[None]:
+    """Let the variables of :func:`own_state` keep their values, whatever is assigned."""
+    held = _hold(model)
+    try:
+        yield
+    finally:
+        for one in held:
+            for name in _ASSIGNS:
+                vars(one).pop(name, None)
+
+
+def _hold_state(model: Any) -> None:
+    step = model.train_step
+
+    def holding(data: Any) -> Any:
+        _hold(model)  # and for ever, because replicas take turns in a step
+        return step(data)
+
+    model.train_step = holding
 
 
 def _build_optimizer_only(model: Any) -> None:

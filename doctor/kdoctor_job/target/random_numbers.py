@@ -1,4 +1,7 @@
-"""Trainings without random numbers, which differ between one device and several replicas by design."""
+"""Trainings without random numbers, which differ between one device and several replicas by design.
+
+Or with all of them added up, to compare those of the replicas.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,45 @@ def random_numbers_fixed(*, fixed: bool = True) -> Iterator[None]:
 
     What is traced meanwhile keeps them. So a model that samples (VAE, GAN) can be compared with one device.
     """
-    kept = {name: getattr(tf.random, name) for name in _NAMES if fixed}
+    if not fixed:
+        yield
+        return
+    with _replaced(lambda name, function: _same_for_each_row(function, name.rpartition("stateless_")[2])):
+        yield
+
+
+@contextlib.contextmanager
+def random_numbers_added(total: Any) -> Iterator[None]:
+    """Let the functions of ``tf.random`` add the numbers that they draw in a step to this variable."""
+
+    def adding(_: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn(*arguments: Any, **named: Any) -> Any:
+            made = function(*arguments, **named)
+            if tf.executing_eagerly() or tf.distribute.in_cross_replica_context():
+                return made
+            total.assign_add(tf.reduce_sum(tf.cast(made, total.dtype)))
+            return made
+
+        return drawn
+
+    with _replaced(adding):
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(other: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    kept = {name: getattr(tf.random, name) for name in _NAMES}
     try:
         for name, function in kept.items():
-            setattr(tf.random, name, _same_for_each_row(function, f"stateless_{name.rpartition('stateless_')[2]}"))
+            setattr(tf.random, name, other(name, function))
         yield
     finally:
         for name, function in kept.items():
             setattr(tf.random, name, function)
 
 
-def _same_for_each_row(function: Callable[..., Any], stateless: str) -> Callable[..., Any]:
-    signature, draw = inspect.signature(function), getattr(tf.random, stateless)
+def _same_for_each_row(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    signature, draw = inspect.signature(function), getattr(tf.random, f"stateless_{kind}")
 
     def drawn(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named).arguments

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.measures import TOLERANCE
+from kdoctor_job.target.options import state_held
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 
@@ -42,7 +43,7 @@ def _values_of(model: Any, rows: Any) -> List[Any]:
     Some models have no call, or a loss that only train_step computes.
     """
     values: List[Any] = []
-    with contextlib.suppress(Exception), random_numbers_fixed():
+    with contextlib.suppress(Exception), random_numbers_fixed(), state_held(model):
         inputs, targets, weights = keras_of(model).utils.unpack_x_y_sample_weight(rows)
         outputs = model(inputs, training=False)
         values.append([np.atleast_1d(np.asarray(leaf, "float64")) for leaf in tf.nest.flatten(outputs)])

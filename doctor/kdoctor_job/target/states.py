@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -46,6 +47,17 @@ def seeds_of(model: Any) -> List[Any]:
 def is_seed(name: str) -> bool:
     """Whether a variable is the state of a generator, by the name that ``keras.random.SeedGenerator`` gives it."""
     return name.partition(" (")[0].endswith("seed_generator_state")
+
+
+@contextlib.contextmanager
+def state_kept(part: Any) -> Iterator[None]:
+    """Restore the variables of a layer or model, except those of generators. What a layer remembers is not random."""
+    kept = [(one, one.numpy()) for one in part.variables if not is_seed(str(getattr(one, "path", one.name)))]
+    try:
+        yield
+    finally:
+        for one, value in kept:
+            one.assign(value)
 
 
 def unequal(saved: State, loaded: State) -> List[str]:

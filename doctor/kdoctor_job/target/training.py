@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
-from kdoctor_job.target.comparing import Comparison, why_incomparable
+from kdoctor_job.target.comparing import Comparison, leaf, why_incomparable
 from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.model import is_compiled, is_real
-from kdoctor_job.target.options import BUILT_LATE, NO_CALL, UNSET, Option, options_of
+from kdoctor_job.target.options import BUILT_LATE, GRADIENTS, NO_CALL, STATE, UNSET, Option, options_of, own_state
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
@@ -93,14 +93,23 @@ class JobTrainer:
         if self._trials.strategy.num_replicas_in_sync == 1:
             return
         phase("reference")
-        self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0], names))
+        copier = self._trials.copier
+        copier.drawn = masks.find_drawing(copy, self._trials.strategy, self._trials.batches[0])
+        found = masks.draw(copy, self._trials.strategy, self._trials.batches[0], names)
+        for place, kind in copier.drawn.items():
+            found[kind] = [*found.get(kind, ()), copier.name_of(place)]
+        self._say(**found, draws_alike=self._trials.draws_alike)
         reason = why_incomparable(self._model, strategies)
         if reason:
             self._say(not_compared=reason)
             return
         # Building the optimizer changes what it copies from the weights, so it is tried last, if the weights differ.
-        unset = UNSET if self._has_own_step else UNSET[:1]
-        options = [*options_of(self._model), *(Option(name, name) for name in unset)]
+        used = {
+            STATE: ", ".join(list(own_state(copy))[:_NAMES_SHOWN]),
+            GRADIENTS: GRADIENTS if self._has_own_step else "",
+        }
+        unset = [Option(name, used.get(name, name)) for name in UNSET if used.get(name, name)]
+        options = [*options_of(self._model), *unset]
         comparison = Comparison(self._trials, options, without, self.facts, self._say)
         try:
             comparison.compare_own(trained)
@@ -111,11 +120,14 @@ class JobTrainer:
 
     def _say_error(self, error: BaseException) -> None:
         before = any(frame.name == "_symbolic_build" for frame in traceback.extract_tb(error.__traceback__))
-        self._say(problem=describe(error), raised_before_steps=before, trains_alone=self._trains_alone())
+        alone = self._trains_alone()
+        share = self._trials.strategy.num_replicas_in_sync
+        trains_share = self._trains_alone(share) if alone and share > 1 else None
+        self._say(problem=describe(error), raised_before_steps=before, trains_alone=alone, trains_share=trains_share)
 
-    def _trains_alone(self) -> Optional[bool]:
+    def _trains_alone(self, parts: int = 1) -> Optional[bool]:
         try:
-            self._trials.on_one_device(Setup())
+            self._trials.on_one_device(Setup(), parts=parts)
         except (CopyError, SpentError):
             return None
         except Exception:
@@ -138,11 +150,22 @@ class JobTrainer:
         try:
             epoch = self._epoch()
             trained = self._trials.on_its_data(epoch, setup, phase)
-            return {"examples": epoch.examples(), "examples_trained": trained}
+            return {"examples": epoch.examples(), "examples_trained": trained, **self._final()}
         except (CopyError, PartError, SpentError) as error:
             return {"examples_unread": str(error)}
         except Exception as error:
             return {"examples_problem": describe(error)}
+
+    def _final(self) -> Facts:
+        """What a step with a batch of the final one's size makes NaN or infinite; nothing if it is full."""
+        if not 0 < self._trials.final < len(leaf(self._trials.batches[0])):
+            return {}
+        try:
+            losses = self._trials.on_final_batch()
+        except Exception as error:
+            return {"final_problem": describe(error)}
+        lost = ["the loss that fit reports"] if None in losses else []
+        return {"final_nonfinite": [*lost, *self._nonfinite(self._trials.mirrored)]}
 
     def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
         """The first steps as the job takes them, or without the options with which they fail.
@@ -193,19 +216,22 @@ class JobTrainer:
         return None
 
     def _first_steps(self, copy: Any, trained: Trained) -> Facts:
+        later = sorted(trained.seconds[1:])
+        return {
+            "own_losses": trained.losses,
+            "of_one_replica": of_one_replica(self._trials.strategy, copy.non_trainable_variables)[:_NAMES_SHOWN],
+            "nonfinite": self._nonfinite(copy),
+            "step_s": later[len(later) // 2] if later else None,
+        }
+
+    def _nonfinite(self, copy: Any) -> List[str]:
         lost = [
             getattr(one, "path", one.name)
             for one in copy.variables
             if is_real(one)
             and not all(np.isfinite(part.numpy()).all() for part in read_copies(self._trials.strategy, one))
         ]
-        later = sorted(trained.seconds[1:])
-        return {
-            "own_losses": trained.losses,
-            "of_one_replica": of_one_replica(self._trials.strategy, copy.non_trainable_variables)[:_NAMES_SHOWN],
-            "nonfinite": lost[:_NAMES_SHOWN],
-            "step_s": later[len(later) // 2] if later else None,
-        }
+        return lost[:_NAMES_SHOWN]
 
     def _why_not(self) -> Optional[str]:
         kind = type(self._trials.strategy).__name__

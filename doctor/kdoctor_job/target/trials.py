@@ -14,14 +14,14 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.copies import Copier, Setup
-from kdoctor_job.target.epoch import Epoch, count_examples, fit
+from kdoctor_job.target.epoch import Epoch, count_examples, fit, of_each_replica
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
 from kdoctor_job.target.options import optimizers_in
 from kdoctor_job.target.parts import keras_of
-from kdoctor_job.target.random_numbers import random_numbers_fixed
+from kdoctor_job.target.random_numbers import random_numbers_added, random_numbers_fixed
 from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
@@ -110,8 +110,12 @@ class Trials:
     fit: Optional[FitArguments] = None
     is_static: bool = True
     """Whether the batch size is part of the data's type."""
+    final: int = 0
+    """Examples in the final batch; 0 if that is not known."""
     phase: Phase = field(default=lambda _: None)
     """Gets the name of each training after the job's first steps."""
+    draws_alike: Optional[bool] = field(default=None, init=False)
+    """Whether two replicas drew equal numbers in all steps on the job's data; None if none were seen."""
     _mirrored: Optional[Copy] = field(default=None, init=False)
     _alone: Optional[Copy] = field(default=None, init=False)
     _built: Dict[str, List[int]] = field(default_factory=dict, init=False)
@@ -146,13 +150,14 @@ class Trials:
         self._mirrored = made
         return done
 
-    def on_one_device(self, setup: Setup, *, order: int = 0) -> Trained:
+    def on_one_device(self, setup: Setup, *, order: int = 0, parts: int = 1) -> Trained:
         """Train on one device.
 
         Args:
             setup: what the copy has of the job.
             order: for each number but 0, the examples of each batch have another order and another last bit, and
                 generators of Keras another seed.
+            parts: into how many parts to split a batch, of which the first is trained.
 
         Raises:
             CopyError: the model cannot be copied.
@@ -170,7 +175,7 @@ class Trials:
                     made.begin()
                 _reseed(made.made, order)
                 self._alone = made
-                batches = [_reordered(batch, order, last_bit(made.made)) for batch in self.batches]
+                batches = [_reordered(_part(batch, parts), order, last_bit(made.made)) for batch in self.batches]
                 return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True):
@@ -197,12 +202,26 @@ class Trials:
                     made = Copy(self.copier.make(), None, self.strategy, created)
                 else:
                     made = self._ready(None, setup, self.strategy, created)
-                trained = count_examples(made.made)
+                trained, drawn = count_examples(made.made), of_each_replica(tf.float64)
             more = {} if self.fit is None else self.fit.of_copies()
-            fit(made.made, epoch, {**more, "callbacks": [_clock(made, phase)]})
+            with random_numbers_added(drawn):
+                fit(made.made, epoch, {**more, "callbacks": [_clock(made, phase)]})
+            sums = [one.numpy() for one in self.strategy.experimental_local_results(drawn)]
+            self.draws_alike = len(set(sums)) < len(sums) if any(sums) else None
             self._mirrored = made
             self._built = _places_built(made.made)
             return trained()
+
+    def on_final_batch(self) -> List[Optional[float]]:
+        """Train the copy on the replicas with one batch more, and with as many examples as the final batch has.
+
+        Returns:
+            The losses of both steps; None for one that is not finite.
+        """
+        cut = tf.nest.map_structure(lambda leaf: leaf[: self.final], self.batches[0])
+        if self._mirrored is None:
+            return []
+        return self._train(self._mirrored, [self.batches[0], cut], Setup(own=False), None).losses
 
     def reset(self, sign: int = 1) -> None:
         """Give both copies the weights that they started with, or kernels of the other sign for other outputs."""
@@ -311,6 +330,10 @@ def last_bit(model: Any) -> float:
     """The smallest relative change of an input that the least precise layer sees; 0 for what the input itself has."""
     bits = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
     return max([bits.get(getattr(layer, "compute_dtype", ""), 0.0) for layer in layers_of(model)], default=0.0)
+
+
+def _part(batch: Any, parts: int) -> Any:
+    return tf.nest.map_structure(lambda leaf: leaf[: len(leaf) // parts], batch)
 
 
 def _reordered(batch: Any, order: int, bit: float) -> Any:

@@ -143,7 +143,7 @@ class OwnDropout(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has
     """Dropout with TensorFlow's random functions, so that it has no generator of Keras."""
 
     def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
-        return _mask_of_replica(inputs) if training else inputs
+        return tf.nn.dropout(inputs, 0.5) if training else inputs
 
 
 class ListedDropout(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
@@ -161,13 +161,7 @@ class AlwaysDrops(layers.Layer):  # type: ignore[misc, name-defined]  # Keras ha
     """Draws at inference, too, as the sampling of a variational autoencoder does."""
 
     def call(self, inputs: Any) -> Any:
-        return _mask_of_replica(inputs)
-
-
-def _mask_of_replica(inputs: Any) -> Any:
-    replica = tf.distribute.get_replica_context()
-    place = replica.replica_id_in_sync_group if replica else 0
-    return tf.nn.experimental.stateless_dropout(inputs, 0.5, seed=tf.stack([7, tf.cast(place, tf.int32)]))
+        return tf.nn.dropout(inputs, 0.5)
 
 
 class Sampling(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
@@ -208,6 +202,44 @@ class ClipsByHand(keras.Model):  # type: ignore[misc]  # Keras has no types
         gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 0.02)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
         return {"loss": loss * tf.distribute.get_strategy().num_replicas_in_sync}
+
+
+class AddsUpGradients(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """It adds up the gradients of all replicas, and the optimizer does so again."""
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss * tf.distribute.get_strategy().num_replicas_in_sync}
+
+
+class Counts(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Its outputs grow with the number of examples that it has seen, which each replica counts for itself."""
+
+    def build(self, shape: Any) -> None:
+        self.seen = self.add_weight(shape=(), initializer="zeros", trainable=False, name="seen")
+
+    def call(self, inputs: Any) -> Any:
+        self.seen.assign_add(keras.ops.cast(keras.ops.shape(inputs)[0], "float32"))
+        return inputs * (1 + self.seen / 64)
+
+
+class SameNoise(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Adds noise, with a seed that never changes."""
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return inputs + tf.random.stateless_normal(tf.shape(inputs), (3, 4)) if training else inputs
+
+
+class TracedNoise(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Adds noise that is drawn when a step is traced."""
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return inputs + np.random.normal(size=(1, 8)).astype("float32") if training else inputs  # noqa: NPY002
 
 
 class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -429,6 +461,10 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "sampling": lambda: _compiled(_model(keras.Model, Sampling())),
         "sums gradients": _sums,
         "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
+        "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),
+        "counts examples": lambda: _compiled(_model(keras.Model, Counts())),
+        "seed that never changes": lambda: _compiled(_model(keras.Model, SameNoise())),
+        "noise of the trace": lambda: _compiled(_model(keras.Model, TracedNoise())),
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),

@@ -219,14 +219,17 @@ test_final_batch = table(
     passes(run(data={"final_batch": None, "full_batches_only": True})),
     passes(
         run(model={"normalisations": ()}, data={"final_batch": 3}),
-        "final batch: 3 examples; no layer is affected by an empty replica.",
+        "final batch: 3 examples over 4 replicas; no layer is affected by an empty replica.",
     ),
     passes(
         run(model={"normalisations": ()}, data={"final_batch": None}),
-        "final batch: unknown size; no layer is affected by an empty replica.",
+        "final batch: unknown size over 4 replicas; no layer is affected by an empty replica.",
     ),
-    passes(run(data={"final_batch": 61}), "final batch: 61 examples feed all of 4 replicas."),
-    passes(run(data={"endless": True}), "final batch: none, because the dataset is infinite."),
+    passes(run(data={"final_batch": 61})),
+    passes(run(data={"endless": True}), "final batch: every batch is full."),
+    passes(run(data={"final_batch": 3}, training={"final_nonfinite": ()}), "stay finite (measured here)"),
+    fails(run(model={"normalisations": ()}, data={"final_batch": 3}, training={"final_nonfinite": ("a",)}), "in a"),
+    fails(run(training={"final_problem": "ValueError: no"}), "ValueError: no"),
     fails(run(data={"final_batch": 5}), "5 examples over 4"),
     fails(run(data={"final_batch": 3}), "3 examples over 4"),
     unknown(run(data={"final_batch": None})),
@@ -348,6 +351,7 @@ test_options = table(
     ),
     fails(run(training=option("model without call", "", problem="RuntimeError: no")), "a model without call()"),
     fails(run(training=option("gradients in train_step", "", **WRONG)), "a train_step that changes the gradients"),
+    fails(run(training=option("state of layers", "kl/seen", **WRONG)), "kl/seen on 4"),
     # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),
     unknown(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.0101))),
@@ -454,6 +458,8 @@ test_random_layers = table(
         run(training={"equal_draws": ("mine",)}, replicas=None),
         "random layers: mine on an unknown number of replicas: equal numbers on two of them (measured here).",
     ),
+    fails(run(model={"random_layers": ()}, training={"stilled": (), "draws_alike": True}), "what a step draws on 4"),
+    fails(run(training={"frozen_draws": ("mine",)}), "mine: equal numbers in every step"),
     unknown(
         run(model=OWN_RANDOM, training=UNDRAWN),
         "random layers: mine was not measured: calling it alone raised ValueError.",
@@ -488,6 +494,8 @@ test_trains = table(
     ),
     fails(run(training={"problem": "You must feed a value for placeholder"}), "optimizer.build("),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),
+    fails(run(training={"problem": "ValueError: no", "trains_share": False}), "smaller ones"),
+    fails(run(training={"problem": "RuntimeError: `merge_call` called"}), "larger batches"),
     fails(run(training={"problem": "ValueError: no", "trains_alone": False}), "One device raises an error, too"),
     fails(
         run(training={"own_losses": (1.0, None), "nonfinite": ("a/bias",)}),

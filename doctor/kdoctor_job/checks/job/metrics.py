@@ -15,8 +15,8 @@ _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
 )
 _REMEDY = (
-    "Use Keras metrics made in strategy.scope(), in train_step, too. Multiply a loss of Keras 3 by the number of "
-    "replicas before such a metric."
+    "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, because "
+    "replicas are added up. Multiply a loss of Keras 3 by the number of replicas before such a metric."
 )
 
 

@@ -11,6 +11,7 @@ from kdoctor_job.facts import JobModel
 _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
 _BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "gradients in train_step", "model without call"
+_STATE = "state of layers"
 _UNSET = {
     _NO_CALL: "a model without call()",
     _BUILT_LATE: "an optimizer that the first train_step builds",
@@ -32,6 +33,10 @@ _REMEDIES: dict[str, Remedy | str] = {
         "gets by their number.",
         look=("kdoctor explain --reproduce clipping",),
     ),
+    _STATE: (
+        "Assign these variables what all replicas agree on: add up numbers of the examples with "
+        "tf.distribute.get_replica_context().all_reduce first."
+    ),
     _NO_CALL: "Define call in the model, such as the call of its main network.",
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
 }
@@ -41,9 +46,9 @@ _REMEDIES: dict[str, Remedy | str] = {
 def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
     """The job's options of compile and of its optimizer work on several replicas.
 
-    Why: Keras implements some options of compile, optimizers and layers separately for several replicas. Some releases
-    raise an error, and others train incorrectly. kdoctor trains the job with its options. If that fails or differs from
-    one device, it trains without each, and without what train_step does with gradients, to find the cause.
+    Why: some options of compile, optimizers and layers, and what your own code does with gradients and variables, are
+    correct on one device only. Some releases of Keras raise an error, and others train incorrectly. kdoctor trains the
+    job as it is. If that fails or differs from one device, it trains without each of these, to find the cause.
     Remedy: remove the option that the finding names; the job trains correctly without it on this machine.
     Source: https://keras.io/api/models/model_training_apis/
     """
@@ -51,6 +56,7 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
     tried = {one.name for one in training.options} if training else set()
     used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
     used.update({name: how for name, how in _UNSET.items() if name in tried})
+    used.update({one.name: one.value for one in (training.options if training else ()) if one.name == _STATE})
     if not model.compiled:
         yield NotApplicable(reason="the model is not compiled")
     elif model.options is None:
@@ -65,7 +71,8 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
             brief = f"{wrong} on several replicas"
             # Keras may build it incorrectly within the first step on one device, too.
             brief = "replicas and one device train differently" if name == _BUILT_LATE and not fails else brief
-            judged = Judged(name, "trains as on one device", _REMEDIES.get(name, f"Remove {name}."), brief)
+            subject = f"{name} ({value})" if name == _STATE else name
+            judged = Judged(subject, "trains as on one device", _REMEDIES.get(name, f"Remove {name}."), brief)
             yield judge_measured(run, name, value, judged) or unknown(
                 name, "the job with this option was not compared with one device", ("job.equals-one-device",)
             )

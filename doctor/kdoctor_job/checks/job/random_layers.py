@@ -13,12 +13,18 @@ from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
 _JUDGED = Judged(_SUBJECT, "different random numbers on each replica", REMEDY, DEFECT.brief)
+_FROZEN = Judged(
+    _SUBJECT,
+    "different random numbers in each step",
+    "Draw with keras.random and a keras.random.SeedGenerator, or in the data. NumPy draws once, when a step is traced.",
+    "draw the same numbers in every step",
+)
 _UNSEEN = "no copy of the model was trained"
 
 
 @job_check("job.random-layers", Severity.WARNING, "job.model-and-data", several=True)
 def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iterator[Outcome]:
-    """Layers with random numbers draw different ones on each replica.
+    """Layers with random numbers, and train_step, draw different ones on each replica.
 
     Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
     the same augmentation. A batch on R replicas has 1/R of the random masks that it has on one device. This is a
@@ -33,17 +39,21 @@ def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iter
     layers = _drawing(model, training)
     if layers is None:
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known", ("job.trains",))
-    elif not layers:
-        yield evidence(_SUBJECT, "none")
-    else:
+    elif layers:
         yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
+    elif training and training.draws_alike:
+        on = counted(replicas_of(run), "replica")
+        judged = _JUDGED._replace(subject="random numbers of a step")
+        yield judged.finding(f"what a step draws on {on}: equal numbers on two of them (measured here)")
+    else:
+        yield evidence(_SUBJECT, "none")
 
 
 def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] | None:
     """The layers that draw random numbers; None if they are not known."""
     if training is None:
         return model.random_layers
-    found = (*training.stilled, *training.equal_draws, *training.different_draws)
+    found = (*training.stilled, *training.equal_draws, *training.different_draws, *training.frozen_draws)
     if model.random_layers is not None:
         return tuple(dict.fromkeys((*model.random_layers, *found)))
     return tuple(dict.fromkeys(found)) if training.deviation is not None or training.own_losses else None
@@ -57,9 +67,11 @@ def _judge(
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
         yield _JUDGED.finding(observed)
+    if training.frozen_draws:
+        yield _FROZEN.finding(f"{some(training.frozen_draws)}: equal numbers in every step (measured here)")
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
-    rest = [name for name in layers if name not in (*equal, *different)]
+    rest = [name for name in layers if name not in (*equal, *different, *training.frozen_draws)]
     others = [name for name in rest if _is_unlisted(name, model, training)]
     for name in others:
         reason = training.undrawn.get(name) or training.not_run or _UNSEEN

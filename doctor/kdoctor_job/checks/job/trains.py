@@ -20,6 +20,14 @@ _BEFORE_STEPS_REMEDY = (
     "Before the first step, Keras calls the model, its loss and its metrics with a mean over the replicas, in which "
     "integers are floats. Let call take x as the data gives it, cast integers, and compile no loss without targets."
 )
+_SHARE_REMEDY = (
+    "One device trains these batches, but not the smaller ones that a replica gets. Take sizes from tf.shape, or build "
+    "the model with the batch size divided by tf.distribute.get_strategy().num_replicas_in_sync."
+)
+_SYNCHRONIZES_REMEDY = (
+    "Replicas cannot add up gradients inside tf.cond, a loop or a tf.function: call the optimizer in every step, in "
+    "train_step itself. Instead of adding up the gradients of several batches, use larger batches."
+)
 _UNNAMED = (
     "class_weight, sample_weight, validation_data and callbacks are not examined unless --fit-arguments names them"
 )
@@ -44,7 +52,7 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield training
     elif training.problem:
         brief = headline(training.problem)
-        remedy = remedy_for(training.problem, _remedy(training, job_of(run).data))
+        remedy = _remedy(training, training.problem, job_of(run).data)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")
@@ -65,8 +73,16 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield Evidence(subject="arguments of fit", observed=observed)
 
 
-def _remedy(training: JobTraining, data: JobData | None) -> str:
-    """What to do about an error that no known failure has."""
+def _remedy(training: JobTraining, problem: str, data: JobData | None) -> str:
+    """What to do about the error. Options that raise it were left out before, so it is not theirs."""
+    if training.trains_share is False:
+        return _SHARE_REMEDY
+    if "`merge_call`" in problem:
+        return _SYNCHRONIZES_REMEDY
+    return remedy_for(problem, _unnamed(training, data))
+
+
+def _unnamed(training: JobTraining, data: JobData | None) -> str:
     if training.trains_alone is False:
         return _NOT_ALONE_REMEDY
     if training.raised_before_steps and len(data.parts if data else ()) <= 1:

@@ -46,6 +46,7 @@ FOUND = {
     "mixed examples": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
+    "function: loss with a mean": ("job.state", "of_loss differ"),
     "added mean": ("job.state", "batch_normalization"),
     "positions": ("job.options", "embedding"),
     "added and synchronized": ("job.options", "adds_loss"),

@@ -145,9 +145,9 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
 
 
 def own_state(model: Any) -> Dict[str, Any]:
-    """The variables that are not weights and belong to the job's own layers or model, by their names."""
+    """The variables that are not weights and belong to the job's own model, layers or losses, by their names."""
     found = {}
-    for part in (model, *layers_of(model)):
+    for part in (model, *layers_of(model), *tf.nest.flatten(getattr(model, "loss", None))):
         kept = [getattr(part, name, ()) for name in ("_non_trainable_variables", "_non_trainable_weights")]
         if is_own_class(type(part)):
             variables = [one for ones in (*kept, _attributes(part)) for one in ones]
@@ -157,9 +157,11 @@ def own_state(model: Any) -> Dict[str, Any]:
 
 
 def _attributes(part: Any) -> List[Any]:
-    """The variables of TensorFlow among its attributes, which Keras 3 does not know."""
-    values = [value if isinstance(value, (list, tuple)) else [value] for value in vars(part).values()]
-    return [one for ones in values for one in ones if isinstance(one, tf.Variable) and not one.trainable]
+    """The variables among its attributes. Keras 3 does not know those of TensorFlow, and those of losses."""
+    values = [
+        value if isinstance(value, (list, tuple)) else [value] for value in getattr(part, "__dict__", {}).values()
+    ]
+    return [one for ones in values for one in ones if hasattr(one, "assign") and not one.trainable]
 
 
 def _hold(model: Any) -> List[Any]:

@@ -219,7 +219,7 @@ class JobTrainer:
         later = sorted(trained.seconds[1:])
         return {
             "own_losses": trained.losses,
-            "of_one_replica": of_one_replica(self._trials.strategy, copy.non_trainable_variables)[:_NAMES_SHOWN],
+            "of_one_replica": of_one_replica(self._trials.strategy, _untrained(copy))[:_NAMES_SHOWN],
             "nonfinite": self._nonfinite(copy),
             "step_s": later[len(later) // 2] if later else None,
         }
@@ -246,6 +246,10 @@ class JobTrainer:
     def _say(self, **facts: Any) -> None:
         self.facts.update(facts)
         self._note(self.facts)
+
+
+def _untrained(model: Any) -> Iterable[Any]:
+    return {id(one): one for one in (*model.non_trainable_variables, *own_state(model).values())}.values()
 
 
 def of_one_replica(strategy: Any, variables: Iterable[Any]) -> List[str]:

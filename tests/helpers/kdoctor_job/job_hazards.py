@@ -308,6 +308,19 @@ def pairs(targets: Any, outputs: Any) -> Any:
     return tf.reduce_mean(tf.square(outputs @ tf.transpose(outputs)))
 
 
+class RunningMean(keras.losses.Loss):  # type: ignore[misc]  # Keras has no types
+    """Its variable follows the examples of a replica, and is not used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = keras.Variable(1.0, trainable=False, name="of_loss")
+
+    def call(self, targets: Any, outputs: Any) -> Any:
+        each = _each(targets, outputs)
+        self.mean.assign(tf.reduce_mean(each))
+        return each
+
+
 class AddsLoss(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """Adds the mean or the sum of the squares of its inputs to the loss."""
 
@@ -487,6 +500,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "added and synchronized": lambda: _compiled(
             _model(keras.Model, AddsLoss("mean"), layers.BatchNormalization(synchronized=True))
         ),
+        "function: loss with a mean": lambda: _compiled(_model(), loss=RunningMean()),
         "pairs": lambda: _compiled(_model(), loss=pairs),
         "metric of no hits": _never_third,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),

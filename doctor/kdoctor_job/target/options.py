@@ -161,7 +161,7 @@ def _attributes(part: Any) -> List[Any]:
     values = [
         value if isinstance(value, (list, tuple)) else [value] for value in getattr(part, "__dict__", {}).values()
     ]
-    return [one for ones in values for one in ones if hasattr(one, "assign") and not one.trainable]
+    return [one for ones in values for one in ones if hasattr(one, "assign") and not getattr(one, "trainable", True)]
 
 
 def _hold(model: Any) -> List[Any]:

@@ -194,9 +194,9 @@ class JobTraining:
     """The error of a step with as many examples as the final batch has."""
     final_nonfinite: tuple[str, ...] | None = None
     """What was NaN or infinite after it, the loss or variables; None if it was not taken."""
-    of_whole_batch: Literal["outputs", "layers", "loss"] | None = None
+    of_whole_batch: Literal["outputs", "layers", "loss", "step"] | None = None
     """What does not follow from the shares of a batch, if the weights differ: the outputs of an example, what layers
-    add to the loss, or the rest of it."""
+    add to the loss, the rest of it, or what an own ``train_step`` does."""
     of_one_replica: tuple[str, ...] = ()
     """Variables that differ between the replicas, and are read and saved as those of one, at most six."""
     own_losses: tuple[float | None, ...] = ()
@@ -236,8 +236,8 @@ class JobTraining:
     draws_alike: bool | None = None
     """Whether all numbers that the steps draw with ``tf.random``, in layers or not, are equal on two replicas; None if
     none were seen."""
-    frozen_draws: tuple[str, ...] = ()
-    """Layers of the job's own classes that draw other numbers on each replica, and the same ones in every step."""
+    numpy_draws: bool = False
+    """Whether NumPy draws numbers when a step is traced, so that they are the same in every step."""
     undrawn: Mapping[str, str] = field(default_factory=dict)
     """Random layers that were not measured, and why."""
     evaluations: tuple[JobEvaluation, ...] = ()

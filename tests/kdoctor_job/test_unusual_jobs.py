@@ -39,10 +39,11 @@ FOUND = {
         "job.options",
         "a train_step that changes the gradients of each replica on 2 replicas: wei",
     ),
+    "sharpens a batch": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "adds up gradients": ("job.options", "a train_step that changes the gradients of each replica on 2 replicas: wei"),
     "counts examples": ("job.options", "counts/seen on 2 replicas: weights differ"),
     "seed that never changes": ("job.random-layers", "same_noise on 2 replicas: equal numbers"),
-    "noise of the trace": ("job.random-layers", "traced_noise: equal numbers in every step"),
+    "noise of the trace": ("job.random-layers", "NumPy draws when a step is traced"),
     "mixed examples": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
@@ -60,6 +61,7 @@ DRAWING_STEPS = {"sums gradients"}
 """Jobs of these whose train_step draws the same numbers on every replica, too."""
 CAUSES = {
     "mixed examples": "the outputs of an example depend on the others",
+    "sharpens a batch": "what train_step does with a batch",
     "added sum": "what layers add to the loss is not a mean",
     "pairs": "the loss of a batch does not follow from those of its shares",
 }

@@ -20,6 +20,7 @@ from kdoctor_job.target.options import (
     separate_losses,
 )
 from kdoctor_job.target.parts import describe, is_model, keras_of
+from kdoctor_job.target.random_numbers import seed_numpy
 
 
 class NotBuiltError(cloning.CopyError):
@@ -84,6 +85,7 @@ class Copier:
             )
         if setup.still:
             make_comparable(made, self.drawing)
+            seed_numpy(made)
         remove_from_model(made, setup.without)
         self._compile(made, setup)
         if not (made.built and made.weights and all(part.built for part in layers_of(made))):

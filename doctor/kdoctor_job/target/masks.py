@@ -65,7 +65,7 @@ def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
 
     Returns:
         Their places in ``layers_of``, and the fact that names them: ``equal_draws`` if two replicas drew the same
-        numbers, ``frozen_draws`` if each draws its own in every step, else ``different_draws``.
+        numbers, else ``different_draws``.
     """
     layers = layers_of(model)
     random = {id(layer) for layer in random_layers(model)}
@@ -83,8 +83,7 @@ def find_drawing(model: Any, strategy: Any, batch: Any) -> Dict[int, str]:
             continue
         random.add(id(layer))
         equal = all(len(set(parts)) < len(parts) for parts in draws)
-        frozen = all(len(set(parts)) == 1 for parts in zip(*draws))
-        found[layers.index(layer)] = "equal_draws" if equal else "frozen_draws" if frozen else "different_draws"
+        found[layers.index(layer)] = "equal_draws" if equal else "different_draws"
     return found
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import pickle
 from typing import Any, Callable, Iterator
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util
 
@@ -27,6 +29,31 @@ def random_numbers_fixed(*, fixed: bool = True) -> Iterator[None]:
         return
     with _replaced(lambda name, function: _same_for_each_row(function, name.rpartition("stateless_")[2])):
         yield
+
+
+def seed_numpy(model: Any) -> None:
+    """Let NumPy draw the same whenever a step is traced."""
+    step = model.train_step
+
+    def seeded(data: Any) -> Any:
+        np.random.seed(_SEED[0])  # noqa: NPY002 - what the job's code may use; it is restored
+        return step(data)
+
+    model.train_step = seeded
+
+
+def watch_numpy(model: Any) -> Callable[[], bool]:
+    """Have the model's ``train_step`` watched; the function says whether NumPy drew numbers while it was traced."""
+    step, seen = model.train_step, []
+
+    def watched(data: Any) -> Any:
+        before = pickle.dumps(np.random.get_state())  # noqa: NPY002 - what the job's code may use
+        made = step(data)
+        seen.append(before != pickle.dumps(np.random.get_state()))  # noqa: NPY002
+        return made
+
+    model.train_step = watched
+    return lambda: any(seen) and not model.run_eagerly
 
 
 @contextlib.contextmanager

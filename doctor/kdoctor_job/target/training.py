@@ -98,7 +98,7 @@ class JobTrainer:
         found = masks.draw(copy, self._trials.strategy, self._trials.batches[0], names)
         for place, kind in copier.drawn.items():
             found[kind] = [*found.get(kind, ()), copier.name_of(place)]
-        self._say(**found, draws_alike=self._trials.draws_alike)
+        self._say(**found, draws_alike=self._trials.draws_alike, numpy_draws=self._trials.numpy_draws)
         reason = why_incomparable(self._model, strategies)
         if reason:
             self._say(not_compared=reason)
@@ -125,9 +125,9 @@ class JobTrainer:
         trains_share = self._trains_alone(share) if alone and share > 1 else None
         self._say(problem=describe(error), raised_before_steps=before, trains_alone=alone, trains_share=trains_share)
 
-    def _trains_alone(self, parts: int = 1) -> Optional[bool]:
+    def _trains_alone(self, shares: int = 1) -> Optional[bool]:
         try:
-            self._trials.on_one_device(Setup(), parts=parts)
+            self._trials.on_one_device(Setup(), part=(0, shares))
         except (CopyError, SpentError):
             return None
         except Exception:

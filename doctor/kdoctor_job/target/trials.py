@@ -21,7 +21,7 @@ from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
 from kdoctor_job.target.options import optimizers_in
 from kdoctor_job.target.parts import keras_of
-from kdoctor_job.target.random_numbers import random_numbers_added, random_numbers_fixed
+from kdoctor_job.target.random_numbers import random_numbers_added, random_numbers_fixed, watch_numpy
 from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
@@ -116,6 +116,8 @@ class Trials:
     """Gets the name of each training after the job's first steps."""
     draws_alike: Optional[bool] = field(default=None, init=False)
     """Whether two replicas drew equal numbers in all steps on the job's data; None if none were seen."""
+    numpy_draws: bool = field(default=False, init=False)
+    """Whether NumPy draws numbers when such a step is traced, and never after that."""
     _mirrored: Optional[Copy] = field(default=None, init=False)
     _alone: Optional[Copy] = field(default=None, init=False)
     _built: Dict[str, List[int]] = field(default_factory=dict, init=False)
@@ -150,14 +152,14 @@ class Trials:
         self._mirrored = made
         return done
 
-    def on_one_device(self, setup: Setup, *, order: int = 0, parts: int = 1) -> Trained:
+    def on_one_device(self, setup: Setup, *, order: int = 0, part: Tuple[int, int] = (0, 1)) -> Trained:
         """Train on one device.
 
         Args:
             setup: what the copy has of the job.
             order: for each number but 0, the examples of each batch have another order and another last bit, and
                 generators of Keras another seed.
-            parts: into how many parts to split a batch, of which the first is trained.
+            part: which share of each batch to train, and the number of shares.
 
         Raises:
             CopyError: the model cannot be copied.
@@ -175,7 +177,7 @@ class Trials:
                     made.begin()
                 _reseed(made.made, order)
                 self._alone = made
-                batches = [_reordered(_part(batch, parts), order, last_bit(made.made)) for batch in self.batches]
+                batches = [_reordered(_part(batch, *part), order, last_bit(made.made)) for batch in self.batches]
                 return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True):
@@ -203,10 +205,12 @@ class Trials:
                 else:
                     made = self._ready(None, setup, self.strategy, created)
                 trained, drawn = count_examples(made.made), of_each_replica(tf.float64)
+                in_numpy = watch_numpy(made.made)
             more = {} if self.fit is None else self.fit.of_copies()
             with random_numbers_added(drawn):
                 fit(made.made, epoch, {**more, "callbacks": [_clock(made, phase)]})
             sums = [one.numpy() for one in self.strategy.experimental_local_results(drawn)]
+            self.numpy_draws = in_numpy()
             self.draws_alike = len(set(sums)) < len(sums) if any(sums) else None
             self._mirrored = made
             self._built = _places_built(made.made)
@@ -332,8 +336,8 @@ def last_bit(model: Any) -> float:
     return max([bits.get(getattr(layer, "compute_dtype", ""), 0.0) for layer in layers_of(model)], default=0.0)
 
 
-def _part(batch: Any, parts: int) -> Any:
-    return tf.nest.map_structure(lambda leaf: leaf[: len(leaf) // parts], batch)
+def _part(batch: Any, place: int, parts: int) -> Any:
+    return tf.nest.map_structure(lambda leaf: np.split(leaf, parts)[place] if parts > 1 else leaf, batch)
 
 
 def _reordered(batch: Any, order: int, bit: float) -> Any:

@@ -423,6 +423,7 @@ test_equals_one_device = table(
     fails(run(training={"deviation": 1.0, "of_whole_batch": "outputs"}), "Compute the outputs of an example"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
+    fails(run(training={**own(deviation=0.3), "of_whole_batch": "step"}), "all_gather"),
     # Both have one cause, so they have one fix.
     fails(run(training={**own(deviation=0.08), "deviation": 1.0, "stretch": 2.0}), "divide the loss by the number"),
     fails(run(training={**NOISY, "noise": 0.5, "stretch": 2.0, "stretch_noise": 1.01})),
@@ -459,7 +460,7 @@ test_random_layers = table(
         "random layers: mine on an unknown number of replicas: equal numbers on two of them (measured here).",
     ),
     fails(run(model={"random_layers": ()}, training={"stilled": (), "draws_alike": True}), "what a step draws on 4"),
-    fails(run(training={"frozen_draws": ("mine",)}), "mine: equal numbers in every step"),
+    fails(run(training={"numpy_draws": True}), "equal numbers in every step"),
     unknown(
         run(model=OWN_RANDOM, training=UNDRAWN),
         "random layers: mine was not measured: calling it alone raised ValueError.",

@@ -29,6 +29,10 @@ _OF_WHOLE_BATCH = {
         "the loss of a batch does not follow from those of its shares",
         "Gather the examples of all replicas for a loss over pairs, or return one number per example.",
     ),
+    "step": (
+        "what train_step does with a batch does not follow from its shares",
+        "Gather with tf.distribute.get_replica_context().all_gather what train_step computes from several examples.",
+    ),
 }
 """What of the job is computed from a whole batch, and what to write instead."""
 

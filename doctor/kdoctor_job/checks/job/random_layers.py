@@ -13,11 +13,12 @@ from kdoctor_job.facts import JobModel, JobTraining
 
 _SUBJECT = "random layers"
 _JUDGED = Judged(_SUBJECT, "different random numbers on each replica", REMEDY, DEFECT.brief)
+_OF_STEP = "random numbers of a step"
 _FROZEN = Judged(
-    _SUBJECT,
-    "different random numbers in each step",
+    _OF_STEP,
+    "other numbers in each step",
     "Draw with keras.random and a keras.random.SeedGenerator, or in the data. NumPy draws once, when a step is traced.",
-    "draw the same numbers in every step",
+    "are the same in every step",
 )
 _UNSEEN = "no copy of the model was trained"
 
@@ -37,13 +38,15 @@ def random_layers(run: SmokeRun, model: JobModel, matrix: VersionMatrix) -> Iter
     """
     training = job_of(run).training
     layers = _drawing(model, training)
+    if training and training.numpy_draws:
+        yield _FROZEN.finding("NumPy draws when a step is traced: equal numbers in every step (measured here)")
     if layers is None:
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known", ("job.trains",))
     elif layers:
         yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
     elif training and training.draws_alike:
         on = counted(replicas_of(run), "replica")
-        judged = _JUDGED._replace(subject="random numbers of a step")
+        judged = _JUDGED._replace(subject=_OF_STEP)
         yield judged.finding(f"what a step draws on {on}: equal numbers on two of them (measured here)")
     else:
         yield evidence(_SUBJECT, "none")
@@ -53,7 +56,7 @@ def _drawing(model: JobModel, training: JobTraining | None) -> tuple[str, ...] |
     """The layers that draw random numbers; None if they are not known."""
     if training is None:
         return model.random_layers
-    found = (*training.stilled, *training.equal_draws, *training.different_draws, *training.frozen_draws)
+    found = (*training.stilled, *training.equal_draws, *training.different_draws)
     if model.random_layers is not None:
         return tuple(dict.fromkeys((*model.random_layers, *found)))
     return tuple(dict.fromkeys(found)) if training.deviation is not None or training.own_losses else None
@@ -67,11 +70,9 @@ def _judge(
         observed = f"{some(equal)} on {counted(replicas_of(run), 'replica')}: equal numbers on two of them "
         observed += "(measured here)"
         yield _JUDGED.finding(observed)
-    if training.frozen_draws:
-        yield _FROZEN.finding(f"{some(training.frozen_draws)}: equal numbers in every step (measured here)")
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
-    rest = [name for name in layers if name not in (*equal, *different, *training.frozen_draws)]
+    rest = [name for name in layers if name not in (*equal, *different)]
     others = [name for name in rest if _is_unlisted(name, model, training)]
     for name in others:
         reason = training.undrawn.get(name) or training.not_run or _UNSEEN

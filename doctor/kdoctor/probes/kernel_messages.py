@@ -244,6 +244,6 @@ SIGNS = tuple(
     b"#|NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu|panic - not|BUG: "
     b"|ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
 )
-"""A block of lines without any of these has no line that ``RELEVANT`` finds."""
+"""A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

@@ -20,7 +20,7 @@ test-removal: $(DEV_STAMP) ## Take each extension away and test the rest: KDOCTO
 	@KDOCTOR_REMOVAL=$${KDOCTOR_REMOVAL:-1} $(BIN)/pytest tests/test_removal.py $(PYTEST_OPTIONS)
 
 test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)
-	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
+	@TMPDIR=$(or $(TMPDIR),/tmp) $(BIN)/pytest -m drill $(PYTEST_OPTIONS)
 
 # It needs no network and not this environment: the interpreter is PYTHON, if given, and WHEELS names a folder with
 # wheels of what it lacks (tests/gpu/wheels.txt).

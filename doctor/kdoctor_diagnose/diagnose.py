@@ -10,7 +10,7 @@ from kdoctor.failures.advice import Advice, advise
 from kdoctor.failures.known import load_failures, source_link
 from kdoctor.failures.tables import described
 from kdoctor.smoke.scenario import Scenario
-from kdoctor.text.wrap import shorten
+from kdoctor.text.wrap import first_sentence, shorten
 from kdoctor.version import __version__
 from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
 from kdoctor_diagnose.endings import has_ended, silent
@@ -110,6 +110,17 @@ def diagnose_text(
     return diagnose([Log(name, lambda: iter([content]))], checks, scenarios)
 
 
+def _headline(group: Group) -> str:
+    """The symptom if the log says it in these words, else the first sentence of the cause."""
+    failure, first = group.failure, group.first
+    row = described(failure, first.values.get("code"))
+    if row is not None:
+        return row.title
+    parts = map(str.casefold, failure.symptom.split("..."))
+    said = " ".join(first.text.split()).casefold()
+    return failure.symptom if all(part.strip() in said for part in parts) else first_sentence(failure.cause)
+
+
 def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Conclusion:
     if verdict.causes:
         first = verdict.causes[0].failure
@@ -135,7 +146,7 @@ class _Writer:
         return Cause(
             id=failure.id if row is None else f"{failure.id}_{row.code}",
             kind=failure.kind,
-            symptom=failure.symptom if row is None else row.title,
+            symptom=_headline(group),
             cause=failure.cause if row is None else row.cause,
             certainty=group.certainty,
             reasons=group.reasons,
@@ -172,9 +183,7 @@ class _Writer:
 
     def _follower(self, group: Group) -> Follower:
         place = self.place(group.first)
-        row = described(group.failure, group.first.values.get("code"))
-        symptom = group.failure.symptom if row is None else row.title
-        return Follower(id=group.failure.id, symptom=symptom, count=group.count, first=place)
+        return Follower(id=group.failure.id, symptom=_headline(group), count=group.count, first=place)
 
     def at(self, log: int, number: int, line: Line) -> Place:
         """Where a line without a failure is."""

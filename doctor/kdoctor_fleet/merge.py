@@ -237,7 +237,7 @@ def _categories(families: Iterable[Category], nodes: Sequence[FleetNode]) -> Ite
         said = Counter(
             (sent.mark, sent.text) for node in nodes for sent in node.categories if sent.family == category.family
         )
-        if category.mark not in (Mark.PASS, Mark.SKIP) or category.family == "cluster" or not said:
+        if category.mark not in (Mark.PASS, Mark.SKIP) or not said:
             yield category
             continue
         (mark, text), number = said.most_common(1)[0]

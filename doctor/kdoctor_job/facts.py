@@ -248,8 +248,25 @@ class JobTraining:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobGpus:
+    """The GPUs that the process of the job could train on."""
+
+    on_bus: int | None
+    """NVIDIA GPUs on the PCI bus; None if it cannot be read."""
+    listed: int
+    """GPUs that TensorFlow lists."""
+    mask: Reason
+    """``CUDA_VISIBLE_DEVICES``, if it is set."""
+    is_distributed: bool
+    """Whether the job has a strategy that is not TensorFlow's default."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobRun:
     """The examination of the job."""
+
+    gpus: JobGpus | None = None
+    """None if kdoctor chose the replicas."""
 
     problem: JobProblem | None = None
     model: JobModel | None = None

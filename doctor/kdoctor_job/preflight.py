@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
+import os
 import sys
 import threading
 import time
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from kdoctor.catalog.explanations import explain_exception
 from kdoctor.catalog.load import load_catalog
 from kdoctor.engine.report import Report, Result
-from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
+from kdoctor.facts import PciDevices, SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.visible import VARIABLE
 from kdoctor.model import Finding, Severity, Status
+from kdoctor.probes.pci import read_devices
 from kdoctor.probes.process.records import build
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook
@@ -191,6 +194,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
             job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
     except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
+    found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy)}
     run = SmokeRun(
         scenario=OWN_MODEL,
         version=1,
@@ -211,6 +215,20 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _gpus(tf: Any, strategy: Any) -> dict[str, Any]:
+    """Facts of ``JobGpus``."""
+    from kdoctor_job.target.parts import is_default
+
+    # Under other systems TensorFlow trains on no GPU of NVIDIA.
+    pci = read_devices(Path("/")) if sys.platform == "linux" else PciDevices(devices=())
+    return {
+        "on_bus": None if isinstance(pci, Unavailable) else len(pci.gpus),
+        "listed": len(tf.config.list_physical_devices("GPU")),
+        "mask": os.environ.get(VARIABLE),
+        "is_distributed": not is_default(strategy),
+    }
 
 
 @contextlib.contextmanager

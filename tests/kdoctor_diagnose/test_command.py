@@ -40,7 +40,7 @@ def test_json_fits_its_schema_and_files_are_written(log: str, tmp_path: Path) ->
     assert document["causes"][0]["id"] == "gpu_out_of_memory"
     assert document["versions"] == {"keras": "3.15.1", "tensorflow": "2.21.0"}
     assert "nvidia-smi" in (tmp_path / "report.html").read_text()
-    assert "CUDA\\_ERROR" in (tmp_path / "report.md").read_text()
+    assert "gpu.free" in (tmp_path / "report.md").read_text()
 
 
 def test_unknown_failure_exits_with_1(log: str, tmp_path: Path, screen: SnapshotAssertion) -> None:

@@ -176,6 +176,11 @@ def test_file_that_is_not_read_may_be_of_another_node(expectation: dict[str, Any
     assert merged(fleet_of(2), unread=["cut.json"], **expectation).verdict.exit_code == exit_code
 
 
+def test_file_that_is_not_read_replaces_no_expected_node_that_failed() -> None:
+    failing = fleet_of(3, {2: [replaced(lost_gpu())]})
+    assert merged(failing, unread=["cut.json"], names=tuple(names_of(3))).verdict.exit_code == 1
+
+
 def test_silent_nodes_may_be_missing_under_a_threshold() -> None:
     assert merged(fleet_of(3), names=tuple(names_of(4)), min_healthy="3").verdict.exit_code == 0
     assert merged(fleet_of(3), names=tuple(names_of(9)), min_healthy="90%").verdict.exit_code == 3

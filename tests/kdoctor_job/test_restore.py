@@ -84,7 +84,7 @@ def check(folder: Path, model: str, restore: Path, steps: int = 4) -> dict[str, 
 @pytest.mark.tensorflow
 def test_random_layers_and_statistics_come_back(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.keras").touch()
-    found = check(folder, "random", tmp_path)
+    found = check(folder, "random", tmp_path / "new" / "checkpoints")
     assert found["job.restores"]["status"] == "pass", found["job.restores"]
     subjects = [item["subject"] for item in found["job.restores"]["evidence"]]
     assert subjects == ["the saved model", "one device", "half-written save", "BackupAndRestore"]

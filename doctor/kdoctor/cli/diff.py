@@ -10,6 +10,8 @@ import typer
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.again import program
+from kdoctor.commands.shell import quoted
 from kdoctor.diff.compare import all_new, compare, compare_locks
 from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.model import Comparison, Kind
@@ -47,6 +49,10 @@ def diff(
     if not base and len(files) == len(checklists) and all(map(is_lock, files)):
         old_lock, new_lock = map(read_lock, files)
         _finish(compare_locks(old_lock, new_lock, *checklists), format, fail_on)
+    revision, colon, name = checklists[0].partition(":")
+    if colon and os.path.isfile(name) and not os.path.exists(checklists[0]):  # noqa: PTH110, PTH113 - they never raise
+        hint = f"To compare with a revision in git: {quoted(*program(), 'checklist', 'diff', name, '--base', revision)}"
+        raise UsageError(f"{checklists[0]}: no such file", hint=hint)
     catalog = load_catalog(plugin or ())
     new = from_files(checklists[-1], catalog)
     if base:

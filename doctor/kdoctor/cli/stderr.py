@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError, is_exhausted
-from kdoctor.run.log import warn
+from kdoctor.run.log import note_terminal, warn
 from kdoctor.text.sanitize import clean, clean_rendered
 
 _service = [False]
@@ -126,8 +126,7 @@ def _as_usage_errors() -> Iterator[None]:
 def standard_input() -> BinaryIO:
     """The bytes of stdin. Reading raises UsageError if it is closed."""
     stream: TextIO | None = sys.stdin
-    if stream is not None and stream.isatty():
-        warn("kdoctor: reading from the terminal; end with Ctrl-D")
+    note_terminal()
     return _ClosedInput() if stream is None else stream.buffer
 
 

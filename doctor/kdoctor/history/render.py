@@ -12,11 +12,13 @@ from kdoctor.history.names import series_names
 from kdoctor.history.read import LEAST_FOR_TREND, NO_RUN, RECENT, Flaky, Run, Trend
 from kdoctor.model import Status
 from kdoctor.report.phrases import CONCLUSIONS, STATUS_NAMES, instant
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, grouped, some
 from kdoctor.text.wrap import WIDTH, wrap
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-=+*#@"
+_LONG = 400
+"""Findings with more characters are shown in brief."""
 _SHOWN = 3
 """Number of changes that are listed for a run."""
 _INDENT = " " * 8
@@ -126,27 +128,45 @@ def show_run(report: Mapping[str, Any]) -> str:
         f"  Checklist  {checklist['name']}, version {checklist['version']}",
         f"  Checks     {counts}",
     ]
-    for result in report["results"]:
-        if result["status"] in ("fail", "unknown"):
-            lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']})"]
+    solved: dict[str, str] = {}
+    causes = [check for cause in report.get("causes", ()) for check in cause["checks"]]  # absent in older reports
+    for result in sorted(report["results"], key=lambda result: [*causes, result["id"]].index(result["id"])):
+        if result["status"] == "fail":
+            lines += ["", f"FAIL  {result['id']} ({result['severity']})"]
             lines += wrap(result["reason"], first="  ") if result["reason"] else []
             for remedy, findings in groupby(filter(_counts, result["findings"]), itemgetter("remedy")):
                 lines += [line for finding in findings for line in _finding(finding)]
-                lines += wrap(f"Fix: {remedy['summary']}", first="    ", rest="      ")
-                lines += [f"        {command}" for command in remedy["commands"]]
+                lines += _fix(remedy, solved.setdefault(str(remedy), result["id"]), result["id"])
+    unknown = grouped((result["reason"], result["id"]) for result in report["results"] if result["status"] == "unknown")
+    for reason, checks in unknown.items():
+        lines += ["", *wrap(some(checks), first="UNKNOWN  ", rest="  "), *wrap(reason or "", first="  ")]
     lines += _waived(report)
-    decisions = report.get("decisions", ())  # absent in older reports
+    decisions = report.get("decisions", ())
     lines += ["", "Failure policy"] if decisions else []
     for item in decisions:
         lines += wrap(f"{item['action'].capitalize()}: {', '.join(item['checks'])}", first="  ", rest="    ")
     return "\n".join(lines) + "\n"
 
 
+def _fix(remedy: Mapping[str, Any], first: str, check: str) -> list[str]:
+    """The remedy, where it is of another check, too, only with the first of them."""
+    if first != check:
+        return [f"    Fix: as of {first}"]
+    commands = [f"        {command}" for command in remedy["commands"]]
+    return [*wrap(f"Fix: {remedy['summary']}", first="    ", rest="      "), *commands]
+
+
 def _finding(finding: Mapping[str, Any]) -> list[str]:
     return [
-        *wrap(f"{finding['subject']}: {finding['observed']}", first="  ", rest="    "),
+        *wrap(f"{finding['subject']}: {_said(finding)}", first="  ", rest="    "),
         *wrap(f"Expected: {finding['expected']}", first="    ", rest="      "),
     ]
+
+
+def _said(finding: Mapping[str, Any]) -> str:
+    """What was observed; a list of dozens in a few words."""
+    observed = str(finding["observed"])
+    return observed if len(observed) <= _LONG else str(finding["brief"])
 
 
 def _counts(finding: Mapping[str, Any]) -> bool:
@@ -196,8 +216,8 @@ def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         one, other = before[name], after[name]
         if one["status"] != other["status"]:
             yield f"{name}: {one['status']} -> {other['status']}"
-        found = {item["subject"]: item["observed"] for item in one["findings"]}
-        now = {item["subject"]: item["observed"] for item in other["findings"]}
+        found = {item["subject"]: _said(item) for item in one["findings"]}
+        now = {item["subject"]: _said(item) for item in other["findings"]}
         for subject in [*found, *(subject for subject in now if subject not in found)]:
             if found.get(subject) != now.get(subject):
                 yield f"  {subject}: {found.get(subject, 'no finding')} -> {now.get(subject, 'no finding')}"

@@ -25,6 +25,8 @@ _RECORD_BYTES = 16 * 1024
 """Longer than any record of /dev/kmsg; reading one into a shorter buffer fails."""
 _ALIKE = 50
 """The maximum number of events of one kind, device and code: a fault can fill the whole log."""
+_MOST_HARMLESS = 50_000
+"""The number of different lines that are remembered."""
 _BOOT_S = 0.001
 """A log whose first line is this soon after the boot, in seconds, begins with the boot."""
 
@@ -117,16 +119,28 @@ class LogReader:
         """The last task that the kernel says to be blocked, and the number of the line: its stack follows."""
         self._lines = 0
         self._unclassified = 0
+        self._harmless: set[bytes] = set()
+        """Lines without their digits and without a sign."""
 
     def read_block(self, block: bytes) -> None:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
-        if self._first is None or any(sign in block for sign in SIGNS):
+        if self._first is None or self._has_sign(block):
             self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)
         else:
             self._lines += block.count(b"\n")
             self._named = None
+
+    def _has_sign(self, block: bytes) -> bool:
+        """Whether a line may be a driver's. Lines that differ in their numbers only are searched once."""
+        new = set(block.translate(None, b"0123456789").split(b"\n")) - self._harmless
+        text = b"\n".join(new)
+        found = any(sign in text for sign in SIGNS)
+        if len(self._harmless) > _MOST_HARMLESS:
+            self._harmless.clear()
+        self._harmless |= {line for line in new if not any(sign in line for sign in SIGNS)} if found else new
+        return found
 
     def read(self, raw: str) -> None:
         """Read one line."""

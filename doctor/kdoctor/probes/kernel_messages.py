@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kdoctor.facts.kernel import KernelLogKind
 
+_LSMOD = "https://man7.org/linux/man-pages/man8/lsmod.8.html"
 _MODULE = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia"
 _UVM = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia-uvm"
 _RM = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/src/nvidia/src/kernel"
@@ -209,6 +210,8 @@ _HARDWARE = (
     # The other lines of a record describe the error that its first line announces.
     _message(None, r"\[Hardware Error\]:", _APEI),
     _message(None, r"^nvidia \S+: +(?:device \[|\[ *\d+\] |TLP Header: )", _AER),
+    # A line of lsmod next to the log: name, size, uses, and the modules that use it.
+    _message(None, r"^\w+ +\d+ +\d+(?: +[\w,]+)?$", _LSMOD),
     # A message that is not text, over several lines (journalctl -o json-pretty).
     _message("unclassified", r'^"MESSAGE" : \[$', _JOURNAL),
     _message(None, r"^EDAC (?!.*(?:error|fail))", _EDAC),
@@ -244,6 +247,6 @@ SIGNS = tuple(
     b"#|NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu|panic - not|BUG: "
     b"|ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
 )
-"""A block of lines without any of these has no line that ``RELEVANT`` finds."""
+"""A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

@@ -42,10 +42,15 @@ _ACS_CONTROL = 6
 
 def collect(context: Context) -> Facts:
     """Every PCI function of NVIDIA; unavailable if the bus cannot be read completely."""
-    return {PciDevices: _read_devices(context.root)}
+    return {PciDevices: read_devices(context.root)}
 
 
-def _read_devices(root: Path) -> PciDevices | Unavailable:
+def read_devices(root: Path) -> PciDevices | Unavailable:
+    """Every PCI function of NVIDIA.
+
+    Args:
+        root: of /sys.
+    """
     folder = root / _DEVICES
     try:
         entries = sorted(folder.iterdir())

@@ -34,11 +34,12 @@ def note_blocks(report: Report) -> tuple[Block, ...]:
 def gap_blocks(report: Report) -> tuple[Block, ...]:
     """One block for the checks that could not be judged and that no cause explains; none if there are none."""
     explained = {check for cause in report.causes for check in cause.unjudged}
-    unknown = [result for result in report.results if is_gap(result) and result.id not in explained]
+    left = [result for result in report.results if result.mark is Mark.UNKNOWN and result.id not in explained]
+    unknown = [result for result in left if is_gap(result)]
     if not unknown:
         return ()
     gaps = find_gaps(unknown)
-    heading = f"{counted(len(unknown), 'check')} could not be judged"
+    heading = f"{counted(len(left), 'more check' if explained else 'check')} could not be judged"
     if gaps.not_recorded:
         heading = f"{heading}; not recorded: {', '.join(gaps.not_recorded)}"
     return (Block(mark=Mark.UNKNOWN, findings=(heading,), fields=tuple(_gap_fields(gaps, report))),)

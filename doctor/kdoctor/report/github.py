@@ -5,46 +5,36 @@ Source: https://docs.github.com/actions/reference/workflow-commands-for-github-a
 
 from collections.abc import Iterator
 
-from kdoctor.engine.report import Report, Result
-from kdoctor.model import Severity, Status
-from kdoctor.report.phrases import Label, counting, describe_reason, failures, headline, verdict_line
-from kdoctor.report.sections import Field, plain
+from kdoctor.engine.report import Conclusion, Mark, Report
+from kdoctor.model import Severity
+from kdoctor.report.causes import cause_blocks, gap_blocks, note_blocks
+from kdoctor.report.phrases import verdict_line
+from kdoctor.report.sections import Block, plain
 from kdoctor.text.canvas import Canvas
 
 
 def render_github(report: Report, canvas: Canvas) -> str:
-    """One command for each finding, and a last line for the log.
+    """One command for each cause, in the order in which to solve them, and a last line for the log.
 
     What fails the run is an error. Other failures and unknowns are warnings, and those of severity info are notices.
-    The most severe come first, since GitHub shows ten of a kind only.
     """
     return "\n".join([*_annotations(report), f"kdoctor {verdict_line(report)}", ""])
 
 
 def _annotations(report: Report) -> Iterator[str]:
-    for result in failures(report):
-        for judged in counting(result):
-            finding = judged.finding
-            fields = [
-                Field(label=Label.EXPECTED, text=finding.expected),
-                Field(
-                    label=Label.FIX,
-                    text=finding.remedy.summary,
-                    commands=finding.remedy.commands or finding.remedy.look,
-                ),
-            ]
-            message = "\n".join([headline(finding), *plain(fields)])
-            yield command(_level(result, report.fail_on), message, title=f"kdoctor: {result.id}")
-    for result in report.results:
-        if result.status is Status.UNKNOWN and not result.accepted:
-            message = f"could not be judged: {describe_reason(result)}"
-            yield command(_level(result, report.fail_on), message, title=f"kdoctor: {result.id}")
+    """One for each cause, and one for all that could not be judged: GitHub shows ten of a kind only."""
+    for block in (*cause_blocks(report), *note_blocks(report), *gap_blocks(report)):
+        message = "\n".join([*block.findings, *plain(field for field in block.fields if not field.detail)])
+        yield command(_level(block, report), message, title=f"kdoctor: {block.id}" if block.id else "kdoctor")
 
 
-def _level(result: Result, fail_on: Severity) -> str:
-    if result.severity.rank >= fail_on.rank:
+def _level(block: Block, report: Report) -> str:
+    if block.mark is Mark.UNKNOWN:
+        return "warning" if report.verdict.conclusion is Conclusion.PASS else "error"
+    severity = Severity(block.mark or block.note)
+    if severity.rank >= report.fail_on.rank:
         return "error"
-    return "notice" if result.severity is Severity.INFO else "warning"
+    return "notice" if severity is Severity.INFO else "warning"
 
 
 def command(level: str, message: str, **properties: object) -> str:

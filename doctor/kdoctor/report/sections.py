@@ -251,5 +251,5 @@ def plain(fields: Iterable[Field]) -> list[str]:
     return [
         line
         for field in fields
-        for line in (f"{field.label}: {field.text}", *(f"    {command}" for command in field.commands))
+        for line in (f"{field.label}: {field.text}".rstrip(), *(f"    {command}" for command in field.commands))
     ]

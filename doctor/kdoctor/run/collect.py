@@ -14,7 +14,7 @@ from kdoctor.errors import UsageError
 from kdoctor.inputs import exists, is_folder, read_bounded
 from kdoctor.plugins.installed import load as load_plugin
 from kdoctor.plugins.installed import offers
-from kdoctor.run.log import warn
+from kdoctor.run.log import note_terminal, warn
 from kdoctor.run.session import Collected, RequestedTraining, examination
 from kdoctor.snapshot.document import Snapshot, load
 
@@ -81,6 +81,8 @@ def _lasting(path: Path) -> Iterator[Path]:
     if path != STDIN and (is_file or is_folder(path) or not exists(path)):
         yield path
         return
+    if path == STDIN:
+        note_terminal()
     content = read_bounded(Path("/dev/stdin") if path == STDIN else path)
     with TemporaryDirectory(prefix="kdoctor-") as folder:
         copy = Path(folder) / "recording"

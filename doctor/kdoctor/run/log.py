@@ -31,6 +31,12 @@ def warn(text: str, *, level: Level = "warning", event: str = "note") -> None:
         _write(clean(text))
 
 
+def note_terminal() -> None:
+    """Say that input is read from the terminal, if it is: without a prompt, nothing would show it."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        warn("kdoctor: reading from the terminal; end with Ctrl-D")
+
+
 def log(event: str, *, level: Level = "info", **fields: Any) -> None:
     """Write a JSON object with ``time`` (UTC, ISO 8601), ``level``, ``event`` and the fields; nothing for people."""
     if not style.as_json:

@@ -116,7 +116,8 @@ def fields(cause: Cause) -> Iterator[Field]:
     ranks = f" of {counted(len(cause.ranks), 'process', 'processes')}" if len(cause.ranks) > 1 else ""
     yield Field(label="Line", text=f"{place(cause.first)}{lines}{ranks}")
     yield Field(label="Text", text=LOG_PREFIX.sub("... ", cause.first.text))
-    yield Field(label="Cause", text=cause.cause)
+    if why := cause.cause.removeprefix(cause.symptom):
+        yield Field(label="Cause", text=why.lstrip())
     yield Field(label="Confidence", text="; ".join([cause.certainty, *cause.reasons]))
     if cause.against:
         yield Field(label="Against it", text="; ".join(cause.against))

@@ -17,7 +17,7 @@ from kdoctor_job.target.measures import Difference, Logs, differ, named_as, numb
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimizers_in, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
-from kdoctor_job.target.shares import of_whole_batch
+from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
 from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
 
 
@@ -91,8 +91,6 @@ Facts = Dict[str, Any]
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
 the cause if the difference without it is at most this share."""
-_LINEAR = 0.02
-"""If a step of SGD with a batch differs from the mean of those with its shares by more, it is another one."""
 _NAMES_SHOWN = 6
 _FEWEST_STEPS = 2
 """Where rounding decides the weights, this number of steps is compared."""
@@ -289,32 +287,11 @@ class Comparison:
         trials = self._trials
         replicas = trials.strategy.num_replicas_in_sync
         cause: Optional[str] = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
-        if cause is None and self._is_step_of_whole_batch():
+        setup = Setup(own=False, without=self._without, still=True)
+        if cause is None and is_step_of_whole_batch(trials, setup):
             cause = "step"
         self._say(of_whole_batch=cause)
         return cause
-
-    def _is_step_of_whole_batch(self) -> bool:
-        """Whether a step of SGD with a batch is another one than the mean of those with its shares."""
-        trials, replicas = self._trials, self._trials.strategy.num_replicas_in_sync
-        model = trials.mirrored
-        if type(model).train_step is keras_of(model).Model.train_step or any(
-            "moving_mean" in str(getattr(one, "path", one.name)) for one in model.non_trainable_variables
-        ):
-            return False
-        kept, trials.batches = trials.batches, trials.batches[:1]
-        setup = Setup(own=False, without=self._without, still=True)
-        try:
-            whole = trials.on_one_device(setup)
-            shares = [trials.on_one_device(setup, part=(place, replicas)).weights for place in range(replicas)]
-        except Exception:  # of a batch that cannot be split, or no time is left
-            return False
-        finally:
-            trials.batches = kept
-        mean = [np.mean(ones, axis=0) for ones in zip(*shares)]
-        scale = measures.scale_of(whole.started, whole.weights, measures.largest)
-        apart = measures.largest(whole.weights, [[one] for one in mean])
-        return scale is not None and bool(measures.max_or_nan(apart / scale) > _LINEAR)
 
     def _note_option(self, facts: Facts) -> None:
         self._noted.append(facts)

@@ -39,7 +39,10 @@ def restore(case: Case) -> None:
 
 
 def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None]) -> None:
-    """Call ``work`` with a new folder in the one that ``restore`` names, and a function that notes facts of the job."""
+    """Call ``work`` with a new folder in the one that ``restore`` names, and a function that notes facts of the job.
+
+    A folder that does not exist yet is made, as the job would, and removed again.
+    """
     place = Path(case.settings["restore"])
     facts: Facts = {"folder": str(place)}
 
@@ -48,7 +51,9 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
         case.note(job=facts)
 
     say()
+    missing = [path for path in (place, *place.parents) if not path.exists()]
     try:
+        place.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=str(place)))
     except OSError as error:
         say(save_problem=f"{error.strerror}: {place}")
@@ -60,6 +65,9 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
             work(folder, say)
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process uses it by now
+            for path in missing:
+                path.rmdir()
 
 
 @contextlib.contextmanager

@@ -8,10 +8,14 @@ from typing import Any, List, Optional
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_job.target import measures
 from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
+
+_LINEAR = 0.02
+"""If a step of SGD with a batch differs from the mean of those with its shares by more, it is another one."""
 
 
 def of_whole_batch(model: Any, batch: Any, replicas: int) -> Optional[str]:
@@ -35,6 +39,30 @@ def of_whole_batch(model: Any, batch: Any, replicas: int) -> Optional[str]:
         mean = np.mean([part[loss] for part in parts])
         return None if _equal(whole[loss], mean) or _equal(whole[loss], replicas * mean) else "loss"
     return None
+
+
+def is_step_of_whole_batch(trials: Any, setup: Any) -> bool:
+    """Whether a step of an own ``train_step`` with a batch is another one than the mean of those with its shares.
+
+    Args:
+        trials: its trainings.
+        setup: with SGD, whose steps are proportional to the gradient.
+    """
+    model, replicas = trials.mirrored, trials.strategy.num_replicas_in_sync
+    normalises = any("moving_mean" in str(getattr(one, "path", one.name)) for one in model.non_trainable_variables)
+    if normalises or type(model).train_step is keras_of(model).Model.train_step:
+        return False
+    kept, trials.batches = trials.batches, trials.batches[:1]
+    try:
+        whole = trials.on_one_device(setup)
+        shares = [trials.on_one_device(setup, part=(place, replicas)).weights for place in range(replicas)]
+    except Exception:  # of a batch that cannot be split, or no time is left
+        return False
+    finally:
+        trials.batches = kept
+    scale = measures.scale_of(whole.started, whole.weights, measures.largest)
+    apart = measures.largest(whole.weights, [[np.mean(ones, axis=0)] for ones in zip(*shares)])
+    return scale is not None and bool(measures.max_or_nan(apart / scale) > _LINEAR)
 
 
 def _values_of(model: Any, rows: Any) -> List[Any]:

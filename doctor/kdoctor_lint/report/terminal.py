@@ -1,27 +1,32 @@
-"""The report for a terminal: the findings, then the reason and the fix of each rule once."""
+"""The report for a terminal: the findings, with the fix of each rule once."""
 
-import textwrap
 from collections.abc import Iterator
 
+from kdoctor.commands.again import program
+from kdoctor.commands.shell import quoted
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean, clean_line
 from kdoctor.text.wrap import to_ascii, wrap
-from kdoctor_lint.model import Finding, LintReport, Rule
+from kdoctor_lint.model import Finding, LintReport
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 
 
 def render_terminal(report: LintReport, canvas: Canvas) -> str:
     """The report as text of the canvas's width. Paths and code are not wrapped."""
-    lines = [line for finding in report.findings for line in _finding(finding, canvas)]
-    example = {finding.rule.id for finding in report.findings if not finding.own_fix}
-    for rule in report.rules.values():
-        lines += _rule(rule, canvas, with_fix=rule.id in example)
+    first = {finding.rule.id: finding for finding in reversed([one for one in report.findings if not one.own_fix])}
+    lines: list[str] = []
+    called = quoted(*program())
+    for finding in report.findings:
+        fix = finding.own_fix or (finding.rule.fix if first[finding.rule.id] is finding else "")
+        lines += _finding(finding, fix.replace("`kdoctor ", f"`{called} "), canvas)
     lines += [clean_line(note) for note in report.notes]
     lines.append(_coloured(summary(report), "1", canvas))
     lines += _fixable(report)
+    if report.rules:
+        lines.append(f"Why, and an example: {called} explain {next(iter(report.rules.values())).code}")
     text = "\n".join([*lines, ""])
     return text if canvas.unicode else to_ascii(text)
 
@@ -46,24 +51,16 @@ def _fixable(report: LintReport) -> Iterator[str]:
         yield f"{by_hand} must be fixed by hand"
 
 
-def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
+def _finding(finding: Finding, fix: str, canvas: Canvas) -> Iterator[str]:
     severity = finding.rule.severity
     shown = _coloured(severity.value, _COLOURS[severity], canvas)
     yield f"{clean_line(str(finding.spot))}: {shown}: {finding.rule.code} {finding.rule.id}"
     yield from wrap(clean(finding.message), canvas.width, first="  ")
     if finding.source:
         yield f"    {_coloured(clean_line(finding.source), '2', canvas)}"
-    if finding.own_fix:
-        yield from wrap(f"Fix: {clean(finding.own_fix)}", canvas.width, first="  ")
+    if fix:
+        yield from wrap(f"Fix: {clean(fix)}", canvas.width, first="  ")
     yield ""
-
-
-def _rule(rule: Rule, canvas: Canvas, *, with_fix: bool) -> Iterator[str]:
-    yield _coloured(f"{rule.code} {rule.id}", "1", canvas)
-    yield from wrap(f"Why it matters: {rule.reason}", canvas.width, first="  ")
-    if with_fix:
-        yield from wrap(f"Fix: {rule.fix}", canvas.width, first="  ")
-    yield textwrap.indent(rule.good, "      ") if with_fix else ""
 
 
 def _coloured(text: str, style: str, canvas: Canvas) -> str:

@@ -65,6 +65,12 @@ def test_fail_on_loosened_exits_with_1(repository: Path) -> None:
     assert kdoctor(*arguments, "tightened", cwd=repository).returncode == 0
 
 
+def test_revision_as_git_writes_it_names_the_option(repository: Path) -> None:
+    done = kdoctor("checklist", "diff", "main:ci/node.yaml", "ci/node.yaml", cwd=repository)
+    assert done.returncode == 2
+    assert "checklist diff ci/node.yaml --base main" in done.stderr
+
+
 def test_base_works_from_another_folder(repository: Path) -> None:
     loosen(repository)
     done = kdoctor("checklist", "diff", "node.yaml", "--base", "HEAD", cwd=repository / "ci")

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.reports import TRAININGS, cpu_report, failure, finding, result
+from helpers.reports import TRAININGS, complete, cpu_report, failure, finding, gpu_report, result
 from kdoctor.engine.report import Report, Waiver
 from kdoctor.engine.verdict import conclude
 from kdoctor.errors import UsageError
 from kdoctor.history import read, render
 from kdoctor.history.record import keep
 from kdoctor.history.store import opened
-from kdoctor.model import Status
+from kdoctor.model import Severity, Status
 
 
 def a_run(*, failed: bool, number: int = 0, step_s: float = 0.004) -> Report:
@@ -187,6 +187,20 @@ def test_show_prints_fix_of_several_findings_once(tmp_path: Path) -> None:
     report = cpu_report(results=(failure("gpu.free", finding("GPU 0"), finding("GPU 1")),))
     with opened(history(tmp_path, report), create=False) as connection:
         assert render.show_run(read.report_of(connection, 1)).count("Fix: ") == 1
+
+
+def test_show_begins_with_the_cause_and_says_a_fix_and_a_reason_once(tmp_path: Path) -> None:
+    unread = [result(name, Status.UNKNOWN, reason="no facts about gpus were collected") for name in ("gpu.b", "gpu.c")]
+    run = complete(gpu_report(), results=(*unread, failure("gpu.a"), failure("gpu.free", severity=Severity.ERROR)))
+    (cause,) = run.causes
+    run = replace(run, causes=(replace(cause, checks=cause.checks[::-1]),))
+    with opened(history(tmp_path, run), create=False) as connection:
+        text = render.show_run(read.report_of(connection, 1))
+    assert [line for line in text.splitlines() if line.startswith(("FAIL", "UNK"))] == [
+        *(f"FAIL  {check} (error)" for check in run.causes[0].checks),
+        "UNKNOWN  gpu.b, gpu.c",
+    ]
+    assert text.count("no facts about gpus") == text.count("Fix: as of") == 1
 
 
 def test_show_prints_waived_failure_and_policy(tmp_path: Path, screen: SnapshotAssertion) -> None:

@@ -192,7 +192,7 @@ RELEVANT_LINES = [
 def test_quick_search_misses_no_relevant_line(line: str) -> None:
     assert RELEVANT.search(line)
     block = f"usb 1-1: new device\n{line}\nusb 1-1: gone\n".encode()
-    assert any(sign in block for sign in SIGNS)
+    assert any(sign in block.translate(None, b"0123456789") for sign in SIGNS)
 
 
 def test_blocks_and_lines_give_the_same_log() -> None:

@@ -95,6 +95,7 @@ def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int 
     "NVRM:  visit http://www.nvidia.com/object/unix.html for more",
     "iommu: Default domain type: Translated",
     "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
+    "nvidia_modeset       1306624  1 nvidia_drm",
     "",
 )
 def test_unrelated_lines_are_ignored(line: str) -> None:

@@ -23,6 +23,7 @@ from kdoctor_job.facts import (
     JobComparison,
     JobData,
     JobEvaluation,
+    JobGpus,
     JobMemory,
     JobModel,
     JobOption,
@@ -123,11 +124,15 @@ OWN_RANDOM = {"random_layers": ("mine",), "own_random_layers": ("mine",)}
 UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alone raised ValueError"}}
 
 
+GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
+
+
 def run(
-    *, model: dict[str, Any] | None = None, data: dict[str, Any] | None = None, training: dict[str, Any] | None = None,
-    **case: Any,
+    *, gpus: JobGpus | None = GPUS, model: dict[str, Any] | None = None, data: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None, **case: Any,
 ) -> SmokeRun:  # fmt: skip
     job = JobRun(
+        gpus=gpus,
         model=replace(MODEL, **(model or {})),
         data=replace(DATA, **(data or {})),
         training=replace(TRAINING, **(training or {})),
@@ -485,6 +490,26 @@ test_memory_headroom = table(
     ),
     fails(run(training={"memory": (JobMemory(device="g", peak_bytes=75, limit_bytes=80),)}), "94%"),
     unknown(run(training={"memory": ()})),
+)
+
+
+def on_gpus(listed: int, on_bus: int | None = 4, mask: str | None = None, *, distributed: bool = True) -> SmokeRun:
+    return run(gpus=JobGpus(on_bus=on_bus, listed=listed, mask=mask, is_distributed=distributed))
+
+
+test_on_gpus = table(
+    "job.on-gpus",
+    Severity.ERROR,
+    passes(on_gpus(4), "4 GPUs"),
+    passes(on_gpus(1, distributed=False)),
+    passes(on_gpus(0, mask="-1"), "CUDA_VISIBLE_DEVICES=-1"),
+    passes(on_gpus(0, mask="")),
+    fails(on_gpus(0), "0 GPUs of the 4 on the PCI bus"),
+    fails(on_gpus(0, mask="0,1")),
+    fails(on_gpus(4, distributed=False), "no strategy"),
+    unknown(on_gpus(0, on_bus=None), "PCI bus"),
+    skips(on_gpus(0, on_bus=0)),
+    skips(run(gpus=None)),
 )
 test_trains = table(
     "job.trains",

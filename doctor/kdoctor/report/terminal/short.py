@@ -10,7 +10,7 @@ from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_tit
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import SCREEN, Canvas
-from kdoctor.text.lists import counted, some
+from kdoctor.text.lists import counted, grouped, some
 from kdoctor.text.wrap import first_sentence
 
 _TITLE_WIDTH = 12
@@ -56,10 +56,15 @@ def _notes(report: Report) -> Iterator[str]:
         changed = some([change.fact for change in report.drift.changes])
         since = f"since the last passing run ({report.drift.recorded[:10]})"
         yield f"{counted(len(report.drift.changes), 'change')} {since}: {changed}"
-    if report.unused_waivers:
-        unused = some([f"{waiver.check} {waiver.subject}" for waiver in report.unused_waivers])
-        yield f"{counted(len(report.unused_waivers), 'waiver matches', 'waivers match')} no finding: {unused}"
     findings = [(result.id, judged) for result in report.results for judged in result.findings]
+    if report.unused_waivers:
+        subjects = grouped((check, judged.finding.subject) for check, judged in findings)
+        unused = [
+            f"{waiver.check} {waiver.subject}"
+            + (f" (found: {some(found)})" if (found := subjects.get(waiver.check)) else "")
+            for waiver in report.unused_waivers
+        ]
+        yield f"{counted(len(unused), 'waiver matches', 'waivers match')} no finding: {some(unused)}"
     waived = [
         f"{check} until {judged.waiver.expires}" for check, judged in findings if judged.waiver and not judged.counts
     ]

@@ -15,6 +15,7 @@ from helpers.reports import (
     passing_report,
     result,
     unknown_report,
+    waiver,
     with_text,
 )
 from kdoctor.commands.ownership import CHECK_ANOTHER
@@ -112,6 +113,11 @@ def test_ascii_stream_gets_ascii_marks() -> None:
     text = terminal(gpu_report(), unicode=False)
     assert text.isascii()
     assert re.findall(r"^\[(..)\]", text, re.MULTILINE) == ["XX", "XX", "--", "??"]
+
+
+def test_unused_waiver_names_the_subjects_that_its_check_found() -> None:
+    report = cpu_report(results=(failure("gpu.free", finding("GPU 7")),), unused_waivers=(waiver("gpu.free"),))
+    assert "(found: GPU 7)" in terminal(report)
 
 
 def test_commands_are_whole_lines() -> None:

@@ -141,7 +141,7 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     report = report_of(folder, *named, "--save-snapshot", "job.json")
     assert report["exit_code"] == 0, report
     found = statuses(report)
-    for not_here in ("job.memory-headroom", "job.restores", "job.resumes-exactly", "job.save-interval"):
+    for not_here in ("job.memory-headroom", "job.on-gpus", "job.restores", "job.resumes-exactly", "job.save-interval"):
         assert found.pop(not_here) == "skip"
     assert found.pop("job.input-bound") in ("pass", "fail")
     assert set(found.values()) == {"pass"}

@@ -34,8 +34,8 @@ _REMEDIES: dict[str, Remedy | str] = {
         look=("kdoctor explain --reproduce clipping",),
     ),
     _STATE: (
-        "Assign these variables what all replicas agree on: add up numbers of the examples with "
-        "tf.distribute.get_replica_context().all_reduce first."
+        "Assign these variables what all replicas agree on: sums that tf.distribute.get_replica_context().all_reduce "
+        "returns, or the maximum of what its all_gather returns."
     ),
     _NO_CALL: "Define call in the model, such as the call of its main network.",
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",

@@ -81,6 +81,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     ),
     (8, ("LLVM ERROR",), r"LLVM ERROR: "),
     (8, ("Non-OK-status",), r"Non-OK-status: "),
+    (8, ("\nStatus: ",), r"^Status: [A-Z_]{5,30}: "),
     (7, ("Segmentation fault",), r"Segmentation fault"),
     (7, ("Fatal Python",), r"Fatal Python error: "),
     (7, ("core dumped",), r"\(core dumped\)"),

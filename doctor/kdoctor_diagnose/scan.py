@@ -53,7 +53,7 @@ _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
-_TQDM = b"it/s"
+_TQDM = (b"it/s", b"s/it")
 _BUFFER = 8192
 """Bytes that a program prints before they are written. The bars of Keras are written at once."""
 _LSF_WELL, _LSF_END = "Successfully completed.", "The output (if any) is above this job summary."
@@ -145,8 +145,8 @@ class _Reader:
             return
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
-        # The message of a traceback may go on in the next block.
-        title = text.rfind(_TITLE, max(0, len(text) - _TRACEBACK))
+        # The message of a traceback, with that of another one in it, may go on in the next block.
+        title = text.find(_TITLE, max(0, len(text) - _TRACEBACK))
         start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
         if start:
             text, self._rest = text[:start], text[start:] + self._rest
@@ -187,7 +187,7 @@ class _Reader:
         bar, printed = text.rfind(_PROGRESS), _last_step(text)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed) if max(bar, printed) >= 0 else text.rfind(_TQDM)
+        step = max(bar, printed) if max(bar, printed) >= 0 else max(map(text.rfind, _TQDM))
         if step < 0:
             return
         line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)

@@ -1,7 +1,7 @@
 """Finds the exception with which a traceback ends, what it says, and where in the program it was. It is pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -22,7 +22,7 @@ _JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)"
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
 """The end of a traceback whose lines a log of a cloud joined."""
 _PLACES = (
-    re.compile(r'\s*(?:[│|] *)?File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7})'),
+    re.compile(r'\s*(?:[│|] *)?File ["“](?P<file>[^"”]{1,300})["”], line (?P<line>\d{1,7})'),
     re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
     re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
 )
@@ -55,7 +55,8 @@ _NO_MESSAGE = re.compile(
 )
 """The other lines of such an error: places, nodes and arguments."""
 _AROUND = re.compile(
-    r"^Exception encountered: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
+    r"^Exception encountered: (?=\S)|^Error in user-defined function passed to \S+ transformation with iterator: \S+: "
+    r"|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
 )
 """What TensorFlow writes around a message."""
 
@@ -88,19 +89,22 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
     named = _JUPYTER.match(head.text)
     own: str | None = None
+    was_place = False
     for place in range(first, min(first + _MOST_LINES, len(lines))):
         line = _read(lines[place])
         if line.rank != head.rank or not line.text:
             continue
         own = _own_place(line.text) or own
+        is_end = _EXCEPTION.match(line.text)
+        is_code = was_place and not (is_end and ": " in line.text)
+        is_frame = _FRAME.match(line.text)
+        was_place = not is_frame and bool(_PLACES[0].match(line.text))  # a forum dropped the indentation
         if named:
             is_end = re.match(rf"{re.escape(named['name'])}(?:: |:?$)", line.text)
-        elif _FRAME.match(line.text):
+        elif is_frame or was_place or is_code:
             continue
-        else:
-            is_end = _EXCEPTION.match(line.text)
-            if not is_end:
-                return None
+        elif not is_end:
+            return None
         if is_end:
             return _raised(place, line, lines, own)
     return None
@@ -154,17 +158,29 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> 
     said = _AROUND.sub("", said)
     head = "" if _SAYS_NOTHING.match(said) or not said.endswith(":") else f"{said} "
     margin = line.text[: len(line.text) - len(line.text.lstrip())]
-    for text in _message(line, lines, place + 1) if _WRAPPER.match(said) else ():
+    rest = _message(line, lines, place + 1) if _WRAPPER.match(said) else iter(())
+    for text in rest:
         own = _own_place(text) or own
         if not _NO_MESSAGE.match(text.removeprefix(margin)):
             said = head + _AROUND.sub("", text).strip()
             if not _WRAPPER.match(said):
                 break
-    inner, _, rest = said.partition(": ")
-    if rest and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
-        name, said = inner, rest
+    inner, _, inner_said = said.partition(": ")
+    if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
+        name, said = inner, inner_said
+        own = _place_of(said, rest) or own
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, f"{short}: {said}" if said else short, own)
+
+
+def _place_of(said: str, lines: Iterable[str]) -> str | None:
+    """The last place in the program's own files in the traceback that ends with a message."""
+    own: str | None = None
+    for text in lines:
+        own = _own_place(text) or own
+        if text.endswith(f": {said}"):
+            return own
+    return None
 
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
         ["\u2502 f() \u2502".encode(), "\u2570\u2500\u256f".encode(), b"mine.Late: x"],
         2,
     ),
+    (TITLE, ["File \u201ca.py\u201d, line 3, in f".encode(), b"f()", b'File "b.py", line 2, in g', b"mine.Late: x"], 3),
     (f"  + {TITLE}", [b"  |   File x", b"  | f()", b"mine.Late: x"], 2),
     (f"mine.Late    {TITLE[:-1]}", [b"Cell In[3], line 1", b"----> 1 f()", b"other.Late: y", b"mine.Late: x"], 3),
     (TITLE, [*FRAMES], None),
@@ -42,6 +43,21 @@ def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> Non
     found = exception_after(title, [frame, library, b"mine.Late: x"], 0)
     assert found is not None
     assert found.own == own
+
+
+def test_place_is_that_of_the_function_that_tensorflow_called() -> None:
+    lines = [
+        b'  File "/a/train.py", line 26, in <module>',
+        b"a.InvalidArgumentError: Graph execution error:",
+        b"Error in user-defined function passed to MapDataset:1 transformation with iterator: Root::Map: KeyError: 'x'",
+        TITLE.encode(),
+        b'  File "/a/data.py", line 20, in parse',
+        b"KeyError: 'x'",
+        b'  File "/a/other.py", line 1, in later',
+    ]
+    found = exception_after(TITLE, lines, 0)
+    assert found is not None
+    assert (found.text, found.own) == ("KeyError: 'x'", "data.py:20")
 
 
 def test_traceback_that_was_joined_to_one_line_is_read() -> None:

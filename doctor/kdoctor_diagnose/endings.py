@@ -24,8 +24,9 @@ _FAILURE = re.compile(
 )
 _WELL = re.compile(
     r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\b(?:error|fail\w*)s?\W{1,3}(?:\d*\.\d|0\b|none|false)|\binfo\b"
+    r"|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b"
 )
-"""Counts of failures that are zero, and metrics."""
+"""Counts of failures that are zero, metrics, and what was saved about failures."""
 _SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))
 """What a shell writes where a signal ended a program."""
 _STACK = re.compile(

@@ -81,7 +81,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     ),
     (8, ("LLVM ERROR",), r"LLVM ERROR: "),
     (8, ("Non-OK-status",), r"Non-OK-status: "),
-    (8, ("\nStatus: ",), r"^Status: [A-Z_]{5,30}: "),
+    (8, ("Status: ",), r"^Status: [A-Z_]{5,30}: "),
     (7, ("Segmentation fault",), r"Segmentation fault"),
     (7, ("Fatal Python",), r"Fatal Python error: "),
     (7, ("core dumped",), r"\(core dumped\)"),
@@ -89,7 +89,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
     (
         6,
-        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "F tensorflow/", "F external/"),
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/"),
         r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/",
     ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),

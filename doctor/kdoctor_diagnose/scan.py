@@ -15,7 +15,7 @@ from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
-from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on, place_before
+from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Raised, exception_after, passed_on, place_before
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -62,6 +62,8 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
+_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>)?[ \t]{1,16}"), 2
+"""What may be before each line of a log that was quoted or pasted, and from how many lines on."""
 _LOSSES = 20
 """Lines with the word, from the end, among which it is looked for."""
 
@@ -216,8 +218,9 @@ class _Reader:
             before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
             return self._lines + 1 + before
 
+        code = range(0)
         for place, shape in enumerate(shapes):
-            if shape not in new:
+            if shape not in new or place in code:
                 continue
             raw = lines[place]
             if shape in self._counted:
@@ -225,21 +228,25 @@ class _Reader:
                     event.count += 1
                     again[id(event)] = (event, place)
                 continue
-            raw = _GLUED.sub(rb"\1\n", raw) if len(raw) < _LONGEST else raw
+            raw = raw if len(raw) >= _LONGEST or raw.startswith(b"{") else _GLUED.sub(rb"\1\n", raw)
             found = triggers.search(b"\n" + raw)
             if found is None:
                 new.discard(shape)
                 self._forget(shape)
                 continue
             before = lines[max(0, place - 40) : place]
-            self._find_exception(raw, lines, place, number)
+            code = self._find_exception(raw, lines, place, number) or code
             self._line(raw, max(0, found.start() - 1), number(place), shape, before)
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
 
-    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
-        """The exception of a traceback that begins on a line, or the one that a line announces."""
+    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> range:
+        """Keep the exception of a traceback that begins on a line, or that a line announces; the lines of only code.
+
+        IPython also shows the code around each line, which may raise other errors.
+        """
+        title = ""
         if _TITLE in raw:
             title = next(part for part in raw.split(b"\n") if _TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
             ending = exception_after(title, lines, place + 1)
@@ -251,6 +258,7 @@ class _Reader:
         if ending:
             self._raised.add(number(place))  # the title says nothing more
             self._exception(ending, number(ending.place))
+        return range(place + 1, ending.place) if ending and JUPYTER.match(split(title).text) else range(0)
 
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
@@ -288,7 +296,8 @@ class _Reader:
         text = clean(raw.decode("utf-8", "replace"))
         line = split(text)
         hits = self._recogniser.recognise(line.text)
-        if not hits and text.startswith("{"):  # then its level may say that it is an error
+        # Its level may say that it is an error. A severity does not: Google Cloud gives each line of stderr that one.
+        if not hits and text.startswith("{") and '"severity"' not in text:
             line = replace(line, text=text)
             hits = self._recogniser.recognise(text)
         if line.time is None and hits:
@@ -384,7 +393,16 @@ def _last_step(text: bytes) -> int:
 
 
 def _plain(text: bytes) -> bytes:
-    """The text without colours. Backspaces of old progress bars end a line, as carriage returns do."""
+    """The text without colours, and without what a quotation has before each line.
+
+    Backspaces of old progress bars end a line, as carriage returns do.
+    """
     text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
     text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
-    return text.replace(b"\x08", b"\r") if b"\x08" in text else text
+    text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
+    margin = _MARGIN.match(text)
+    if margin is None:
+        return text
+    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (margin[0], margin[0].rstrip())
+    plain, lines = re.subn(margins, b"", text)
+    return plain if lines > max(_SEVERAL, text.count(b"\n")) else text

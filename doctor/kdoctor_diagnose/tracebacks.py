@@ -17,7 +17,7 @@ _FRAME = re.compile(r"[\s│┃╭╰|+]")
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
 _CLASS = re.compile(r"(?:Error|Exception)$")
-_JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
+JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
 """The end of a traceback whose lines a log of a cloud joined."""
@@ -33,7 +33,7 @@ _LIBRARY = re.compile(
 """In the paths of files that are not the program's own."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
 """How programs begin the line with which they report an exception that they caught."""
-_USER_CODE, _INDENT = "in user code:", "    "
+_USER_CODE = "in user code:"
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
@@ -87,7 +87,7 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     if joined:
         places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
         return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
-    named = _JUPYTER.match(head.text)
+    named = JUPYTER.match(head.text)
     own: str | None = None
     was_place = False
     for place in range(first, min(first + _MOST_LINES, len(lines))):
@@ -185,12 +185,14 @@ def _place_of(said: str, lines: Iterable[str]) -> str | None:
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
     """The further lines of a message, without the indentation that AutoGraph gives them."""
-    indent = _INDENT if head.text.endswith(_USER_CODE) else ""
+    is_user_code, indent = head.text.endswith(_USER_CODE), ""
     for raw in lines[first : first + _MOST_LINES]:
         line = _read(raw)
         if line.time is not None and head.time is None:
             return
         if line.rank == head.rank and line.text:
+            if is_user_code:
+                indent = line.text[: len(line.text) - len(line.text.lstrip())]
             text = line.text.removeprefix(indent)
             yield text
-            indent = _INDENT if text == _USER_CODE else indent
+            is_user_code = text == _USER_CODE

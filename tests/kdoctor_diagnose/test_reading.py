@@ -123,6 +123,10 @@ PREFIXES = (
     "[1,mpirank:3,algo-1]<stderr>:",  # SageMaker
     "[Rank 3] ",
     "[default3]:2026-11-20 03:12:44 ",
+    "train\tRun python train.py\t2026-11-20T03:12:44.1234567Z ",
+    "INFO\t2026-11-20 03:12:44 +0000\tworkerpool0-0\t\t",
+    "> ",
+    "    ",
 )
 UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
 
@@ -150,6 +154,17 @@ def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
     diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
     assert first(diagnosis)[:2] == (ID, 2)
     assert diagnosis.causes[0].first.text == ERROR
+
+
+def test_severity_that_google_cloud_gives_to_stderr_is_no_error() -> None:
+    lines = ("Epoch 1/1", "8/8 [====] - 1s 3ms/step - loss: 0.1", "saved the model")
+    log = "".join(json.dumps({"severity": "ERROR", "message": line}) + "\n" for line in lines)
+    assert text(log).conclusion == "no-failure"
+
+
+def test_code_that_ipython_shows_around_a_line_is_not_a_message() -> None:
+    head = "ValueError                  Traceback (most recent call last)\nCell In[1], line 1\n----> 1 f()\n"
+    assert text(f"{head}    300   raise {ERROR}\n--> 303   raise ValueError(x)\n\nValueError: x\n").causes == []
 
 
 def test_notebook_outputs_are_read(tmp_path: Path) -> None:
@@ -209,6 +224,8 @@ def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path
     ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
     ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
     ("worker-2: x", "2"),
+    ("3: 2026-01-01 00:00:00,123 x", "3"),
+    ("INFO\t2026-01-01 00:00:00 +0000\tworkerpool1-0\t\tx", "workerpool1-0"),
     ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
     ("x: y", None),
 )

@@ -32,7 +32,7 @@ _SAID = re.compile(r"(?<=: ).{10,60}")
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
-    r"|Non-OK-status: (?!.* status: )"
+    r"|Non-OK-status: (?!.* status: )|^[\w.]+(?:Error|Exception):$"
 )
 """Errors that only wrap another one."""
 

@@ -567,6 +567,12 @@ def test_joined_traceback_says_more_than_that_a_process_failed() -> None:
     assert (found.own and found.own.text) == "a.TooLateError: late"
 
 
+def test_exception_whose_message_is_another_one_gives_way_to_it() -> None:
+    head = "a.NotebookError: \n-----\nKeyError                 Traceback (most recent call last)\nCell In[7], line 3\n"
+    found = text(f"{head}----> 3 y = row['label']\n\nKeyError: 'label'\n")
+    assert (found.own and found.own.text) == "KeyError: 'label'"
+
+
 def test_first_of_the_lines_that_fail_is_shown_first() -> None:
     lines = text("/a/graph.mm:233:0: error: shapes differ\n/a/b.mm:1304: failed assertion `Error: pass failed'\n").lines
     assert [line.line for line in lines] == [1, 2]

@@ -308,6 +308,8 @@ def _fold(groups: list[Group], order: _Order) -> list[Group]:
     fatal = [group for group in roots if group.fatal]
     surest = max(fatal, key=lambda group: _CERTAINTIES.index(group.failure.certainty), default=None)
     first = next((group for group in fatal if not group.failure.follows), surest)
+    if first and first.failure.kind == "crash" and fatal[0] is surest and surest.failure.ends_a_hang:
+        first = surest  # the scheduler ended the job, and only then something failed
     for group in fatal:
         # What came before it and is contradicted is not its consequence.
         is_before = first is not None and group.against and order(group.first) < order(first.first)

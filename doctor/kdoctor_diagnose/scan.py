@@ -220,7 +220,7 @@ class _Reader:
 
         code = range(0)
         for place, shape in enumerate(shapes):
-            if shape not in new or place in code:
+            if shape not in new:
                 continue
             raw = lines[place]
             if shape in self._counted:
@@ -236,7 +236,8 @@ class _Reader:
                 continue
             before = lines[max(0, place - 40) : place]
             code = self._find_exception(raw, lines, place, number) or code
-            self._line(raw, max(0, found.start() - 1), number(place), shape, before)
+            piece = raw[max(0, found.start() - 1 - _BEFORE) : found.start() + _LONGEST]
+            self._line(piece, number(place), shape, before, is_code=place in code)
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
@@ -286,12 +287,12 @@ class _Reader:
             self._dull_bytes = 0
         self._dull.add(shape)
 
-    def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
-        parts = raw[max(0, place - _BEFORE) : place + _LONGEST].split(b"\n")
-        events, recognised = zip(*(self._part(part, number, before) for part in parts), strict=True)
+    def _line(self, raw: bytes, number: int, shape: bytes, before: list[bytes], *, is_code: bool) -> None:
+        found = (self._part(part, number, before, is_code=is_code) for part in raw.split(b"\n"))
+        events, recognised = zip(*found, strict=True)
         self._repeats(shape, tuple(chain(*events)), most=_REPEATED if any(recognised) else _UNRECOGNISED)
 
-    def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
+    def _part(self, raw: bytes, number: int, before: list[bytes], *, is_code: bool) -> tuple[tuple[Event, ...], bool]:
         """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
         text = clean(raw.decode("utf-8", "replace"))
         line = split(text)
@@ -300,6 +301,8 @@ class _Reader:
         if not hits and text.startswith("{") and '"severity"' not in text:
             line = replace(line, text=text)
             hits = self._recogniser.recognise(text)
+        if is_code:
+            hits = [hit for hit in hits if hit.rule.role not in ("message", "error")]
         if line.time is None and hits:
             line = Line(line.text, line.rank, self._time_before(before))
         messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)

@@ -44,8 +44,11 @@ LOG_PREFIX = re.compile(
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
-_WRAPPER = re.compile(rf"(?:Exception encountered when calling .*|{_NOT_LOADED}.*|.*root error\(s\) found\.?|.*:|)$")
-"""What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
+_WRAPPER = re.compile(
+    rf"(?:(?:Exception encountered when|An error occurred while) calling .*|{_NOT_LOADED}.*"
+    r"|.*root error\(s\) found\.?|.*:|)$"
+)
+"""What TensorFlow, Keras and Spark say before the message of the error that they pass on. A colon announces it."""
 _SAYS_NOTHING = re.compile(r"Exception encountered|<class '|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
 """Announcements that say nothing else."""
 _NO_MESSAGE = re.compile(
@@ -56,7 +59,7 @@ _NO_MESSAGE = re.compile(
 """The other lines of such an error: places, nodes and arguments."""
 _AROUND = re.compile(
     r"^Exception encountered: (?=\S)|^Error in user-defined function passed to \S+ transformation with iterator: \S+: "
-    r"|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
+    r"|^: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
 )
 """What TensorFlow writes around a message."""
 
@@ -88,10 +91,13 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
         places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
         return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
     named = JUPYTER.match(head.text)
+    logged = LOG_PREFIX.match(head.text)  # a program that forwards the lines of another one
+    prefix = re.compile(re.sub(r"\d+", r"\\d+", re.escape(logged[0])) if logged else "^")
     own: str | None = None
     was_place = False
     for place in range(first, min(first + _MOST_LINES, len(lines))):
         line = _read(lines[place])
+        line = replace(line, text=prefix.sub("", line.text))
         if line.rank != head.rank or not line.text:
             continue
         own = _own_place(line.text) or own

@@ -207,6 +207,18 @@ def test_kill_after_the_time_limit_is_not_evidence_against_a_hang(reason: str, c
     assert first(text(log))[0] == cause
 
 
+@cases(
+    "slurmstepd: error: *** JOB 7 CANCELLED DUE TO PREEMPTION ***\nOSError: [Errno 116] Stale file handle",
+    "CommandNotFoundError: no conda\n 9/50 [9:01<35:20, 63.4s/it]\nslurmstepd: error: *** CANCELLED DUE TO PREEMPTION",
+)
+def test_end_by_the_scheduler_is_the_cause_of_what_follows_and_of_no_trained_steps(log: str) -> None:
+    assert first(text(f"{log}\n"))[0] == "preempted"
+
+
+def test_error_that_a_logger_wrote_before_a_result_is_no_failure() -> None:
+    assert text("[ERROR] could not load model 0\n[INFO] loss 1.4\n[INFO] finished\n").conclusion == "no-failure"
+
+
 def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("2026-01-01 10:00:00 x\nOut of memory: Killed process 12 (python)\n")
     (tmp_path / "b.log").write_text(
@@ -578,7 +590,17 @@ def test_first_of_the_lines_that_fail_is_shown_first() -> None:
     assert [line.line for line in lines] == [1, 2]
 
 
-@cases("12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}')
+def test_step_before_the_last_one_is_not_an_end() -> None:
+    for step, conclusion in (("7/9", "no-end"), ("9/9", "no-failure")):
+        assert text(f"step 1/9: loss = 0.7\nstep {step}: loss = 0.5\n").conclusion == conclusion
+
+
+@cases(
+    "12:00:01 ERROR saver - disk quota",
+    "ERROR: saver",
+    '{"level": "ERROR", "msg": "saver"}',
+    "I0517 16:48:59.615311 140 run.py:255] a.RuntimeError: saver",
+)
 def test_error_at_the_end_is_shown(line: str) -> None:
     assert text(f"start\n{line}\n").conclusion == "not-recognised"
     assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"

@@ -18,6 +18,14 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
         2,
     ),
     (TITLE, ["File \u201ca.py\u201d, line 3, in f".encode(), b"f()", b'File "b.py", line 2, in g', b"mine.Late: x"], 3),
+    (
+        f"I0517 16:48:59.615169 140 run.py:255] {TITLE}",
+        [
+            b"I0517 16:48:59.615311 140 run.py:255] " + line
+            for line in (b'File "a.py", line 3, in f', b"f()", b"A.B: x")
+        ],
+        2,
+    ),
     (f"  + {TITLE}", [b"  |   File x", b"  | f()", b"mine.Late: x"], 2),
     (f"mine.Late    {TITLE[:-1]}", [b"Cell In[3], line 1", b"----> 1 f()", b"other.Late: y", b"mine.Late: x"], 3),
     (TITLE, [*FRAMES], None),

@@ -24,9 +24,9 @@ _FAILURE = re.compile(
 )
 _WELL = re.compile(
     r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\b(?:error|fail\w*)s?\W{1,3}(?:\d*\.\d|0\b|none|false)|\binfo\b"
-    r"|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b"
+    r"|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b|original exception that occurred"
 )
-"""Counts of failures that are zero, metrics, and what was saved about failures."""
+"""Counts of failures that are zero, metrics, what was saved about failures, and what JAX writes after an exception."""
 _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
 """How an exception begins that a program of another process logged."""
 _SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))

@@ -31,6 +31,7 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Packages, the triggers, and the patterns of messages that name their version."""
 
+_BEFORE_NAME = r"^[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?(?:[A-Za-z_][\w.]{0,80}\.)?"
 _EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
 _SEE_ABOVE = r"(?: \(see above for traceback\))?"
 _STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
@@ -54,7 +55,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
         ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
-        rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
+        rf"{_BEFORE_NAME}(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
     ),
     (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
     (8, ("Exception in ", "xception while", "xception during"), r"^Exception (?:in|while|during) .{1,80}?: \S"),

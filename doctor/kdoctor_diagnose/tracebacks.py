@@ -16,7 +16,7 @@ _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
-_CLASS = re.compile(r"(?:Error|Exception)$")
+_CLASS = re.compile(r"(?:Error|Exception|UnfilteredStackTrace)$")
 JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
@@ -41,6 +41,8 @@ LOG_PREFIX = re.compile(
     r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
+_UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
+"""JAX raises it with another exception as its message."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
@@ -136,7 +138,7 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
 
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    text = LOG_PREFIX.sub("", text.lstrip(" >|`'\""))
+    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", text.lstrip(" >|`'\"")))
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
     return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")

@@ -87,6 +87,7 @@ REPORTED = (
     (f"{REPORTED}, /a; lost", "UnknownError: /a; lost"),
     ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
     ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
+    ("jax._src.traceback_util.UnfilteredStackTrace: TypeError: no", "TypeError: no"),
     (
         "W tensorflow/op_kernel.cc:1273] OP_REQUIRES failed at save_restore.cc:9 : Permission denied: /a",
         "Permission denied: /a",
@@ -105,6 +106,7 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
     ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
     ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
     ([b"ImportError: Failed:"], "ImportError: Failed:"),
+    ([b"UnfilteredStackTrace: ValueError: sizes:", b"4 and 8"], "ValueError: sizes: 4 and 8"),
     ([b"ImportError: no module", b"wrong"], None),
     ([b"Columns: a, b:", b"wrong"], None),
 )

@@ -20,6 +20,10 @@ def main() -> None:
     try:
         _leave_working_directory()
         _search_own_packages_first()
+        import gc  # noqa: PLC0415 - see above
+
+        gc.set_threshold(50_000)  # nearly all objects of the imports live until the end
+
         from kdoctor.cli import main as run  # noqa: PLC0415 - see above
 
         run()

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
-from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, is_complete, last_words, words_after
+from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, has_ended, is_complete, last_words, words_after
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.tracebacks import TITLE
@@ -32,6 +32,7 @@ _SAID = re.compile(r"(?<=: ).{10,60}")
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
+    r"|Non-OK-status: (?!.* status: )|^[\w.]+(?:Error|Exception):$"
 )
 """Errors that only wrap another one."""
 
@@ -107,7 +108,9 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
-    earliest = min(map(order, (line for line in unknown if line.score > _FAILED)), default=None)
+    # A line without a traceback, after which the training made progress, is not what the end followed.
+    ends = (line for line in unknown if line.is_raised or line.line >= found.progress.get(line.log, 0))
+    earliest = min(map(order, (line for line in ends if line.score > _FAILED)), default=None)
     if follows and earliest and (earliest < order(fatal[0].first) or TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
@@ -305,6 +308,8 @@ def _fold(groups: list[Group], order: _Order) -> list[Group]:
     fatal = [group for group in roots if group.fatal]
     surest = max(fatal, key=lambda group: _CERTAINTIES.index(group.failure.certainty), default=None)
     first = next((group for group in fatal if not group.failure.follows), surest)
+    if first and first.failure.kind == "crash" and fatal[0] is surest and surest.failure.ends_a_hang:
+        first = surest  # the scheduler ended the job, and only then something failed
     for group in fatal:
         # What came before it and is contradicted is not its consequence.
         is_before = first is not None and group.against and order(group.first) < order(first.first)
@@ -371,7 +376,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
-    if best <= _FAILED - 2:  # a message of the level error is the failure only if nothing follows
+    if best <= _FAILED - (1 if has_ended(found) else 2):  # of the level error: the failure only if nothing follows
         shown = [error for error in shown if error in last or found.lines[error.log] - error.line < _LAST]
     unique: dict[str, ErrorLine] = {}
     for error in shown:

@@ -30,6 +30,8 @@ from kdoctor_diagnose.inputs import logs_of
 from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.formats import FORMATS, render
 
+_MOST_OF_A_MACHINE = 4 << 20
+
 
 def diagnose(
     logs: Annotated[
@@ -97,7 +99,7 @@ def diagnose(
     if check and diagnosis.causes:
         probes = load_probes(plugin or ())
         diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
-    if diagnosis.conclusion in ("not-recognised", "no-end"):
+    if diagnosis.conclusion in ("not-recognised", "no-end") and not diagnosis.own:
         for name in filter(_shows_a_machine, logs):
             warn(f"kdoctor: {name} shows a machine, not a job. To judge it: kdoctor check --snapshot {quoted(name)}")
     if keep and (note := _keep(diagnosis)):
@@ -111,9 +113,11 @@ def diagnose(
 
 
 def _shows_a_machine(name: str) -> bool:
-    """Whether a plugin reads GPUs from a file, such as the output of nvidia-smi."""
+    """Whether a plugin reads GPUs from a file, such as the output of nvidia-smi. Logs that are large are not tried."""
     for entry in offers("recordings"):
-        with suppress(UsageError):
+        with suppress(UsageError, OSError):
+            if Path(name).stat().st_size > _MOST_OF_A_MACHINE:
+                continue
             return isinstance(load(entry)(Path(name)).get(Gpus), Gpus)
     return False
 

@@ -24,8 +24,11 @@ _FAILURE = re.compile(
 )
 _WELL = re.compile(
     r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\b(?:error|fail\w*)s?\W{1,3}(?:\d*\.\d|0\b|none|false)|\binfo\b"
+    r"|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b|original exception that occurred"
 )
-"""Counts of failures that are zero, and metrics."""
+"""Counts of failures that are zero, metrics, what was saved about failures, and what JAX writes after an exception."""
+_EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
+"""How an exception begins that a program of another process logged."""
 _SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))
 """What a shell writes where a signal ended a program."""
 _STACK = re.compile(
@@ -42,6 +45,8 @@ _RESULT = re.compile(
     r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e))\W{1,4}\d)"
 )
 """A last line with what a job has done."""
+_STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|/(?P=step)\b).{0,100}\bloss\b")
+"""A step that need not be the last one."""
 _BAR = re.compile(r"\s*(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
 _NO_WORDS = re.compile(
@@ -94,8 +99,10 @@ def _pieces(tail: Iterable[tuple[int, Line]]) -> Iterator[tuple[int, Line]]:
 
 
 def _speaks_of_failure(text: str) -> bool:
-    is_said = _FAILURE.search(text) and not (_WELL.search(text) or LOG_PREFIX.match(text) or WARNED.match(text))
-    return bool(is_said) or text.removesuffix(" (core dumped)") in _SIGNALS
+    prefix = LOG_PREFIX.match(text)
+    is_said = _FAILURE.search(text) and not (_WELL.search(text) or prefix or WARNED.match(text))
+    is_forwarded = prefix and _EXCEPTION.match(text, prefix.end())
+    return bool(is_said or is_forwarded) or text.removesuffix(" (core dumped)") in _SIGNALS
 
 
 def words_after(found: Scan, event: Event) -> str | None:
@@ -130,8 +137,8 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
     bar = _BAR.match(texts[-1]) if texts else None
     if log in found.together and texts.count(epochs[-1][0] if epochs else "") < _SEVERAL:
         return False
-    if texts and not bar and _RESULT.match(texts[-1]):
-        return True
+    if texts and not bar and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
+        return not _STEP.search(texts[-1])
     is_last = not epochs or epochs[-1]["epoch"] == epochs[-1]["epochs"]
     return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
 

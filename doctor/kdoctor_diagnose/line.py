@@ -13,7 +13,8 @@ _RANKS = tuple(
         # mpirun --tag-output, horovodrun with and without --prefix-timestamp
         r"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(?:\d+,)?(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",
         r"\[\d+,mpirank:(?P<rank>\d{1,4}),[\w-]{1,60}\]<std(?:out|err)>:\s?",  # SageMaker
-        r"(?P<rank>\d{1,4}): (?=\D)",  # srun --label
+        r"(?P<rank>\d{1,4}): (?=\D|\d{4}-\d\d-\d\d)",  # srun --label
+        r"(?P<rank>(?:workerpool\d|(?:chief|master|worker|ps)-replica)-\d{1,4})(?: |\t+)",  # Vertex AI
         r"\[pod/(?P<rank>[\w./-]{1,120})\] ",  # kubectl logs --prefix
         r"(?:\[?(?:rank|worker|task)[ =:_-]?(?P<rank>\d{1,4})\]?)(?:[:|] ?| - )",
         r"\[[Rr]ank[ =:_-]?(?P<rank>\d{1,4})\] ",
@@ -24,11 +25,12 @@ _RANKS = tuple(
 _CONTAINER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 """What the runtime of Kubernetes writes before a line."""
 _STAMP = re.compile(
-    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| UTC)?\]?"
+    r"(?:[^\t]{1,60}\t){0,2}"
+    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d| UTC)?\]?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{13})"
     r"\s(?:\s*(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: ))?"
 )
-"""What the journal, ``ts``, GitHub Actions, Airflow or CloudWatch write before a line.
+"""What the journal, ``ts``, GitHub Actions, Airflow, Vertex AI or CloudWatch write before a line, also in columns.
 
 The time that TensorFlow writes itself ends with a colon."""
 _MESSAGES = ("log", "message", "textPayload", "msg", "text")

@@ -20,6 +20,7 @@ _WORDS: dict[Owner, str] = {
     "environment": r"^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))|undefined symbol"
     r"|cannot open shared object|DLL load failed|version `GLIBC"
     r"|AttributeError: module |has no attribute '__version__'|DistributionNotFound|VersionConflict"
+    r"|^Check failed: |^Non-OK-status: |^Status: |failed assertion"
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
     "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
     r"|BadZipFile|BadGzipFile|EOFError"

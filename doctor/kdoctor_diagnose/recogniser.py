@@ -31,6 +31,7 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Packages, the triggers, and the patterns of messages that name their version."""
 
+_BEFORE_NAME = r"^[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?(?:[A-Za-z_][\w.]{0,80}\.)?"
 _EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
 _SEE_ABOVE = r"(?: \(see above for traceback\))?"
 _STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
@@ -54,7 +55,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
         EXCEPTION,
         ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
-        rf"^[\s>|`'\"]{{0,16}}(?:[A-Za-z_][\w.]{{0,80}}\.)?(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
+        rf"{_BEFORE_NAME}(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
     ),
     (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
     (8, ("Exception in ", "xception while", "xception during"), r"^Exception (?:in|while|during) .{1,80}?: \S"),
@@ -81,6 +82,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     ),
     (8, ("LLVM ERROR",), r"LLVM ERROR: "),
     (8, ("Non-OK-status",), r"Non-OK-status: "),
+    (8, ("Status: ",), r"^Status: [A-Z_]{5,30}: "),
     (7, ("Segmentation fault",), r"Segmentation fault"),
     (7, ("Fatal Python",), r"Fatal Python error: "),
     (7, ("core dumped",), r"\(core dumped\)"),
@@ -88,7 +90,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
     (
         6,
-        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "F tensorflow/", "F external/"),
+        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/"),
         r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/",
     ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),

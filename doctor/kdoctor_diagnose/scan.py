@@ -15,7 +15,7 @@ from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
-from kdoctor_diagnose.tracebacks import TITLE, Raised, exception_after, passed_on, place_before
+from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Raised, exception_after, passed_on, place_before
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -53,7 +53,7 @@ _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
-_TQDM = b"it/s"
+_TQDM = (b"it/s", b"s/it")
 _BUFFER = 8192
 """Bytes that a program prints before they are written. The bars of Keras are written at once."""
 _LSF_WELL, _LSF_END = "Successfully completed.", "The output (if any) is above this job summary."
@@ -62,6 +62,8 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
+_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>)?[ \t]{1,16}"), 2
+"""What may be before each line of a log that was quoted or pasted, and from how many lines on."""
 _LOSSES = 20
 """Lines with the word, from the end, among which it is looked for."""
 
@@ -145,8 +147,8 @@ class _Reader:
             return
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
-        # The message of a traceback may go on in the next block.
-        title = text.rfind(_TITLE, max(0, len(text) - _TRACEBACK))
+        # The message of a traceback, with that of another one in it, may go on in the next block.
+        title = text.find(_TITLE, max(0, len(text) - _TRACEBACK))
         start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
         if start:
             text, self._rest = text[:start], text[start:] + self._rest
@@ -187,7 +189,7 @@ class _Reader:
         bar, printed = text.rfind(_PROGRESS), _last_step(text)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed) if max(bar, printed) >= 0 else text.rfind(_TQDM)
+        step = max(bar, printed) if max(bar, printed) >= 0 else max(map(text.rfind, _TQDM))
         if step < 0:
             return
         line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
@@ -216,6 +218,7 @@ class _Reader:
             before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
             return self._lines + 1 + before
 
+        code = range(0)
         for place, shape in enumerate(shapes):
             if shape not in new:
                 continue
@@ -225,21 +228,26 @@ class _Reader:
                     event.count += 1
                     again[id(event)] = (event, place)
                 continue
-            raw = _GLUED.sub(rb"\1\n", raw) if len(raw) < _LONGEST else raw
+            raw = raw if len(raw) >= _LONGEST or raw.startswith(b"{") else _GLUED.sub(rb"\1\n", raw)
             found = triggers.search(b"\n" + raw)
             if found is None:
                 new.discard(shape)
                 self._forget(shape)
                 continue
             before = lines[max(0, place - 40) : place]
-            self._find_exception(raw, lines, place, number)
-            self._line(raw, max(0, found.start() - 1), number(place), shape, before)
+            code = self._find_exception(raw, lines, place, number) or code
+            piece = raw[max(0, found.start() - 1 - _BEFORE) : found.start() + _LONGEST]
+            self._line(piece, number(place), shape, before, is_code=place in code)
 
         for event, place in again.values():
             event.last = max(event.last, number(place))
 
-    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> None:
-        """The exception of a traceback that begins on a line, or the one that a line announces."""
+    def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> range:
+        """Keep the exception of a traceback that begins on a line, or that a line announces; the lines of only code.
+
+        IPython also shows the code around each line, which may raise other errors.
+        """
+        title = ""
         if _TITLE in raw:
             title = next(part for part in raw.split(b"\n") if _TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
             ending = exception_after(title, lines, place + 1)
@@ -251,6 +259,7 @@ class _Reader:
         if ending:
             self._raised.add(number(place))  # the title says nothing more
             self._exception(ending, number(ending.place))
+        return range(place + 1, ending.place) if ending and JUPYTER.match(split(title).text) else range(0)
 
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
@@ -278,19 +287,22 @@ class _Reader:
             self._dull_bytes = 0
         self._dull.add(shape)
 
-    def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
-        parts = raw[max(0, place - _BEFORE) : place + _LONGEST].split(b"\n")
-        events, recognised = zip(*(self._part(part, number, before) for part in parts), strict=True)
+    def _line(self, raw: bytes, number: int, shape: bytes, before: list[bytes], *, is_code: bool) -> None:
+        found = (self._part(part, number, before, is_code=is_code) for part in raw.split(b"\n"))
+        events, recognised = zip(*found, strict=True)
         self._repeats(shape, tuple(chain(*events)), most=_REPEATED if any(recognised) else _UNRECOGNISED)
 
-    def _part(self, raw: bytes, number: int, before: list[bytes]) -> tuple[tuple[Event, ...], bool]:
+    def _part(self, raw: bytes, number: int, before: list[bytes], *, is_code: bool) -> tuple[tuple[Event, ...], bool]:
         """The failures on a line, or on what was written behind a progress bar, and whether anything is recognised."""
         text = clean(raw.decode("utf-8", "replace"))
         line = split(text)
         hits = self._recogniser.recognise(line.text)
-        if not hits and text.startswith("{"):  # then its level may say that it is an error
+        # Its level may say that it is an error. A severity does not: Google Cloud gives each line of stderr that one.
+        if not hits and text.startswith("{") and '"severity"' not in text:
             line = replace(line, text=text)
             hits = self._recogniser.recognise(text)
+        if is_code:
+            hits = [hit for hit in hits if hit.rule.role not in ("message", "error")]
         if line.time is None and hits:
             line = Line(line.text, line.rank, self._time_before(before))
         messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)
@@ -384,7 +396,16 @@ def _last_step(text: bytes) -> int:
 
 
 def _plain(text: bytes) -> bytes:
-    """The text without colours. Backspaces of old progress bars end a line, as carriage returns do."""
+    """The text without colours, and without what a quotation has before each line.
+
+    Backspaces of old progress bars end a line, as carriage returns do.
+    """
     text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
     text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
-    return text.replace(b"\x08", b"\r") if b"\x08" in text else text
+    text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
+    margin = _MARGIN.match(text)
+    if margin is None:
+        return text
+    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (margin[0], margin[0].rstrip())
+    plain, lines = re.subn(margins, b"", text)
+    return plain if lines > max(_SEVERAL, text.count(b"\n")) else text

@@ -1,7 +1,7 @@
 """Finds the exception with which a traceback ends, what it says, and where in the program it was. It is pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -16,13 +16,13 @@ _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
-_CLASS = re.compile(r"(?:Error|Exception)$")
-_JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
+_CLASS = re.compile(r"(?:Error|Exception|UnfilteredStackTrace)$")
+JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
 """The end of a traceback whose lines a log of a cloud joined."""
 _PLACES = (
-    re.compile(r'\s*(?:[│|] *)?File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7})'),
+    re.compile(r'\s*(?:[│|] *)?File ["“](?P<file>[^"”]{1,300})["”], line (?P<line>\d{1,7})'),
     re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
     re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
 )
@@ -33,7 +33,7 @@ _LIBRARY = re.compile(
 """In the paths of files that are not the program's own."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
 """How programs begin the line with which they report an exception that they caught."""
-_USER_CODE, _INDENT = "in user code:", "    "
+_USER_CODE = "in user code:"
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
@@ -41,11 +41,16 @@ LOG_PREFIX = re.compile(
     r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
+_UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
+"""JAX raises it with another exception as its message."""
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
-_WRAPPER = re.compile(rf"(?:Exception encountered when calling .*|{_NOT_LOADED}.*|.*root error\(s\) found\.?|.*:|)$")
-"""What TensorFlow and Keras say before the message of the error that they pass on. A colon announces it."""
+_WRAPPER = re.compile(
+    rf"(?:(?:Exception encountered when|An error occurred while) calling .*|{_NOT_LOADED}.*"
+    r"|.*root error\(s\) found\.?|.*:|)$"
+)
+"""What TensorFlow, Keras and Spark say before the message of the error that they pass on. A colon announces it."""
 _SAYS_NOTHING = re.compile(r"Exception encountered|<class '|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
 """Announcements that say nothing else."""
 _NO_MESSAGE = re.compile(
@@ -55,7 +60,8 @@ _NO_MESSAGE = re.compile(
 )
 """The other lines of such an error: places, nodes and arguments."""
 _AROUND = re.compile(
-    r"^Exception encountered: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
+    r"^Exception encountered: (?=\S)|^Error in user-defined function passed to \S+ transformation with iterator: \S+: "
+    r"|^: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
 )
 """What TensorFlow writes around a message."""
 
@@ -86,21 +92,27 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     if joined:
         places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
         return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
-    named = _JUPYTER.match(head.text)
+    named = JUPYTER.match(head.text)
+    logged = LOG_PREFIX.match(head.text)  # a program that forwards the lines of another one
+    prefix = re.compile(re.sub(r"\d+", r"\\d+", re.escape(logged[0])) if logged else "^")
     own: str | None = None
+    was_place = False
     for place in range(first, min(first + _MOST_LINES, len(lines))):
         line = _read(lines[place])
+        line = replace(line, text=prefix.sub("", line.text))
         if line.rank != head.rank or not line.text:
             continue
         own = _own_place(line.text) or own
+        is_end = _EXCEPTION.match(line.text)
+        is_code = was_place and not (is_end and ": " in line.text)
+        is_frame = _FRAME.match(line.text)
+        was_place = not is_frame and bool(_PLACES[0].match(line.text))  # a forum dropped the indentation
         if named:
             is_end = re.match(rf"{re.escape(named['name'])}(?:: |:?$)", line.text)
-        elif _FRAME.match(line.text):
+        elif is_frame or was_place or is_code:
             continue
-        else:
-            is_end = _EXCEPTION.match(line.text)
-            if not is_end:
-                return None
+        elif not is_end:
+            return None
         if is_end:
             return _raised(place, line, lines, own)
     return None
@@ -126,7 +138,7 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
 
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    text = LOG_PREFIX.sub("", text.lstrip(" >|`'\""))
+    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", text.lstrip(" >|`'\"")))
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
     return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")
@@ -154,27 +166,41 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> 
     said = _AROUND.sub("", said)
     head = "" if _SAYS_NOTHING.match(said) or not said.endswith(":") else f"{said} "
     margin = line.text[: len(line.text) - len(line.text.lstrip())]
-    for text in _message(line, lines, place + 1) if _WRAPPER.match(said) else ():
+    rest = _message(line, lines, place + 1) if _WRAPPER.match(said) else iter(())
+    for text in rest:
         own = _own_place(text) or own
         if not _NO_MESSAGE.match(text.removeprefix(margin)):
             said = head + _AROUND.sub("", text).strip()
             if not _WRAPPER.match(said):
                 break
-    inner, _, rest = said.partition(": ")
-    if rest and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
-        name, said = inner, rest
+    inner, _, inner_said = said.partition(": ")
+    if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
+        name, said = inner, inner_said
+        own = _place_of(said, rest) or own
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, f"{short}: {said}" if said else short, own)
 
 
+def _place_of(said: str, lines: Iterable[str]) -> str | None:
+    """The last place in the program's own files in the traceback that ends with a message."""
+    own: str | None = None
+    for text in lines:
+        own = _own_place(text) or own
+        if text.endswith(f": {said}"):
+            return own
+    return None
+
+
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
     """The further lines of a message, without the indentation that AutoGraph gives them."""
-    indent = _INDENT if head.text.endswith(_USER_CODE) else ""
+    is_user_code, indent = head.text.endswith(_USER_CODE), ""
     for raw in lines[first : first + _MOST_LINES]:
         line = _read(raw)
         if line.time is not None and head.time is None:
             return
         if line.rank == head.rank and line.text:
+            if is_user_code:
+                indent = line.text[: len(line.text) - len(line.text.lstrip())]
             text = line.text.removeprefix(indent)
             yield text
-            indent = _INDENT if text == _USER_CODE else indent
+            is_user_code = text == _USER_CODE

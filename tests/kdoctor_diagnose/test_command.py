@@ -66,6 +66,9 @@ def test_output_of_a_tool_is_not_taken_for_a_log(log: str, tmp_path: Path) -> No
     shown = "GPU 0: NVIDIA L4 (UUID: GPU-5a1c0b2e-0000-4000-8000-000000000001)\n"
     (tmp_path / log).write_text(shown)
     assert f"kdoctor check --snapshot {log}" in kdoctor("diagnose", log).stderr
+    for job in ("KeyError: 'label'\n", "step 1\n" * (1 << 20)):
+        (tmp_path / log).write_text(shown + job)
+        assert "--snapshot" not in kdoctor("diagnose", log).stderr
     judged = kdoctor("check", "--snapshot", "-", "--no-smoke", "-f", "json", stdin=shown)
     assert json.loads(judged.stdout)["target"] == "recorded in stdin"
 

@@ -17,8 +17,8 @@ def text(log: str) -> Diagnosis:
 
 @cases(
     (f"{FAILS}step 10 loss 0.5\nstep 20 loss 0.4\n", "not-recognised"),  # printed before, and written at the end
-    (FAILS + "step 10 loss 0.5\n" * 900, "no-failure"),
-    (f"{FAILS}2026-11-28 01:00:00 INFO step 10: loss 0.5\n", "no-failure"),
+    (FAILS + "step 10 loss 0.5\n" * 900 + "saved\n", "no-failure"),
+    (f"{FAILS}2026-11-28 01:00:00 INFO step 10: loss 0.5\nsaved\n", "no-failure"),
     (f"{FAILS}INFO: Training completed successfully.\n", "no-failure"),
     (f"{FAILS}INFO: Training failed successfully.\n", "not-recognised"),
     (f"{FAILS}Job finished\n", "not-recognised"),

@@ -123,6 +123,10 @@ PREFIXES = (
     "[1,mpirank:3,algo-1]<stderr>:",  # SageMaker
     "[Rank 3] ",
     "[default3]:2026-11-20 03:12:44 ",
+    "train\tRun python train.py\t2026-11-20T03:12:44.1234567Z ",
+    "INFO\t2026-11-20 03:12:44 +0000\tworkerpool0-0\t\t",
+    "> ",
+    "    ",
 )
 UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
 
@@ -150,6 +154,17 @@ def test_message_of_a_line_in_json_is_read(entry: dict[str, object]) -> None:
     diagnosis = text(f"{{}}\n{json.dumps(entry)}\n")
     assert first(diagnosis)[:2] == (ID, 2)
     assert diagnosis.causes[0].first.text == ERROR
+
+
+def test_severity_that_google_cloud_gives_to_stderr_is_no_error() -> None:
+    lines = ("Epoch 1/1", "8/8 [====] - 1s 3ms/step - loss: 0.1", "saved the model")
+    log = "".join(json.dumps({"severity": "ERROR", "message": line}) + "\n" for line in lines)
+    assert text(log).conclusion == "no-failure"
+
+
+def test_code_that_ipython_shows_around_a_line_is_not_a_message() -> None:
+    head = "ValueError                  Traceback (most recent call last)\nCell In[1], line 1\n----> 1 f()\n"
+    assert text(f"{head}    300   raise {ERROR}\n--> 303   raise ValueError(x)\n\nValueError: x\n").causes == []
 
 
 def test_notebook_outputs_are_read(tmp_path: Path) -> None:
@@ -192,6 +207,18 @@ def test_kill_after_the_time_limit_is_not_evidence_against_a_hang(reason: str, c
     assert first(text(log))[0] == cause
 
 
+@cases(
+    "slurmstepd: error: *** JOB 7 CANCELLED DUE TO PREEMPTION ***\nOSError: [Errno 116] Stale file handle",
+    "CommandNotFoundError: no conda\n 9/50 [9:01<35:20, 63.4s/it]\nslurmstepd: error: *** CANCELLED DUE TO PREEMPTION",
+)
+def test_end_by_the_scheduler_is_the_cause_of_what_follows_and_of_no_trained_steps(log: str) -> None:
+    assert first(text(f"{log}\n"))[0] == "preempted"
+
+
+def test_error_that_a_logger_wrote_before_a_result_is_no_failure() -> None:
+    assert text("[ERROR] could not load model 0\n[INFO] loss 1.4\n[INFO] finished\n").conclusion == "no-failure"
+
+
 def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("2026-01-01 10:00:00 x\nOut of memory: Killed process 12 (python)\n")
     (tmp_path / "b.log").write_text(
@@ -209,6 +236,8 @@ def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path
     ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
     ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
     ("worker-2: x", "2"),
+    ("3: 2026-01-01 00:00:00,123 x", "3"),
+    ("INFO\t2026-01-01 00:00:00 +0000\tworkerpool1-0\t\tx", "workerpool1-0"),
     ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
     ("x: y", None),
 )
@@ -550,12 +579,28 @@ def test_joined_traceback_says_more_than_that_a_process_failed() -> None:
     assert (found.own and found.own.text) == "a.TooLateError: late"
 
 
+def test_exception_whose_message_is_another_one_gives_way_to_it() -> None:
+    head = "a.NotebookError: \n-----\nKeyError                 Traceback (most recent call last)\nCell In[7], line 3\n"
+    found = text(f"{head}----> 3 y = row['label']\n\nKeyError: 'label'\n")
+    assert (found.own and found.own.text) == "KeyError: 'label'"
+
+
 def test_first_of_the_lines_that_fail_is_shown_first() -> None:
     lines = text("/a/graph.mm:233:0: error: shapes differ\n/a/b.mm:1304: failed assertion `Error: pass failed'\n").lines
     assert [line.line for line in lines] == [1, 2]
 
 
-@cases("12:00:01 ERROR saver - disk quota", "ERROR: saver", '{"level": "ERROR", "msg": "saver"}')
+def test_step_before_the_last_one_is_not_an_end() -> None:
+    for step, conclusion in (("7/9", "no-end"), ("9/9", "no-failure")):
+        assert text(f"step 1/9: loss = 0.7\nstep {step}: loss = 0.5\n").conclusion == conclusion
+
+
+@cases(
+    "12:00:01 ERROR saver - disk quota",
+    "ERROR: saver",
+    '{"level": "ERROR", "msg": "saver"}',
+    "I0517 16:48:59.615311 140 run.py:255] a.RuntimeError: saver",
+)
 def test_error_at_the_end_is_shown(line: str) -> None:
     assert text(f"start\n{line}\n").conclusion == "not-recognised"
     assert text(f"{line}\n" + "done\n" * 40).conclusion == "no-failure"

@@ -17,6 +17,15 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
         ["\u2502 f() \u2502".encode(), "\u2570\u2500\u256f".encode(), b"mine.Late: x"],
         2,
     ),
+    (TITLE, ["File \u201ca.py\u201d, line 3, in f".encode(), b"f()", b'File "b.py", line 2, in g', b"mine.Late: x"], 3),
+    (
+        f"I0517 16:48:59.615169 140 run.py:255] {TITLE}",
+        [
+            b"I0517 16:48:59.615311 140 run.py:255] " + line
+            for line in (b'File "a.py", line 3, in f', b"f()", b"A.B: x")
+        ],
+        2,
+    ),
     (f"  + {TITLE}", [b"  |   File x", b"  | f()", b"mine.Late: x"], 2),
     (f"mine.Late    {TITLE[:-1]}", [b"Cell In[3], line 1", b"----> 1 f()", b"other.Late: y", b"mine.Late: x"], 3),
     (TITLE, [*FRAMES], None),
@@ -44,6 +53,21 @@ def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> Non
     assert found.own == own
 
 
+def test_place_is_that_of_the_function_that_tensorflow_called() -> None:
+    lines = [
+        b'  File "/a/train.py", line 26, in <module>',
+        b"a.InvalidArgumentError: Graph execution error:",
+        b"Error in user-defined function passed to MapDataset:1 transformation with iterator: Root::Map: KeyError: 'x'",
+        TITLE.encode(),
+        b'  File "/a/data.py", line 20, in parse',
+        b"KeyError: 'x'",
+        b'  File "/a/other.py", line 1, in later',
+    ]
+    found = exception_after(TITLE, lines, 0)
+    assert found is not None
+    assert (found.text, found.own) == ("KeyError: 'x'", "data.py:20")
+
+
 def test_traceback_that_was_joined_to_one_line_is_read() -> None:
     frames = 'File "/a/train.py", line 29, in f g() File "/usr/lib/python3.11/b.py", line 3, in g raise'
     line = f"The replica 0 ended. {TITLE} {frames} a.TooLateError: late"
@@ -63,6 +87,7 @@ REPORTED = (
     (f"{REPORTED}, /a; lost", "UnknownError: /a; lost"),
     ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
     ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
+    ("jax._src.traceback_util.UnfilteredStackTrace: TypeError: no", "TypeError: no"),
     (
         "W tensorflow/op_kernel.cc:1273] OP_REQUIRES failed at save_restore.cc:9 : Permission denied: /a",
         "Permission denied: /a",
@@ -81,6 +106,7 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
     ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
     ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
     ([b"ImportError: Failed:"], "ImportError: Failed:"),
+    ([b"UnfilteredStackTrace: ValueError: sizes:", b"4 and 8"], "ValueError: sizes: 4 and 8"),
     ([b"ImportError: no module", b"wrong"], None),
     ([b"Columns: a, b:", b"wrong"], None),
 )

@@ -116,7 +116,8 @@ def _calls(model: Any, layers: Sequence[Any], batch: Any) -> Tuple[Dict[int, Cal
     for layer in layers:
         _record(layer, calls)
     try:
-        model(batch[0] if isinstance(batch, tuple) else batch, training=False)
+        if layers:
+            model(batch[0] if isinstance(batch, tuple) else batch, training=False)
     except Exception as error:  # a custom train_step may call it in another way
         calls.clear()
         reason = f"calling the model with the first batch raised {describe(error)}"

@@ -4,7 +4,10 @@ from kdoctor_checks.smoke._judging import evidence, finding
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
-_OF_STATISTICS = "Shuffle the data, or use BatchNormalization(synchronized=True) if no layer adds a loss."
+_OF_STATISTICS = (
+    "Use BatchNormalization(synchronized=True) if no layer adds a loss. Else shuffle the examples: the difference is then "
+    "small."
+)
 _OF_OTHERS = "Create it with aggregation='mean', or assign what the replica context's all_gather returns."
 
 

@@ -5,8 +5,8 @@ from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
 _OF_STATISTICS = (
-    "Use BatchNormalization(synchronized=True) if no layer adds a loss. Else shuffle the examples: the difference is then "
-    "small."
+    "Use BatchNormalization(synchronized=True) if no layer adds a loss. Else shuffle the examples: then the difference "
+    "is small."
 )
 _OF_OTHERS = "Create it with aggregation='mean', or assign what the replica context's all_gather returns."
 

@@ -49,6 +49,7 @@ FOUND = {
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "function: loss with a mean": ("job.state", "of_loss differ"),
     "added mean": ("job.state", "batch_normalization"),
+    "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
     "positions": ("job.options", "embedding"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),

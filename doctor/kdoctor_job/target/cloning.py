@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import re
@@ -65,7 +66,7 @@ def _again(keras: Any, one: Any) -> Any:
             raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}"))
         return made
     try:
-        config = one.get_config()
+        config = _of_type(one.get_config(), str(keras.backend.floatx()))
     except NotImplementedError as error:
         raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}")) from error
     try:
@@ -80,6 +81,31 @@ def _again(keras: Any, one: Any) -> Any:
             reason = f"get_config() of {kind.__name__} does not return {' and '.join(lacking)}"
             raise CopyError(_missing(one, reason)) from error
         raise
+
+
+@contextlib.contextmanager
+def precise(keras: Any, *, applies: bool) -> Iterator[None]:
+    """Have layers that are made meanwhile compute in float64."""
+    if not applies:
+        yield
+        return
+    before, policy = keras.backend.floatx(), keras.config.dtype_policy()
+    try:
+        keras.config.set_floatx("float64")
+        keras.config.set_dtype_policy("float64")
+        yield
+    finally:
+        keras.config.set_floatx(before)
+        keras.config.set_dtype_policy(policy)
+
+
+def _of_type(config: Any, kind: str) -> Any:
+    """A configuration with another type of numbers in place of float32."""
+    if isinstance(config, dict):
+        return {name: _of_type(value, kind) for name, value in config.items()}
+    if isinstance(config, (list, tuple)):
+        return type(config)(_of_type(value, kind) for value in config)
+    return kind if config == "float32" else config
 
 
 def _states_arguments(keras: Any, kind: Any) -> bool:

@@ -124,6 +124,8 @@ class Comparison:
         self._say = say
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
+        self._precise = False
+        """Whether the copies compute in float64, because rounding decides the weights in float32."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -142,26 +144,17 @@ class Comparison:
             first: the job's own first steps. If one device takes the same, they are not taken again.
         """
         model = self._trials.mirrored
-        setup = Setup(without=self._without, still=True)
+        setup = self._setup()
         names = [getattr(one, "path", one.name) for one in model.weights]
         optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
-        facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
+        facts: Facts = {"optimizer": optimizer, "without": list(self._without), "precise": self._precise}
         try:
-            alone = self._trials.on_one_device(setup)
-            reordered: List[Trained] = []
-            mirrored = self._on_replicas(setup, names, alone, first)
-            found = _difference(names, alone, mirrored, reordered)
-            clips = any(option.name == CLIPS for option in self._options)
-            if found and (
-                clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)
-            ):
-                reordered.append(self._trials.on_one_device(setup, order=1))
-                found = _difference(names, alone, mirrored, reordered)
-            if found and not found.deviation <= measures.TOLERANCE:
-                reordered.append(self._trials.on_one_device(setup, order=2))
-                found = _difference(names, alone, mirrored, reordered)
+            alone, mirrored, reordered, found = self._compared(setup, names, first)
         except Exception as error:
-            self._say(own=dict(facts, not_compared=_reason(error)))
+            if self._precise:  # what was said of float32 stays
+                self._precise = False
+            else:
+                self._say(own=dict(facts, not_compared=_reason(error)))
             return
         if found and (found.rounded or not found.deviation <= measures.TOLERANCE) and self._still_more():
             self.compare_own()
@@ -180,6 +173,10 @@ class Comparison:
         self._starts_alike = _starts_alike(alone, mirrored)
         self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
+        if not self._is_decided and not self._precise and self._trials.computes_in_float32:
+            self._precise = True
+            self.compare_own()
+            return
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
@@ -190,6 +187,26 @@ class Comparison:
             self._without = (*self._without, *out)
             self._cause = None
             self._say(own=dict(facts, without=list(self._without), **rest), of_whole_batch=None)
+
+    def _compared(
+        self, setup: Setup, names: List[str], first: Optional[Trained]
+    ) -> Tuple[Trained, Trained, List[Trained], Optional[Difference]]:
+        """Steps on one device, on the replicas, and on one device with other orders of the examples, if needed."""
+        alone = self._trials.on_one_device(setup)
+        reordered: List[Trained] = []
+        mirrored = self._on_replicas(setup, names, alone, first)
+        found = _difference(names, alone, mirrored, reordered)
+        clips = any(option.name == CLIPS for option in self._options)
+        if found and (clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)):
+            reordered.append(self._trials.on_one_device(setup, order=1))
+            found = _difference(names, alone, mirrored, reordered)
+        if found and not found.deviation <= measures.TOLERANCE:
+            reordered.append(self._trials.on_one_device(setup, order=2))
+            found = _difference(names, alone, mirrored, reordered)
+        return alone, mirrored, reordered, found
+
+    def _setup(self, *without: str) -> Setup:
+        return Setup(without=(*self._without, *without), still=True, precise=self._precise)
 
     def _on_replicas(self, setup: Setup, names: List[str], alone: Trained, first: Optional[Trained]) -> Trained:
         found = _difference(names, alone, first, []) if first else None
@@ -217,7 +234,7 @@ class Comparison:
                 found.deviation <= measures.TOLERANCE or (option.name == BUILT_LATE and self._starts_alike)
             ):
                 continue
-            setup = Setup(without=(*self._without, option.name), still=True)
+            setup = self._setup(option.name)
             facts: Facts = {"name": option.name, "value": option.value}
             try:
                 alone_without = self._trials.on_one_device(setup)
@@ -261,14 +278,14 @@ class Comparison:
         if len(out) < 2:  # noqa: PLR2004 - one alone was tried
             return None
         try:
-            setup = Setup(without=(*self._without, *out), still=True)
+            setup = self._setup(*out)
             alone = self._trials.on_one_device(setup)
             mirrored, again, rest = self._rest(names, setup, alone, found)
             if rest is None or not rest.deviation <= FRACTION * found.deviation:
                 return None
             for facts in tried:
                 others = (name for name in out if name != facts["name"])
-                setup = Setup(without=(*self._without, *others), still=True)
+                setup = self._setup(*others)
                 with_it = self._trials.on_one_device(setup)
                 effect, (*_, left) = _difference(names, alone, with_it, again), self._rest(names, setup, with_it, found)
                 facts["effect"], facts["deviation"] = (one and one.deviation for one in (effect, left))
@@ -287,7 +304,7 @@ class Comparison:
         trials = self._trials
         replicas = trials.strategy.num_replicas_in_sync
         cause: Optional[str] = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
-        setup = Setup(own=False, without=self._without, still=True)
+        setup = self._setup()._replace(own=False)
         if cause is None and is_step_of_whole_batch(trials, setup):
             cause = "step"
         self._say(of_whole_batch=cause)
@@ -330,7 +347,7 @@ class Comparison:
             self._say(**self._losses)
         if not why or self._cause:
             return
-        setup = Setup(own=False, without=self._without, still=True)
+        setup = self._setup()._replace(own=False)
         noisy = self._compare_sgd(setup)
         if noisy and len(trials.batches) > 1:
             trials.batches = trials.batches[:1]  # rounding grows with each step

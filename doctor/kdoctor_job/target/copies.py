@@ -42,13 +42,15 @@ class Setup(NamedTuple):
     """Random layers run as at inference, and BatchNormalization is synchronized: see :func:`make_comparable`."""
     one_device: bool = False
     """XLA is off, because Keras turns it off for several replicas; and one step is executed at a time."""
+    precise: bool = False
+    """It computes in float64, for a model in which rounding in float32 grows until it decides the weights."""
 
 
 class Copier:
     """Makes copies of one model, with the function that made it or from its configuration."""
 
     def __init__(self, model: Any, builder: Optional[Callable[[], Any]], steps: int) -> None:
-        self._model = model
+        self.model = model
         self._builder = builder
         self._steps = steps
         self.weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
@@ -60,7 +62,7 @@ class Copier:
 
     def name_of(self, place: int) -> str:
         """The name of the layer at this place in the job's model, or its number if the model has fewer."""
-        layers = layers_of(self._model)
+        layers = layers_of(self.model)
         return str(layers[place].name) if place < len(layers) else f"layer {place + 1}"
 
     def copy(self, batch: Any, setup: Setup) -> Any:
@@ -76,7 +78,7 @@ class Copier:
         if self._builder is None:
             self._renew_own_optimizer()  # fails with a precise reason
         made = self.make()
-        kept = {id(layer) for layer in layers_of(self._model)}
+        kept = {id(layer) for layer in layers_of(self.model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
             raise cloning.CopyError(
@@ -94,7 +96,7 @@ class Copier:
             self.weights = made.get_weights()
         made.set_weights(self.weights)
         if self._builder is None:
-            cloning.same_attributes(keras_of(made), self._model, made)
+            cloning.same_attributes(keras_of(made), self.model, made)
         if BUILT_LATE in setup.without:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
@@ -104,13 +106,13 @@ class Copier:
         """A new model as the job makes it, in the current scope."""
         if self._builder is not None:
             made = self._builder()
-            if is_model(made) and made is not self._model:
+            if is_model(made) and made is not self.model:
                 return made
-        keras = keras_of(self._model)
+        keras = keras_of(self.model)
         try:
             cloning.allow_lambdas(keras)
-            with keras.utils.custom_object_scope(cloning.own_names(self._model)):
-                made = cloning.clone(keras, self._model)
+            with keras.utils.custom_object_scope(cloning.own_names(self.model)):
+                made = cloning.clone(keras, self.model)
         except cloning.CopyError:
             raise
         except Exception as error:
@@ -118,8 +120,8 @@ class Copier:
         return made
 
     def _compile(self, made: Any, setup: Setup) -> None:
-        keras = keras_of(self._model)
-        kept = raw_compile(made if self._builder is not None else self._model)
+        keras = keras_of(self.model)
+        kept = raw_compile(made if self._builder is not None else self.model)
         if kept is None:
             if not is_compiled(made):
                 raise cloning.CopyError(
@@ -151,8 +153,8 @@ class Copier:
         made.compile(**arguments)
 
     def _renew_own_optimizer(self) -> Any:
-        with keras_of(self._model).utils.custom_object_scope(cloning.own_names(self._model)):
-            return cloning.renew_optimizer(getattr(self._model, "optimizer", None))
+        with keras_of(self.model).utils.custom_object_scope(cloning.own_names(self.model)):
+            return cloning.renew_optimizer(getattr(self.model, "optimizer", None))
 
 
 def _replace_optimizers(keras: Any, made: Any) -> None:

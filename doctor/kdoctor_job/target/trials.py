@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_job.target.cloning import precise
 from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch, count_examples, fit, of_each_replica
 from kdoctor_job.target.fitting import FitArguments
@@ -144,11 +145,11 @@ class Trials:
             SpentError: there is no time left.
         """
         made, self._mirrored = self._mirrored, None  # one whose training failed is not used again
-        with self._timed(is_compared=phase is None), _variables_made(made) as created:
+        with self._timed(is_compared=phase is None), _variables_made(made) as created, self._precision(setup):
             with self.strategy.scope():
                 made = self._ready(made, setup, self.strategy, created)
             with random_numbers_fixed(fixed=setup.still):
-                done = self._train(made, self.batches, setup, phase)
+                done = self._train(made, self._read(setup), setup, phase)
         self._mirrored = made
         return done
 
@@ -177,11 +178,28 @@ class Trials:
                     made.begin()
                 _reseed(made.made, order)
                 self._alone = made
-                batches = [_reordered(_part(batch, *part), order, last_bit(made.made)) for batch in self.batches]
+                batches = [_reordered(_part(batch, *part), order, last_bit(made.made)) for batch in self._read(setup)]
                 return self._train(made, batches, setup, None)
 
-        with self._timed(is_compared=True):
+        with self._timed(is_compared=True), self._precision(setup):
             return in_a_thread(work)
+
+    @property
+    def computes_in_float32(self) -> bool:
+        """Whether all layers of Keras 3 do, so that a copy can compute more precisely."""
+        kinds = {getattr(layer, "compute_dtype", "float32") for layer in layers_of(self.mirrored)}
+        return hasattr(keras_of(self.mirrored), "config") and kinds == {"float32"}
+
+    def _precision(self, setup: Setup) -> ContextManager[None]:
+        return precise(keras_of(self.copier.model), applies=setup.precise)
+
+    def _read(self, setup: Setup) -> Sequence[Any]:
+        """The batches, with numbers of the type in which the copy computes."""
+
+        def converted(one: Any) -> Any:
+            return one.astype("float64") if one.dtype == "float32" else one
+
+        return tf.nest.map_structure(converted, list(self.batches)) if setup.precise else self.batches
 
     def on_its_data(self, epoch: Epoch, setup: Optional[Setup], phase: Optional[Phase] = None) -> int:
         """Train a new copy for an epoch on the data as the job has it.

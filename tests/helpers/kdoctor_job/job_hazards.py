@@ -387,6 +387,11 @@ def _model(kind: Any = keras.Model, *also: Any) -> Any:
     return kind(inputs, layers.Dense(job_models.CLASSES)(hidden))
 
 
+def _deep() -> list[Any]:
+    """Layers whose gradients grow until rounding in float32 decides the weights."""
+    return [one for _ in range(30) for one in (layers.Dense(16), layers.BatchNormalization(), layers.ReLU())]
+
+
 def _compiled(model: Any, optimizer: Any = None, loss: Any = None, metrics: Any = ("accuracy",), **options: Any) -> Any:
     loss = loss or job_models.crossentropy()
     model.compile(optimizer=optimizer or _sgd(), loss=loss, metrics=list(metrics), **options)
@@ -481,6 +486,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "clipping fixed": lambda: _compiled(_model(ClipsInStep)),
         "steps": lambda: _compiled(_model(), steps_per_execution=8),
         "steps fixed": lambda: _compiled(_model(), steps_per_execution=1),
+        "rounding that grows": lambda: _compiled(_model(keras.Model, *_deep()), keras.optimizers.Adam(0.002)),
         "dropout": lambda: _compiled(_model(keras.Model, layers.Dropout(0.5))),
         "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
         "own dropout": lambda: _compiled(_model(keras.Model, OwnDropout())),

@@ -22,6 +22,7 @@ class CopyError(Exception):
     """The model cannot be copied; the message says why and what to do."""
 
 
+_PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
 _METHODS = ("call", "train_step", "test_step", "compute_loss", "compute_metrics", "make_train_function", "fit")
 """Methods that a job may set on the object."""
 
@@ -91,8 +92,8 @@ def precise(keras: Any, *, applies: bool) -> Iterator[None]:
         return
     before, policy = keras.backend.floatx(), keras.config.dtype_policy()
     try:
-        keras.config.set_floatx("float64")
-        keras.config.set_dtype_policy("float64")
+        keras.config.set_floatx(_PRECISE)
+        keras.config.set_dtype_policy(_PRECISE)
         yield
     finally:
         keras.config.set_floatx(before)
@@ -100,12 +101,12 @@ def precise(keras: Any, *, applies: bool) -> Iterator[None]:
 
 
 def _of_type(config: Any, kind: str) -> Any:
-    """A configuration with another type of numbers in place of float32."""
+    """A configuration with float64 in place of any other type of numbers, if that is the type of new layers."""
     if isinstance(config, dict):
         return {name: _of_type(value, kind) for name, value in config.items()}
     if isinstance(config, (list, tuple)):
         return type(config)(_of_type(value, kind) for value in config)
-    return kind if config == "float32" else config
+    return kind if kind == _PRECISE and config in _OTHERS else config
 
 
 def _states_arguments(keras: Any, kind: Any) -> bool:

@@ -125,7 +125,7 @@ class Comparison:
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
         self._precise = False
-        """Whether the copies compute in float64, because rounding decides the weights in float32."""
+        """Whether the copies compute in float64, because rounding decides the weights otherwise."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -173,7 +173,7 @@ class Comparison:
         self._starts_alike = _starts_alike(alone, mirrored)
         self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
-        if not self._is_decided and not self._precise and self._trials.computes_in_float32:
+        if not self._is_decided and not self._precise and self._trials.can_be_precise:
             self._precise = True
             self.compare_own()
             return

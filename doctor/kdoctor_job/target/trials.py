@@ -185,10 +185,10 @@ class Trials:
             return in_a_thread(work)
 
     @property
-    def computes_in_float32(self) -> bool:
-        """Whether all layers of Keras 3 do, so that a copy can compute more precisely."""
-        kinds = {getattr(layer, "compute_dtype", "float32") for layer in layers_of(self.mirrored)}
-        return hasattr(keras_of(self.mirrored), "config") and kinds == {"float32"}
+    def can_be_precise(self) -> bool:
+        """Whether a copy can compute more precisely, with Keras 3."""
+        kinds = {getattr(layer, "compute_dtype", None) for layer in layers_of(self.mirrored)}
+        return hasattr(keras_of(self.mirrored), "config") and "float64" not in kinds
 
     def _precision(self, setup: Setup) -> ContextManager[None]:
         return precise(keras_of(self.copier.model), applies=setup.precise)

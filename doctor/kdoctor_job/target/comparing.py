@@ -124,8 +124,8 @@ class Comparison:
         self._say = say
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
-        self._precise = False
-        """Whether the copies compute in float64, because rounding decides the weights otherwise."""
+        self._precise, self._may_be_precise = False, trials.can_be_precise
+        """Whether the copies compute in float64, because rounding may decide the weights otherwise."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -151,8 +151,9 @@ class Comparison:
         try:
             alone, mirrored, reordered, found = self._compared(setup, names, first)
         except Exception as error:
-            if self._precise:  # what was said of float32 stays
-                self._precise = False
+            if self._precise:  # the job's own code may not take float64
+                self._precise = self._may_be_precise = False
+                self.compare_own()
             else:
                 self._say(own=dict(facts, not_compared=_reason(error)))
             return
@@ -173,7 +174,9 @@ class Comparison:
         self._starts_alike = _starts_alike(alone, mirrored)
         self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
-        if not self._is_decided and not self._precise and self._trials.can_be_precise:
+        # A difference counts only if rounding cannot have made it.
+        is_clear = self._is_decided and (found.deviation <= measures.TOLERANCE or found.noise < measures.QUIET)
+        if not is_clear and self._may_be_precise and not self._precise:
             self._precise = True
             self.compare_own()
             return
@@ -382,24 +385,6 @@ class Comparison:
         why = "no weight changes" if changes == 0 else "the weights are not finite, even on one device"
         steps = len(self._trials.batches)
         return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
-
-
-def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
-    """Why one device cannot compute what the replicas compute; None if it can.
-
-    Args:
-        model: the job's model.
-        strategies: names under which the job's functions use a strategy.
-    """
-    if strategies:
-        return (
-            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
-            "replicas, too: call tf.distribute.get_strategy() there"
-        )
-    kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
-    if kept:
-        return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
-    return None
 
 
 def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from kdoctor.facts.kernel import KernelLogKind
+from kdoctor.probes.kernel_lines import MODULE_FAILS
 
 _LSMOD = "https://man7.org/linux/man-pages/man8/lsmod.8.html"
 _MODULE = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia"
@@ -20,6 +21,7 @@ _MCE = "https://docs.kernel.org/arch/x86/x86_64/machinecheck.html"
 _EDAC = "https://docs.kernel.org/driver-api/edac.html"
 _NOUVEAU = "https://nouveau.freedesktop.org/TroubleShooting.html"
 _JOURNAL = "https://systemd.io/JOURNAL_EXPORT_FORMATS/"
+_INSTALLER = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 _PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
 
 
@@ -75,15 +77,14 @@ _FAILURES = (
         "module-rejected",
         r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
         r"|Lockdown: .*unsigned module loading is restricted"
-        r"|could not insert (?:module )?\S*nvidia\S*: (?!No such device)|nvidia failed: key was rejected"
-        r"|/var/lib/dkms/nvidia\S{0,60}/build/make\.log"
-        r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
+        rf"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol)|{MODULE_FAILS}",
         "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
     ),
     _message("reset-required", r"NVRM: .*(?:(?i:NV_ERR_RESET_REQUIRED|reset required)|[sS]tatus=0x0*62\b)", _RM),
     _message("uvm-fatal", r"uvm encountered (?:global )?fatal error", _RM),
     _message("not-probed", r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)", _MODULE),
     _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout))", _NOUVEAU),
+    _message("not-probed", r"Nouveau kernel driver is currently in use", _INSTALLER),
     _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
 )
 
@@ -220,7 +221,9 @@ _HARDWARE = (
 
 _FIRMWARE = _message(
     "gsp-failed",
-    r"NVRM: .*(?:(?i:(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot|halted))|CrashCat)",
+    r"NVRM: (?=.*(?i:_?kgsp|\bGSP\b))"
+    r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
+    r"|NVRM: .*CrashCat",
     _RM,
 )
 
@@ -236,16 +239,17 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 """All messages other than Xids and SXids, the most specific first."""
 
 RELEVANT = re.compile(
-    r"NVRM|nvidia|the NVIDIA GPU at|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: "
-    r"|arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
+    r"NVRM|nvidia|the NVIDIA GPU at|ouveau|[Kk]ernel module|NV_\w+=|Xid|AER: |DPC: |PCIe Bus Error|EDAC "
+    r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
+    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|Loading of [um]|Lockdown: "
+    r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
     r"| blocked for more| state:D"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
-    b"#|NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu|panic - not|BUG: "
-    b"|ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
+    b"#|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
+    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

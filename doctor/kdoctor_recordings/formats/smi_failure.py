@@ -19,11 +19,12 @@ _WORDS: dict[NvmlState, str] = {
         r"|nvidia-smi: (?:(?:command )?not found|No such file)|command not found: nvidia-smi|'nvidia-smi' (?:not found"
         r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"
     ),
+    "failed": r"/dev/+nvidia(?:\d+|ctl|\*)\S*:? No such file",
     "no-permission": r"NVML\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted",
 }
 """What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""
 LOST = re.compile(
-    r".*?Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
+    r".*?Unable to \w+ the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
     r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^./;]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
@@ -34,7 +35,7 @@ _INFOROM = re.compile(
 """What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
 START = re.compile(
     r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
-    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to determine the device handle for"
+    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to \w+ the device handle for"
     r"|.*(?:lstat|stat|open)\W+/dev/nvidia-uvm\W+no such file|.*[Cc]ould not load UVM kernel module"
     rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"
 )

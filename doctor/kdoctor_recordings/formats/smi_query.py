@@ -1,7 +1,7 @@
 """Reads ``nvidia-smi -q``."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,6 +18,8 @@ _BEHIND = re.compile(r"\s{2,}\S.*|\s+[(#!*].*")
 """What people write behind a value."""
 _FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\s*")
 """Empty lines, borders of tables, and the time above a table."""
+_WARNING = re.compile(r"(?!.*infoROM)(?i:warning|error|fatal)\b[: ]")
+"""How a message of nvidia-smi itself begins, other than those that are read."""
 DRIVER: values.Fields = {
     "driver_version": (values.version, ("driver version",)),
     "cuda_driver_version": (values.version, ("cuda umd version", "cuda version", "cuda driver version")),
@@ -77,10 +79,11 @@ def parse(section: Section) -> Part:
     if above is not None:
         gpus: list[dict[str, str]] = [{}]
         for path, text, _ in _entries(lines, above):
+            if path in SEGMENTS and path not in READ:
+                continue  # its heading is missing
             gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
             gpus[-1][path] = text
         return section.part(gpus=tuple(read_gpu(None, entries, (), cut=True) for entries in gpus))
-    flat = any(_is_flat(lines[start + 1 : end]) for start, end in pairwise(places))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return section.part(
@@ -88,27 +91,30 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines, flat=flat)),
+        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
     )
 
 
-def _unknown_lines(lines: Sequence[str], *, flat: bool) -> Iterator[str]:
-    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known.
-
-    Args:
-        lines: the output.
-        flat: whether it lost its indentation, so that the entries are not further right.
-    """
-    filled = [line for line in lines if line.strip()]
-    for line, following in zip(filled, (*filled[1:], ""), strict=False):
-        if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
-            continue
+def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Warnings, and the headings that are not known and have no entries below them. The last ones may be cut off."""
+    for line, following in pairwise([*(line for line in lines if line.strip()), ""]):
         found = _ENTRY.fullmatch(line)
-        if found and found["value"] is not None:
-            continue
-        below = found and found["indent"] and _indent(following) > _indent(line)
-        if not (below or (found and flat and _ENTRY.fullmatch(following)) or is_heading(line)):
+        is_empty = found and found["indent"] and found["value"] is None and not _is_known(found)
+        if (is_empty and following and _indent(following) <= _indent(line)) or _WARNING.match(line):
             yield line.strip()
+
+
+def prose(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The numbered lines outside the output, whose entries have a value and whose headings are indented."""
+    for number, line in lines:
+        found = _ENTRY.fullmatch(line)
+        is_part = line[:1].isspace() or (found and (found["value"] is not None or _is_known(found)))
+        if not (is_part or _GPU.fullmatch(line) or _FRAME.fullmatch(line) or _WARNING.match(line)):
+            yield number, line
+
+
+def _is_known(found: re.Match[str]) -> bool:
+    return _name(found) in SEGMENTS or is_heading(found[0]) or bool(_FRAME.fullmatch(found[0]))
 
 
 def _indent(line: str) -> int:

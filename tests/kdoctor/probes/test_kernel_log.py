@@ -66,6 +66,12 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
     ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
     ("Consult /var/lib/dkms/nvidia/470.256.02/build/make.log for more information.", "module-rejected", None, None),
+    ("dkms autoinstall on 6.8.10-300.fc40.x86_64/x86_64 failed for nvidia(10)", "module-rejected", None, None),
+    ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "module-rejected", None, None),
+    ("ERROR: The kernel module failed to load, because it was not signed by a key", "module-rejected", None, None),
+    ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
+    ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
+    ("ERROR: The Nouveau kernel driver is currently in use by your system.", "not-probed", None, None),
     ("could not insert module /lib/modules/6.8/nvidia.ko: Unknown symbol in module", "module-rejected", None, None),
     ("general protection fault, maybe for address 0x78d29c07: 0000 [#1] SMP NOPTI", "crash", None, None),
     ("Missing usercopy whitelist? Exposure of SLUB object 'nvidia_stack_cache'!", "unclassified", None, None),
@@ -96,6 +102,8 @@ def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int 
     "iommu: Default domain type: Translated",
     "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
     "nvidia_modeset       1306624  1 nvidia_drm",
+    "modprobe: ERROR: could not insert 'nvidia': No such device",
+    "Failed to start nvidia-persistenced after modprobe",
     "",
 )
 def test_unrelated_lines_are_ignored(line: str) -> None:

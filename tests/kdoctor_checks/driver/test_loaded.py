@@ -67,6 +67,19 @@ test_loaded = table(
     ),
     fails(NOT_LOADED, NO_MODULE, kernel_settings(), logged(REJECTED[0]), unsaid="Secure Boot"),
     fails(NOT_LOADED, NO_MODULE, Kernel, logged(REJECTED[0]), repr(REJECTED[0]), unsaid="Secure Boot"),
+    # nvidia-smi alone fails alike, whatever the kernel reports.
+    *(
+        fails(NO_MODULE, RECORDING, logged("NVRM: None of the NVIDIA devices were initialized", line), words)
+        for line, words in (
+            (REJECTED[0], "mokutil"),
+            ("modprobe: ERROR: could not insert 'nvidia': Permission denied", "SELinux"),
+            ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "dkms autoinstall"),
+            ("modprobe: ERROR: could not insert 'nvidia': Device or resource busy", "the module could not be loaded"),
+            ("dkms autoinstall on 6.8/x86_64 failed for nvidia(10)", "make.log"),
+        )
+    ),
+    fails(NO_MODULE, RECORDING, logged("NVRM: BAR1 is 0M @ 0x0 (PCI:0000:01:00.0)"), explained_by=["gpu.kernel-log"]),
+    fails(Gpus(state="failed", error="ls: cannot access '/dev/nvidia*': No such file"), RECORDING, "nvidia-modprobe"),
     passes(kernel(2), logged(REJECTED[0]), kernel_settings()),  # since then, a module was loaded
     fails(
         ABSENT,

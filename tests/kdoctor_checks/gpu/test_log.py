@@ -154,7 +154,7 @@ test_kernel_log = table(
             "nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed",
         )
     ),
-    unknown(logged(UNKNOWN, UNKNOWN), f"2 unknown messages of a driver, the last one {UNKNOWN!r}."),
+    unknown(logged(UNKNOWN, UNKNOWN), f"2 unknown messages of a driver, such as {UNKNOWN!r}."),
     unknown(xids(999), "Xid 999 not explained in NVIDIA's catalog (Xid 999", of=[GPU1]),
     *(
         passes(logged(f"[ 12.5] {line}"))

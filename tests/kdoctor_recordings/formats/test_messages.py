@@ -164,7 +164,25 @@ def test_message_over_two_rows_is_one(tmp_path: Path) -> None:
     assert found.message == "Detected more than 8 PCIe replays per minute for GPU 3: 13"
 
 
-@cases(("NVIDIA GeForce T", "skip"), ("NVIDIA H100 80GB", "fail"))
+@cases(
+    ("Reason=gres/gpu count reported lower than configured (0 < 8)", "Slurm", "node"),
+    ("CUDA initialization fails with error 802 (system not yet initialized)", "fabric manager", "fabric manager"),
+    ('The GPU fabric stays "In Progress" on all 8 GPUs', "fabric manager", "fabric manager"),
+    ('  "detail": "Persistence Mode: Persistence mode for GPU 3 is disabled. Enable it", ', "dcgmi diag", "GPU 3"),
+)
+def test_sentence_that_states_a_failure(tmp_path: Path, line: str, tool: str, subject: str) -> None:
+    (found,) = group(imported(tmp_path, f"It says:\n{line}\n").facts, Diagnostics).results
+    assert (found.tool, found.subject, found.status) == (tool, subject, "fail")
+
+
+@cases(("enable", False), ("disable", True))
+def test_pending_change_of_mig(tmp_path: Path, word: str, *, now: bool) -> None:
+    line = f"Warning: MIG mode is in pending {word} state for GPU 00000000:C1:00.0:In use by another client\n"
+    (gpu,) = imported_gpus(tmp_path, line).devices
+    assert (gpu.bus_id, gpu.mig_mode, gpu.mig_mode_pending) == ("0000:c1:00.0", now, not now)
+
+
+@cases(("NVIDIA GeForce T", "pass"), ("NVIDIA H100 80GB", "fail"))
 def test_machine_with_geforce_gpus_needs_no_fabric_manager(tmp_path: Path, name: str, status: str) -> None:
     row = "|   0  NVIDIA Test 40GB"
     table = next(line for line in GPUS.splitlines() if line.startswith("|   0  "))

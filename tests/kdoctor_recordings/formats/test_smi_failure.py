@@ -29,6 +29,7 @@ def test_lost_gpu_has_its_index_address_and_reason() -> None:
     assert told is not None
     assert (told.index, told.errors) == (0, {"handle": "Unknown Error"})
     assert lost(DAMAGED) is None
+    assert lost("Unable to detect the device handle for GPU0000:B1:00.0: Unknown Error") is not None
 
 
 def test_warning_alone_names_its_gpu(tmp_path: Path) -> None:
@@ -66,6 +67,11 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
 def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, state: str) -> None:
     gpus = imported_gpus(tmp_path, f"docker: Error response: hook #0: stderr: nvidia-container-cli: {why}\n")
     assert (gpus.state, gpus.error) == (state, f"nvidia-container-cli: {why}")
+
+
+def test_missing_device_nodes_are_the_cause(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, "slurmd: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory\n")
+    assert gpus.state == "failed"
 
 
 def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:

@@ -35,6 +35,17 @@ STATED = (
             look=("ls -l /dev/nvidia*", "sudo dmesg | grep -i nvrm"),
         ),
     ),
+    (
+        r"cudaGetDeviceCount\(?\)? returned",
+        "CUDA does not start",
+        Remedy.configure(
+            "Reload the module of unified memory, or restart the machine. Error 802 needs the fabric manager, and 35, "
+            "803 and 804 a newer driver or the removal of cuda-compat.",
+            "sudo modprobe -r nvidia_uvm",
+            "sudo modprobe nvidia_uvm",
+            look=("nvidia-smi", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda"),
+        ),
+    ),
     ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
 )
 """Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
@@ -51,7 +62,7 @@ NOT_LOADED = (
         ),
     ),
     (
-        r"/var/lib/dkms/|bad (?:exit|return)|build|(?i:dkms.*(?:error|fail))",
+        r"/var/lib/dkms/|bad exit|[bB]ad return|[fF]ailed to build|[bB]uilding|(?i:dkms.*(?:error|fail))",
         "the module could not be built for this kernel",
         Remedy.reinstall(
             "Install a driver release that supports this kernel, or its headers if they are missing, or start an older "
@@ -86,3 +97,7 @@ NOT_LOADED = (
     ),
 )
 """Words about a module that was not loaded, the cause, and the fix. The most telling ones come first."""
+NOT_STARTED = frozenset(
+    {"init-failed", "no-address-space", "not-supported", "no-power", "not-probed", "fallen-off-the-bus"}
+)
+"""What the kernel log says of GPUs without which the module does not stay loaded."""

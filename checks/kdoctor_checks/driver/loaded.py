@@ -13,7 +13,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
-from kdoctor_checks.driver._words import NOT_LOADED, SIGNATURE, STATED
+from kdoctor_checks.driver._words import NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 
 _SUBJECT = "NVIDIA driver"
 
@@ -177,7 +177,7 @@ def _by_nvml(
         if rejected := _rejected(settings, log):
             return _finding(rejected)
         logged = {event.kind for event in log.events} if isinstance(log, KernelLog) else set()
-        explained_by = ("gpu.kernel-log",) if logged & _NOT_STARTED else ()
+        explained_by = ("gpu.kernel-log",) if logged & (NOT_STARTED - {"not-probed"}) else ()
         _, _, remedy, rollback = _no_module(kernel)
         brief = "nvidia-smi cannot communicate with the driver"
     elif gpus.state == "library-absent":
@@ -186,12 +186,10 @@ def _by_nvml(
         brief = "nvidia-smi is not installed" if found else "the NVML library is not found"
     else:
         brief, _, remedy, rollback = _nvml_fails(gpus)
+        if gpus.devices and gpus.state == "failed":
+            remedy, rollback = _NEW_CONTAINER, NEW_CONTAINER  # nvidia-smi lists them elsewhere
         brief = brief.removeprefix("module loaded, but ")
     return replace(_finding((brief, gpus.error or brief, remedy, rollback)), explained_by=explained_by)
-
-
-_NOT_STARTED = frozenset({"init-failed", "no-address-space", "not-supported", "no-power", "fallen-off-the-bus"})
-"""What the kernel log says of GPUs without which the module does not stay loaded."""
 
 
 def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> str | None:
@@ -216,7 +214,10 @@ def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
     found = [line for line in rejected if re.search(SIGNATURE, line)]
+    stated = {event.kind for event in events} & NOT_STARTED
     for words, brief, remedy in () if found else NOT_LOADED:
+        if stated and not words:
+            continue  # the log says why, in gpu.kernel-log
         if line := next((line for line in rejected if re.search(words, line)), None):
             return brief, f"{brief}: {line!r}", remedy, READ_ONLY
     return _unsigned(found[-1], settings) if found else None
@@ -349,6 +350,11 @@ def _nvml_fails(gpus: Gpus) -> _Failure:
     return brief, "the nvidia module is loaded, but NVML does not start", remedy, RESTART
 
 
+_NEW_CONTAINER = Remedy.configure(
+    "Restart the container, which lost its devices. A daemon-reload on the host can remove them.",
+    "docker restart '<container>'",
+    look=("nvidia-smi -L", "ls -l /dev/nvidia*"),
+)
 _NO_PERMISSION = Remedy.configure(
     "Give this process access to /dev/nvidia*. In a container, the control group decides and SELinux's label: "
     "start it again with the NVIDIA runtime or --device nvidia.com/gpu=all, and with podman add "

@@ -37,6 +37,8 @@ _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
 _KINDS = (*("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal"), *(*STATED, _NOT_PROBED))
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
+_OF_FIRMWARE = {119, 120}
+"""Xids that the driver frames with further lines about the firmware."""
 _FAILS = re.compile(r"fail|error|cannot|unable|timed? ?out|exceeded|invalid", re.IGNORECASE)
 _UNLOAD = Remedy.configure(
     "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau.",
@@ -108,6 +110,8 @@ def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLog
         events = [event for event in events if event.bus_id or event.kind not in ("init-failed", *STATED)]
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
+    if any(event.code in _OF_FIRMWARE for event in events):
+        found[None] = [event for event in found.get(None, []) if event.kind != "gsp-failed"]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
     causes = {event.kind for event in own} & STATED.keys()
     is_stated = causes and {event.kind for event in events if event.bus_id} == {"init-failed"}

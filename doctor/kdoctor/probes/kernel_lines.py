@@ -46,7 +46,7 @@ _STARTS = re.compile(
     rf"{_DRIVER}|{MODULE_FAILS}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] "
 )
 _ANYWHERE = re.compile(
-    r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \("
+    r"NVRM: +(?=\S)|nvidia-nvswitch\d+: SXid \("
     rf"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at|{MODULE_FAILS}"
 )
 """What only the driver or the X server writes, whatever is before it: fields of other tools, a sentence of a mail."""
@@ -57,7 +57,8 @@ _WITHOUT_COLON = re.compile(r"\bNVRM (?!version)(?=\w+: )")
 _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
 _WORDS = re.compile(
-    r"NVRM|segfault at|traps: |nvidia|[Kk]ernel module|NV_\w+=|\bpci\b|ACPI|Linux version|oom-kill|Out of memory"
+    r"NVRM|vfio-pci|segfault at|traps: |nvidia|[Kk]ernel module|NV_\w+=|\bpci\b|ACPI|Linux version|oom-kill"
+    r"|Out of memory"
 )
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")

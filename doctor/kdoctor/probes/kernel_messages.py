@@ -92,7 +92,7 @@ _HARMLESS_NVRM = (
     r"loading NVIDIA",
     r"GPU at (?:PCI:|[\da-fA-F:.]+: GPU-)",
     r"GPU Board Serial Number",
-    r"The NVIDIA GPU \S+ *$",
+    r"The NVIDIA GPU \S+ *(?:$|\(PCI ID)",
     r"GPU \S+: GPU is on Board",
     r"GPU \S+: GPU serial number",
     r"A GPU crash dump has been created",
@@ -128,7 +128,7 @@ _HARMLESS_NVRM = (
     r"information\. +The [\d.]+ NVIDIA driver will ignore",
     r"this GPU\. +Continuing probe",
     r"nvidia\.ko because it does not|System Processor|Please see the|Firmware' sections",
-    r"NVIDIA Linux driver release|A - Supported NVIDIA|README, available|at www\.nvidia",
+    r"NVIDIA Linux driver release|A - Supported|README, available|at www\.nvidia",
 )
 _HARMLESS = (
     _message(None, "^NVRM: +(?:" + "|".join(_HARMLESS_NVRM) + ")", _MODULE),
@@ -193,6 +193,7 @@ _HARDWARE = (
         "pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER
     ),
     _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
+    _message("pcie-error", r"^vfio-pci \S+: Unable to change power state", _PCI),
     # Downstream Port Containment: the port has switched off the link below it.
     _message("pcie-error", r"DPC: (?:containment event|.*uncorrectable error detected|ERR_(?:NON)?FATAL)", _PCI),
     _message("hardware-corrected", r"EDAC \S+:? .*\b\d+ CE\b", _EDAC),
@@ -243,12 +244,12 @@ RELEVANT = re.compile(
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
     r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D"
+    r"| blocked for more| state:D|vfio-pci .*power state"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
-    b"#|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
+    b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
     b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""

@@ -88,8 +88,10 @@ _FAULTS = re.compile(
 _XID = re.compile(
     r"""(?<![A-Za-z\d/$-])(?:XID|Xid|xid)s?(?:[ _-]?(?i:errors?|codes?|events?|number)){0,2}(?:\{[^}]*\})?["'*`]*"""
     r"""(?: ?[:=#] ?| ?\(|\W?\s)["'*`(]*(?P<codes>\d{1,3}(?:(?:,| and| or| ?/|, and) (?:Xid )?\d{1,3})*)\b(?![.\d]*%)"""
-    r"""|XidCriticalError\s+True\b.*?\{"(?P<condition>\d{1,3})\""""
+    r"""|(?:XidCriticalError\s+True\b.*?\{"|XID_ERRORS\{[^}]*err_code=")(?P<condition>\d{1,3})\""""
 )
+_LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
+"""Xid 79 in words."""
 _WRITTEN = re.compile(r"Xid \([^)]*\): (\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
@@ -115,8 +117,9 @@ _CELLS = re.compile(r"\s*D\\D(?:\s+\d+)+\s*|\s*\d+(?:\s+\d+(?:\.\d+)?)+\s*")
 _SETTING = re.compile(r"Persistence mode for GPU (?P<number>\d+) is disabled")
 _MIG = re.compile(r"MIG mode is in pending (?P<to>en|dis)able state for GPU (?P<address>[\da-fA-F:]+\.\d)")
 _QUICK = re.compile(
-    r"XID|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID|Peer|P2P|abric|NV_WARN|NVSwitch"
-    r"|ersistence|NVIDIA devices|gridd|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
+    r"XID| the (?:PCIe? )?bus\b|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID"
+    r"|Peer|P2P|abric|NV_WARN|NVSwitch|ersistence|NVIDIA devices"
+    r"|gridd|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
 )
 """A line without any of these says nothing."""
 
@@ -284,7 +287,9 @@ def _codes(line: str) -> list[int]:
         return []
     named = (match for match in _XID.finditer(line) if not _DENIED.search(line[: match.start()]))
     texts = (match["codes"] or match["condition"] for match in named)
-    return [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
+    codes = [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
+    lost = None if codes else _LOST.search(line)
+    return [79] if lost and not _DENIED.search(line[: lost.start()]) else codes
 
 
 def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:

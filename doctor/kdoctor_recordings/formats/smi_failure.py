@@ -11,7 +11,10 @@ _WORDS: dict[NvmlState, str] = {
         r"couldn't communicate with the NVIDIA driver|NVML\S*:? .*Driver Not Loaded|Error_DRIVER_?NOT_?LOADED"
         r"|NVIDIA kernel module missing"
     ),
-    "library-mismatch": r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch",
+    "library-mismatch": (
+        r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch"
+        r"|unsupported display driver / cuda driver"
+    ),
     "library-absent": (
         r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found|ERROR_LIBRARY_NOT_FOUND"
         r"|libnvidia-ml\S*: cannot open|nvidia-container-cli\S*: [\w ]+ error: cannot open|Driver was not detected"
@@ -19,7 +22,7 @@ _WORDS: dict[NvmlState, str] = {
         r"|nvidia-smi: (?:(?:command )?not found|No such file)|command not found: nvidia-smi|'nvidia-smi' (?:not found"
         r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"
     ),
-    "failed": r"/dev/+nvidia(?:\d+|ctl|\*)\S*:? No such file",
+    "failed": r"cudaGetDeviceCount\(?\)? returned (?!0\b)\d+|/dev/+nvidia(?:\d+|ctl|\*)\S*:? No such file",
     "no-permission": r"NVML\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted",
 }
 """What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""

@@ -27,6 +27,10 @@ DRIVER: values.Fields = {
 }
 """Driver 610 deprecates the name "CUDA Version". The last one is nvitop's."""
 HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
+_CERTAIN = WITHOUT_VALUE | {"not active"}
+"""Values that only this output has for such names."""
+_ALIKE = ("clocks throttle reasons", "clocks event reasons/")
+"""Headings whose entries are the same below "clocks event reasons", as some drivers print them."""
 _INDENT = 4
 """Columns of a tab."""
 
@@ -38,10 +42,11 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
     above = _missing(lines) if found and _name(found) in SEGMENTS else None
     if above is None:
         return False
-    entries = {path: text for path, text, _ in _entries(lines, above)}
-    texts = [text.lower() for path, text in entries.items() if path in READ]
+    entries = [(path, text) for path, text, _ in _entries(lines, above) if path in READ]
     # A single entry of another program may have the name of one of these, and no value that it can have.
-    return len(texts) > 1 or texts[0] in WITHOUT_VALUE or bool(read_gpu(None, entries, (), cut=True).facts)
+    parts = (dict(entries), *({path: text} for path, text in entries))
+    certain = any(text.lower() in _CERTAIN for _, text in entries)
+    return certain or any(read_gpu(None, part, (), cut=True).facts for part in parts)
 
 
 def _spaced(lines: Sequence[str]) -> Sequence[str]:
@@ -61,7 +66,7 @@ def _missing(lines: Sequence[str]) -> Headings | None:
     None if no line does, or if the lines may belong to several headings.
     """
     found: dict[tuple[str, ...], Headings] = {}
-    for above in ((), *(tuple(path.split("/")) for path in sorted(HEADINGS))):
+    for above in ((), *(tuple(path.split("/")) for path in sorted(HEADINGS) if not path.startswith(_ALIKE))):
         found.setdefault(tuple(path for path, _, _ in _entries(lines, above) if path in READ), above)
     most = max(map(len, found))
     best = [above for paths, above in found.items() if len(paths) == most]

@@ -42,6 +42,8 @@ _QUOTED = 0.9
 _FEW = 8
 _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
 """Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
+_TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
+"""A command before the first line of its output."""
 _CHARACTERS = str.maketrans(
     "\u00a0\u2007\u202f\u2002\u2003\u2009│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯", "      ||||||--=" + 20 * "+"
 )
@@ -149,7 +151,7 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
 def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
-    text = text.replace("\r\n", "\n").translate(_CHARACTERS)
+    text = _TYPED.sub(r"\1\n", text.replace("\r\n", "\n").translate(_CHARACTERS))
     text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", _INLINE.sub("\n", text), 1))
     if "Overall Health" in text:
         text = _VALUE.sub(r"\n| \1 | \2 |\n", text)

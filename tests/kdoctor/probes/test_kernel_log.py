@@ -69,6 +69,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("dkms autoinstall on 6.8.10-300.fc40.x86_64/x86_64 failed for nvidia(10)", "module-rejected", None, None),
     ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "module-rejected", None, None),
     ("ERROR: The kernel module failed to load, because it was not signed by a key", "module-rejected", None, None),
+    ("vfio-pci 0000:01:00.0: Unable to change power state from D3cold", "pcie-error", "0000:01:00.0", None),
     ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
     ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
     ("ERROR: The Nouveau kernel driver is currently in use by your system.", "not-probed", None, None),
@@ -133,6 +134,7 @@ def test_xid_154_has_requested_recovery_action() -> None:
     assert event(line).recovery == "GPU Reset Required"
     back = "NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     assert event(back).recovery == "None"
+    assert event(f"{line.partition('from')[0]}to GPU Reset Required").recovery == "GPU Reset"
 
 
 def test_consecutive_lines_keep_their_gpu() -> None:

@@ -91,6 +91,8 @@ def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) 
     ('XidCriticalError     True    Mon, 23 Jun 2025   {"31":true}', {(31, None)}),
     ('DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-0a1b"} 43', {(43, None)}),
     ("no Xid 48, but Xid error code 119", {(119, None)}),
+    ('DCGM_FI_DEV_XID_ERRORS{err_code="45", err_msg="Preemptive cleanup", job="exporter"}', {(45, None)}),
+    ("the GPU at PCI:0000:3b:00 has fallen off the bus again", {(79, "0000:3b:00.0")}),
     # The driver says it itself, and where.
     ("I get Xid 79:\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n", {(79, "0000:3b:00.0")}),
 )

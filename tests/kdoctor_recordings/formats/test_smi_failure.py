@@ -69,9 +69,13 @@ def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, 
     assert (gpus.state, gpus.error) == (state, f"nvidia-container-cli: {why}")
 
 
-def test_missing_device_nodes_are_the_cause(tmp_path: Path) -> None:
-    gpus = imported_gpus(tmp_path, "slurmd: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory\n")
-    assert gpus.state == "failed"
+@cases(
+    ("slurmd: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory", "failed"),
+    ("cudaGetDeviceCount returned 999", "failed"),
+    ("Error 803: system has unsupported display driver / cuda driver combination", "library-mismatch"),
+)
+def test_programs_say_what_the_driver_lacks(tmp_path: Path, line: str, state: str) -> None:
+    assert imported_gpus(tmp_path, f"{line}\n").state == state
 
 
 def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:

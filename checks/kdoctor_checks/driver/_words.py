@@ -46,6 +46,15 @@ STATED = (
             look=("nvidia-smi", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda"),
         ),
     ),
+    (
+        "nvidia-container-cli.*(?:nvml error: unknown|rpc error|driver error|failed to process)",
+        "the container runtime cannot reach the driver",
+        Remedy.configure(
+            "Restart the container runtime if nvidia-smi works on the host. If not, repair the driver there first.",
+            "sudo systemctl restart docker",
+            look=("nvidia-smi", "nvidia-ctk --version", "sudo dmesg | grep -iE 'nvrm|xid'"),
+        ),
+    ),
     ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
 )
 """Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""

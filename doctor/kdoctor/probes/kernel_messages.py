@@ -222,7 +222,7 @@ _HARDWARE = (
 
 _FIRMWARE = _message(
     "gsp-failed",
-    r"NVRM: (?=.*(?i:_?kgsp|\bGSP\b))"
+    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))"
     r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
     r"|NVRM: .*CrashCat",
     _RM,

@@ -35,7 +35,8 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
             "fail",
             re.compile(r"(?i:system not yet initialized|SYSTEM_?NOT_?READY)|\b(?i:fabric)\b[^.:]{,24}\bIn Progress"),
         ),
-        ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage")),
+        ("fail", re.compile(r"nvidia-fabricmanager\.service Active: (?:failed|inactive|activating \(auto)")),
+        ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage|nvidia-fabricmanager\.service Active: active")),
         ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
         ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
     ),
@@ -43,7 +44,7 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
     # Without the device files of the driver, the daemon does not start. A GPU that it registered was opened.
     _PERSISTENCE: (
         ("warn", re.compile(r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)")),
-        ("warn", re.compile(r"nvidia-persistenced\.service: Failed with")),
+        ("warn", re.compile(r"nvidia-persistenced\.service(?:: Failed with| Active: failed)")),
         ("pass", re.compile(r"nvidia-persistenced(?:\[\d+\])?: device [\da-f:.]+ - regist|Started NVIDIA Persistence")),
     ),
     _LICENSE: (
@@ -91,7 +92,7 @@ _XID = re.compile(
     r"""|(?:XidCriticalError\s+True\b.*?\{"|XID_ERRORS\{[^}]*err_code=")(?P<condition>\d{1,3})\""""
 )
 _LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
-"""Xid 79 in words."""
+"""What people write instead of Xid 79."""
 _WRITTEN = re.compile(r"Xid \([^)]*\): (\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)

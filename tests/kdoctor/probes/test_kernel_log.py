@@ -70,6 +70,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "module-rejected", None, None),
     ("ERROR: The kernel module failed to load, because it was not signed by a key", "module-rejected", None, None),
     ("vfio-pci 0000:01:00.0: Unable to change power state from D3cold", "pcie-error", "0000:01:00.0", None),
+    ("NVRM: kfspPollForResponse_IMPL: FSP command timed out", "gsp-failed", None, None),
     ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
     ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
     ("ERROR: The Nouveau kernel driver is currently in use by your system.", "not-probed", None, None),

@@ -140,6 +140,10 @@ test_recording = table(
         commands=("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
     ),
     fails(Gpus(state="failed", error="GPU access blocked by the operating system"), "wsl --update"),
+    fails(
+        Gpus(state="failed", error="nvidia-container-cli: detection error: nvml error: unknown error"),
+        commands=("sudo systemctl restart docker",),
+    ),
     fails(Gpus(state="failed", error="lstat /dev/nvidia-uvm: no such file or directory"), "sudo modprobe nvidia-uvm"),
     fails(Gpus(state="no-permission", error="Insufficient Permissions"), "--security-opt=label=disable", commands=()),
     *(

@@ -123,11 +123,8 @@ test_kernel_log = table(
         of=[GPU1, GPU2],
     ),
     fails(xids(119), ALONE, of=[f"GPU at {ADDRESS}"], explained_by=[""]),
-    # What frames the Xid is no failure of its own.
-    fails(
-        logged("NVRM: _kgspLogXid119: ***** GSP Timeout *****", xid(119), xid(119, index=2)),
-        of=[GPU1, GPU2],
-    ),
+    # What frames the Xid is not another failure.
+    fails(logged("NVRM: _kgspLogXid119: ***** GSP Timeout *****", xid(119), xid(119, index=2)), of=[GPU1, GPU2]),
     fails(
         logged(xid(48, index=1), xid(95, index=2)), commands=(f"sudo nvidia-smi --gpu-reset -i {ADDRESS},{bus_id(2)}",)
     ),

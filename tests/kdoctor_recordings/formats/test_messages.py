@@ -12,6 +12,9 @@ from kdoctor.facts import KernelLog
 from kdoctor_recordings.facts import Diagnostics
 
 STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
+UNIT = (
+    "× nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/usr/lib/a.service; enabled)"
+)
 STOPPED = 'Jan 05 15:32:16 n1 nvidia-fabricmanager-start.sh[20411]: Stopped "Nvidia Fabric Manager"'
 FAILED = (
     "Jan 05 15:32:16 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE"
@@ -43,6 +46,9 @@ Health Monitor Report
     (("   Main PID: 7 (nv-fabricmanage)",), "pass"),
     (("  Process: 7 ExecStart=/usr/bin/nv-fabricmanager -c /etc/fm.cfg (code=exited, status=1/FAILURE)",), "fail"),
     ((FAILED, STARTED), "pass"),
+    ((UNIT, "     Active: failed (Result: signal) since Tue 2026-02-17 01:12:11 UTC"), "fail"),
+    ((STARTED, UNIT, "     Active: inactive (dead)"), "fail"),
+    ((UNIT, "     Active: active (running) since Tue 2026-02-17 01:12:11 UTC"), "pass"),
     (('{"reason": "H100 checked fabric state; fabric manager found but not active"}',), "fail"),
     ((IDLE, FAILED), "pass"),  # no NVSwitch, so there is nothing to manage
 )

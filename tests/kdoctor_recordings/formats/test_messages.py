@@ -12,9 +12,7 @@ from kdoctor.facts import KernelLog
 from kdoctor_recordings.facts import Diagnostics
 
 STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
-UNIT = (
-    "× nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/usr/lib/a.service; enabled)"
-)
+UNIT = "nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/usr/lib/a.service; enabled)"
 STOPPED = 'Jan 05 15:32:16 n1 nvidia-fabricmanager-start.sh[20411]: Stopped "Nvidia Fabric Manager"'
 FAILED = (
     "Jan 05 15:32:16 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE"

@@ -60,9 +60,10 @@ STATED = (
 """Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
 
 SIGNATURE = r"(?i)sign(?:ed|ature)|[rR]equired key|key was rejected|unavailable key|crypto|lockdown|not permitted"
+NO_GPU = "No such device"
 NOT_LOADED = (
     (
-        "version of symbol|Unknown symbol|version magic|Exec format|Invalid argument",
+        "version of symbol|Unknown symbol|version magic|Exec format|Invalid (?:argument|module format)",
         "the module was built for another kernel",
         Remedy.reinstall(
             "Build the module for the kernel that runs, or start the kernel that it was built for.",
@@ -71,7 +72,7 @@ NOT_LOADED = (
         ),
     ),
     (
-        r"/var/lib/dkms/|bad exit|[bB]ad return|[fF]ailed to build|[bB]uilding|(?i:dkms.*(?:error|fail))",
+        r"/var/lib/dkms/|modpost: |bad exit|[bB]ad return|[fF]ailed to build|[bB]uilding|(?i:dkms.*(?:error|fail))",
         "the module could not be built for this kernel",
         Remedy.reinstall(
             "Install a driver release that supports this kernel, or its headers if they are missing, or start an older "
@@ -94,6 +95,15 @@ NOT_LOADED = (
         Remedy.configure(
             "Allow it: SELinux or the confinement of the container denied it. Its log names the rule.",
             look=("getenforce", "sudo ausearch -m avc -ts recent", "modinfo -n nvidia"),
+        ),
+    ),
+    (
+        NO_GPU,
+        "the module finds no GPU that it supports",
+        Remedy.configure(
+            "If lspci lists the GPU, install the driver branch that supports it, and keep other drivers from it. If "
+            "not, look for it in the BIOS and in its slot.",
+            look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
         ),
     ),
     (

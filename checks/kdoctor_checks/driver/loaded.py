@@ -13,7 +13,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
-from kdoctor_checks.driver._words import NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
+from kdoctor_checks.driver._words import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 
 _SUBJECT = "NVIDIA driver"
 
@@ -216,7 +216,7 @@ def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _
     found = [line for line in rejected if re.search(SIGNATURE, line)]
     stated = {event.kind for event in events} & NOT_STARTED
     for words, brief, remedy in () if found else NOT_LOADED:
-        if stated and not words:
+        if stated and words in (NO_GPU, ""):
             continue  # the log says why, in gpu.kernel-log
         if line := next((line for line in rejected if re.search(words, line)), None):
             return brief, f"{brief}: {line!r}", remedy, READ_ONLY

@@ -27,11 +27,12 @@ _DRIVER = (
     r"(?:NVRM: |NVRM (?!version)\w+: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 )
 MODULE_FAILS = (
-    r"could not insert (?:module )?\S*nvidia\S*: (?!No such device)"
+    r"(?:could not insert(?: module)?|Error inserting) \S*nvidia\S*(?: \(\S+\))?: "
+    r"|modpost: .*nvidia"
     r"|nvidia: (?:version magic|disagrees about|Unknown symbol)"
     r"|(?:Consult )?/var/lib/dkms/nvidia|NV_\w+=.*bad exit status"
-    r"|^(?=.*\b[Kk]ernel module\b)(?!.*NVRM).*(?:failed to load|load error|not signed by)"
-    r"|^(?=.*\bnvidia(?![-_](?!dkms|driver|kernel|open)[a-z]))(?!.*(?:NVRM|No such device))"
+    r"|^(?=.*\b[Kk]ernel module\b)(?!.*NVRM).*(?:[fF]ailed to load|load error|not signed by)"
+    r"|^(?=.*\bnvidia(?![-_](?!dkms|driver|kernel|open)[a-z]))(?!.*NVRM)"
     r"(?=.*(?i:\bdkms|modprobe|insmod|modules-load|kernel module ')).*"
     r"(?i:fail|error|\bunable|cannot|could not|bad (?:exit|return)|not found|rejected|denied)"
 )

@@ -67,6 +67,7 @@ _FAILURES = (
         r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at",  # the X server, about the same failure
         _MODULE,
     ),
+    _message("driver-hang", r"^INFO: task (?:nvidia-|nvc:|nv-host)\S* blocked for more", _MODULE),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
     _message(
         "version-mismatch",

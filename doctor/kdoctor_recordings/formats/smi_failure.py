@@ -23,7 +23,9 @@ _WORDS: dict[NvmlState, str] = {
         r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"
     ),
     "failed": r"cudaGetDeviceCount\(?\)? returned (?!0\b)\d+|/dev/+nvidia(?:\d+|ctl|\*)\S*:? No such file",
-    "no-permission": r"NVML\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted",
+    "no-permission": (
+        r"(?:NVML|device)\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted"
+    ),
 }
 """What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""
 LOST = re.compile(

@@ -72,11 +72,20 @@ test_loaded = table(
         fails(NO_MODULE, RECORDING, logged(line), words)
         for line, words in (
             (REJECTED[0], "mokutil"),
+            ("modprobe: ERROR: could not insert 'nvidia': No such device", "lspci -nnk"),
+            ("FATAL: Error inserting nvidia (/lib/nvidia.ko): Invalid module format", "another kernel"),
+            ("modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'a'", "make.log"),
             ("modprobe: ERROR: could not insert 'nvidia': Permission denied", "SELinux"),
             ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "dkms autoinstall"),
             ("modprobe: ERROR: could not insert 'nvidia': Device or resource busy", "the module could not be loaded"),
             ("dkms autoinstall on 6.8/x86_64 failed for nvidia(10)", "make.log"),
         )
+    ),
+    fails(
+        NO_MODULE,
+        RECORDING,
+        logged("NVRM: No NVIDIA GPU found.", "modprobe: ERROR: could not insert 'nvidia': No such device"),
+        explained_by=["gpu.kernel-log"],
     ),
     fails(NO_MODULE, RECORDING, logged("NVRM: BAR1 is 0M @ 0x0 (PCI:0000:01:00.0)"), explained_by=["gpu.kernel-log"]),
     fails(Gpus(state="failed", error="ls: cannot access '/dev/nvidia*': No such file"), RECORDING, "nvidia-modprobe"),

@@ -67,7 +67,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
     ("modprobe: ERROR: could not insert 'nvidia': No such device", "module-rejected", None, None),
     (
-        "FATAL: Error inserting nvidia (/lib/modules/6.8/nvidia.ko): Invalid module format",
+        "Error inserting nvidia (/lib/modules/6.8/nvidia.ko): Invalid module format",
         "module-rejected",
         None,
         None,

@@ -16,8 +16,9 @@ _WORDS: dict[NvmlState, str] = {
         r"|unsupported display driver / cuda driver"
     ),
     "library-absent": (
-        r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found|ERROR_LIBRARY_NOT_FOUND"
-        r"|libnvidia-ml\S*: cannot open|nvidia-container-cli\S*: [\w ]+ error: cannot open|Driver was not detected"
+        r"(?:couldn't find|library failed:) libnvidia-ml|NVML Shared Library Not Found|could not load NVML library"
+        r"|ERROR_LIBRARY_NOT_FOUND|(?:libnvidia-ml\S*|nvidia-container-cli\S*: [\w ]+ error): cannot open"
+        r"|Driver was not detected"
         r"|could not select device driver .*gpu|runtime name: nvidia|no runtime for \"nvidia|unresolvable CDI devices"
         r"|nvidia-smi: (?:(?:command )?not found|No such file)|command not found: nvidia-smi|'nvidia-smi' (?:not found"
         r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"

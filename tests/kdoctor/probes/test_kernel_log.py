@@ -66,12 +66,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
     ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
     ("modprobe: ERROR: could not insert 'nvidia': No such device", "module-rejected", None, None),
-    (
-        "Error inserting nvidia (/lib/modules/6.8/nvidia.ko): Invalid module format",
-        "module-rejected",
-        None,
-        None,
-    ),
+    ("Error inserting nvidia (/lib/modules/6.8/nvidia.ko): Invalid module format", "module-rejected", None, None),
     ("(EE) NVIDIA: Failed to load the NVIDIA kernel module. Please check", "module-rejected", None, None),
     ("modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol a", "module-rejected", None, None),
     ("INFO: task nvidia-smi:6067 blocked for more than 120 seconds.", "driver-hang", None, None),

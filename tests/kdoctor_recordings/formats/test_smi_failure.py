@@ -72,6 +72,7 @@ def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, 
 @cases(
     ("slurmd: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory", "failed"),
     ("cudaGetDeviceCount returned 999", "failed"),
+    ("2022/05/13 23:09:23 Failed to initialize NVML: could not load NVML library.", "library-absent"),
     ("error visiting device: error getting device memory info: Insufficient Permissions", "no-permission"),
     ("Error 803: system has unsupported display driver / cuda driver combination", "library-mismatch"),
 )

@@ -251,7 +251,7 @@ RELEVANT = re.compile(
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
-    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
+    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -144,7 +144,7 @@ def test_fan_that_cannot_be_read() -> None:
     assert (gpu.fan_speed_percent, gpu.errors["fan_speed_percent"]) == (None, "ERR!")
     assert (gpu.compute_mode, gpu.performance_state, gpu.temperature_c) == ("exclusive-process", 5, 38)
     assert (gpu.memory_used_bytes, gpu.memory_total_bytes) == (2021 * MIB, 23028 * MIB)
-    assert (gpu.name, gpu.errors["name"]) == (None, "NVIDIA GeForce ...")
+    assert (gpu.name, gpu.errors["name"]) == (None, "not in the shortened name NVIDIA GeForce ...")
     assert gpu.processes is None
 
 

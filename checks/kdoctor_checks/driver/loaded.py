@@ -1,5 +1,6 @@
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
@@ -9,9 +10,10 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import older_driver
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._driver import LOAD_UVM, NODE, blacklisted, create_nodes, with_runtime
+from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
+from kdoctor_checks.driver._words import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 
 _SUBJECT = "NVIDIA driver"
 
@@ -48,7 +50,7 @@ def loaded(
         yield _finding(unsuited)
         return
     if isinstance(kernel, Unavailable):
-        yield _by_nvml(gpus, kernel, matrix)
+        yield _by_nvml(gpus, kernel, matrix, settings, log)
         return
     nodes = kernel.nodes or ()
     closed = [node for node in nodes if NODE.fullmatch(node.path) and not (node.readable and node.writable)]
@@ -94,8 +96,8 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
         )
         brief = "a host of vGPUs, whose driver has no CUDA"
         return brief, f"{brief} (virtualization mode {', '.join(modes)})", remedy, READ_ONLY
-    for words, brief, remedy in _STATED:
-        if re.search(words, gpus.error or ""):
+    for words, brief, remedy in STATED:
+        if gpus.state != "no-permission" and re.search(words, gpus.error or ""):
             return brief, f"{brief}: {gpus.error}", remedy, READ_ONLY
     integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
     if integrated is None:
@@ -118,31 +120,6 @@ _NO_USER_SPACE = Remedy.reinstall(
     "Install NVIDIA's driver, which brings nvidia-smi and its library. In a container, use the NVIDIA runtime.",
     look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libnvidia-ml"),
 )
-_STATED = (
-    (
-        "could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI",
-        "the container runtime does not know NVIDIA's",
-        Remedy.configure(
-            "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
-            "sudo nvidia-ctk runtime configure --runtime=docker",
-            "sudo systemctl restart docker",
-            look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
-        ),
-    ),
-    (
-        "blocked by the operating system",
-        "Windows gives WSL no access to the GPU",
-        Remedy.reinstall(
-            "Update NVIDIA's driver on Windows, and WSL (in PowerShell). Install no Linux driver in WSL. A GPU in TCC "
-            "mode is not available there.",
-            "wsl --update",
-            "wsl --shutdown",
-            look=("nvidia-smi.exe",),
-        ),
-    ),
-    ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
-)
-"""Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
 
 
 def _no_cuda(gpus: Gpus) -> _Failure:
@@ -175,8 +152,15 @@ def _by_bus(
     return _finding((brief, brief, remedy, rollback))
 
 
-def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix | Unavailable) -> Outcome:
-    """What nvidia-smi alone shows, where the kernel module was not read."""
+def _by_nvml(
+    gpus: Gpus,
+    kernel: Unavailable,
+    matrix: VersionMatrix | Unavailable,
+    settings: Kernel | Unavailable,
+    log: KernelLog | Unavailable,
+) -> Outcome:
+    """What nvidia-smi and the kernel log show, where the kernel module was not read."""
+    explained_by: tuple[str, ...] = ()
     if gpus.state == "library-mismatch":
         return Evidence(subject=_SUBJECT, observed="module and library are present (driver.library-matches-module)")
     if gpus.state == "ready":
@@ -190,6 +174,10 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix | Unavailabl
             brief = f"{brief} (TensorFlow {matrix.releases[0].version} needs {least})"
         return Evidence(subject=_SUBJECT, observed=observed, brief=brief)
     if gpus.state == "driver-not-loaded":
+        if rejected := _rejected(settings, log):
+            return _finding(rejected)
+        logged = {event.kind for event in log.events} if isinstance(log, KernelLog) else set()
+        explained_by = ("gpu.kernel-log",) if logged & (NOT_STARTED - {"not-probed"}) else ()
         _, _, remedy, rollback = _no_module(kernel)
         brief = "nvidia-smi cannot communicate with the driver"
     elif gpus.state == "library-absent":
@@ -198,8 +186,10 @@ def _by_nvml(gpus: Gpus, kernel: Unavailable, matrix: VersionMatrix | Unavailabl
         brief = "nvidia-smi is not installed" if found else "the NVML library is not found"
     else:
         brief, _, remedy, rollback = _nvml_fails(gpus)
+        if gpus.devices and gpus.state == "failed":
+            remedy, rollback = _NEW_CONTAINER, NEW_CONTAINER  # nvidia-smi lists them elsewhere
         brief = brief.removeprefix("module loaded, but ")
-    return _finding((brief, gpus.error or brief, remedy, rollback))
+    return replace(_finding((brief, gpus.error or brief, remedy, rollback)), explained_by=explained_by)
 
 
 def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> str | None:
@@ -223,33 +213,14 @@ def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLo
 def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
-    for words, brief, remedy in _OTHER_KERNEL if rejected else ():
-        if re.search(words, rejected[-1]):
-            return brief, f"{brief}: {rejected[-1]!r}", remedy, READ_ONLY
-    return _unsigned(rejected[-1], settings) if rejected else None
-
-
-_OTHER_KERNEL = (
-    (
-        "version of symbol|Unknown symbol|version magic|Exec format",
-        "the module was built for another kernel",
-        Remedy.reinstall(
-            "Build the module for the kernel that runs, or start the kernel that it was built for.",
-            "sudo dkms autoinstall",
-            look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
-        ),
-    ),
-    (
-        "/var/lib/dkms/",
-        "the module could not be built for this kernel",
-        Remedy.reinstall(
-            "Install a driver release that supports this kernel, or its headers if they are missing, or start an older "
-            "kernel. The log says why.",
-            look=("tail -n 40 /var/lib/dkms/nvidia*/*/build/make.log", "uname -r", "dkms status"),
-        ),
-    ),
-)
-"""Words about a module that does not fit the kernel, the cause, and the fix."""
+    found = [line for line in rejected if re.search(SIGNATURE, line)]
+    stated = {event.kind for event in events} & NOT_STARTED
+    for words, brief, remedy in () if found else NOT_LOADED:
+        if stated and words in (NO_GPU, ""):
+            continue  # the log says why, in gpu.kernel-log
+        if line := next((line for line in rejected if re.search(words, line)), None):
+            return brief, f"{brief}: {line!r}", remedy, READ_ONLY
+    return _unsigned(found[-1], settings) if found else None
 
 
 def _nouveau() -> _Failure:
@@ -379,6 +350,11 @@ def _nvml_fails(gpus: Gpus) -> _Failure:
     return brief, "the nvidia module is loaded, but NVML does not start", remedy, RESTART
 
 
+_NEW_CONTAINER = Remedy.configure(
+    "Restart the container, which lost its devices. A daemon-reload on the host can remove them.",
+    "docker restart '<container>'",
+    look=("nvidia-smi -L", "ls -l /dev/nvidia*"),
+)
 _NO_PERMISSION = Remedy.configure(
     "Give this process access to /dev/nvidia*. In a container, the control group decides and SELinux's label: "
     "start it again with the NVIDIA runtime or --device nvidia.com/gpu=all, and with podman add "

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
@@ -36,6 +37,9 @@ _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
 _KINDS = (*("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal"), *(*STATED, _NOT_PROBED))
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
+_OF_FIRMWARE = {119, 120}
+"""Xids that the driver frames with further lines about the firmware."""
+_FAILS = re.compile(r"fail|error|cannot|unable|timed? ?out|exceeded|invalid", re.IGNORECASE)
 _UNLOAD = Remedy.configure(
     "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau.",
     "sudo modprobe -r nouveau",
@@ -106,6 +110,8 @@ def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLog
         events = [event for event in events if event.bus_id or event.kind not in ("init-failed", *STATED)]
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
+    if any(event.code in _OF_FIRMWARE for event in events):
+        found[None] = [event for event in found.get(None, []) if event.kind != "gsp-failed"]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
     causes = {event.kind for event in own} & STATED.keys()
     is_stated = causes and {event.kind for event in events if event.bus_id} == {"init-failed"}
@@ -121,7 +127,9 @@ def _unknown(events: Sequence[KernelLogEvent]) -> str:
     if xids:
         return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
     times = sum(event.times for event in events)
-    return f"{counted(times, 'unknown message')} of a driver, the last one {events[-1].text!r}"
+    telling = next((event for event in reversed(events) if _FAILS.search(event.text)), None)
+    shown = f"such as {telling.text!r}" if telling else f"the last one {events[-1].text!r}"
+    return f"{counted(times, 'unknown message')} of a driver, {shown}"
 
 
 def _explained_by(

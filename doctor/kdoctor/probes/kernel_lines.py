@@ -23,28 +23,44 @@ ESCAPES = re.compile(
 )
 """Sequences and characters that a terminal acts on and does not show."""
 
-_DRIVER = r"(?:NVRM: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
-_MODULE = (
-    r"could not insert (?:module )?\S*nvidia|nvidia: (?:version magic|disagrees about|Unknown symbol)"
-    r"|(?:Consult )?/var/lib/dkms/nvidia"
+_DRIVER = (
+    r"(?:NVRM: |NVRM (?!version)\w+: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 )
+MODULE_FAILS = (
+    r"(?:could not insert(?: module)?|Error inserting) \S*nvidia\S*(?: \(\S+\))?: "
+    r"|modpost: .*nvidia"
+    r"|nvidia: (?:version magic|disagrees about|Unknown symbol)"
+    r"|(?:Consult )?/var/lib/dkms/nvidia|NV_\w+=.*bad exit status"
+    r"|^(?=.*\b[Kk]ernel module\b)(?!.*NVRM).*(?:[fF]ailed to load|load error|not signed by)"
+    r"|^(?=.*\bnvidia(?![-_](?!dkms|driver|kernel|open)[a-z]))(?!.*NVRM)"
+    r"(?=.*(?i:\bdkms|modprobe|insmod|modules-load|kernel module ')).*"
+    r"(?i:fail|error|\bunable|cannot|could not|bad (?:exit|return)|not found|rejected|denied)"
+)
+"""NVIDIA's module was not built or not loaded, in the words of DKMS, of the installer, of modprobe or of people."""
 _QUICK = re.compile(
     r"\s*\[|[\s>|`*-]*(?:<\d|kern)|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid|the NVIDIA GPU at)"
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
 """What a line needs to have so that it can be the kernel's."""
-_STARTS = re.compile(rf"{_DRIVER}|{_MODULE}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] ")
+_STARTS = re.compile(
+    rf"{_DRIVER}|{MODULE_FAILS}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] "
+)
 _ANYWHERE = re.compile(
-    r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \("
-    rf"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at|{_MODULE}"
+    r"NVRM: +(?=\S)|nvidia-nvswitch\d+: SXid \("
+    rf"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at|{MODULE_FAILS}"
 )
 """What only the driver or the X server writes, whatever is before it: fields of other tools, a sentence of a mail."""
 _AFTER = " `\t\"'},|"
 """What other tools write after the message."""
+_WITHOUT_COLON = re.compile(r"\bNVRM (?!version)(?=\w+: )")
+"""How the first open kernel modules began a message."""
 _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
-_WORDS = re.compile(r"NVRM|segfault at|traps: |nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
+_WORDS = re.compile(
+    r"NVRM|vfio-pci|segfault at|traps: |nvidia|[Kk]ernel module|NV_\w+=|\bpci\b|ACPI|Linux version|oom-kill"
+    r"|Out of memory"
+)
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")
 _PLACES = tuple(
@@ -105,6 +121,7 @@ def split_line(raw: str) -> Line:
         seconds, number = int(record["microseconds"]) / 1e6, int(record["sequence"])
         return Line(text=raw[record.end() :], boot_s=seconds, sequence=number, marked=True)
     raw = ESCAPES.sub("", raw).rstrip("\r\n") if not raw.isprintable() else raw
+    raw = _WITHOUT_COLON.sub("NVRM: ", raw) if "NVRM " in raw else raw
     if raw.startswith(("{", "data: {")) and _FIELD.search(raw):
         return _of_json(raw.removeprefix("data: "))
     boot: float | None = None

@@ -45,6 +45,10 @@ _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d{{1,9}})")),
 )
 _RECOVERY = re.compile(r"(?:recovery action changed .*\bto\b[^(]*|\bXid 154 )\((?P<words>[^)]*)\)", re.IGNORECASE)
+_ACTION = re.compile(
+    r"(?:recovery action|\bXid 154).*\b(?P<words>None|GPU Reset|Node Reboot|Drain P2P|Drain and Reset)\b", re.IGNORECASE
+)
+"""The same in other words, the last of which counts."""
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
 _OF_X = re.compile(r"\bPCI:(\d{1,3}):(\d{1,2}):([0-7])\b")
 """An address of the X server, in decimal."""
@@ -229,7 +233,7 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
     for kind, pattern in _CODED:
         found = pattern.search(line.text)
         if found:
-            recovery = _RECOVERY.search(line.text)
+            recovery = _RECOVERY.search(line.text) or _ACTION.search(line.text)
             return KernelLogEvent(
                 kind=kind,
                 text=line.text,

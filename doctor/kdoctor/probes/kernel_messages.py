@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from kdoctor.facts.kernel import KernelLogKind
+from kdoctor.probes.kernel_lines import MODULE_FAILS
 
 _LSMOD = "https://man7.org/linux/man-pages/man8/lsmod.8.html"
 _MODULE = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia"
@@ -20,6 +21,7 @@ _MCE = "https://docs.kernel.org/arch/x86/x86_64/machinecheck.html"
 _EDAC = "https://docs.kernel.org/driver-api/edac.html"
 _NOUVEAU = "https://nouveau.freedesktop.org/TroubleShooting.html"
 _JOURNAL = "https://systemd.io/JOURNAL_EXPORT_FORMATS/"
+_INSTALLER = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 _PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
 
 
@@ -65,6 +67,7 @@ _FAILURES = (
         r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at",  # the X server, about the same failure
         _MODULE,
     ),
+    _message("driver-hang", r"^INFO: task (?:nvidia-|nvc:|nv-host)\S* blocked for more", _MODULE),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
     _message(
         "version-mismatch",
@@ -75,15 +78,14 @@ _FAILURES = (
         "module-rejected",
         r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
         r"|Lockdown: .*unsigned module loading is restricted"
-        r"|could not insert (?:module )?\S*nvidia\S*: (?!No such device)|nvidia failed: key was rejected"
-        r"|/var/lib/dkms/nvidia\S{0,60}/build/make\.log"
-        r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
+        rf"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol)|{MODULE_FAILS}",
         "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
     ),
     _message("reset-required", r"NVRM: .*(?:(?i:NV_ERR_RESET_REQUIRED|reset required)|[sS]tatus=0x0*62\b)", _RM),
     _message("uvm-fatal", r"uvm encountered (?:global )?fatal error", _RM),
     _message("not-probed", r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)", _MODULE),
     _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout))", _NOUVEAU),
+    _message("not-probed", r"Nouveau kernel driver is currently in use", _INSTALLER),
     _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
 )
 
@@ -91,7 +93,7 @@ _HARMLESS_NVRM = (
     r"loading NVIDIA",
     r"GPU at (?:PCI:|[\da-fA-F:.]+: GPU-)",
     r"GPU Board Serial Number",
-    r"The NVIDIA GPU \S+ *$",
+    r"The NVIDIA GPU \S+ *(?:$|\(PCI ID)",
     r"GPU \S+: GPU is on Board",
     r"GPU \S+: GPU serial number",
     r"A GPU crash dump has been created",
@@ -127,7 +129,7 @@ _HARMLESS_NVRM = (
     r"information\. +The [\d.]+ NVIDIA driver will ignore",
     r"this GPU\. +Continuing probe",
     r"nvidia\.ko because it does not|System Processor|Please see the|Firmware' sections",
-    r"NVIDIA Linux driver release|A - Supported NVIDIA|README, available|at www\.nvidia",
+    r"NVIDIA Linux driver release|A - Supported|README, available|at www\.nvidia",
 )
 _HARMLESS = (
     _message(None, "^NVRM: +(?:" + "|".join(_HARMLESS_NVRM) + ")", _MODULE),
@@ -192,6 +194,7 @@ _HARDWARE = (
         "pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER
     ),
     _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
+    _message("pcie-error", r"^vfio-pci \S+: Unable to change power state", _PCI),
     # Downstream Port Containment: the port has switched off the link below it.
     _message("pcie-error", r"DPC: (?:containment event|.*uncorrectable error detected|ERR_(?:NON)?FATAL)", _PCI),
     _message("hardware-corrected", r"EDAC \S+:? .*\b\d+ CE\b", _EDAC),
@@ -220,7 +223,9 @@ _HARDWARE = (
 
 _FIRMWARE = _message(
     "gsp-failed",
-    r"NVRM: .*(?:(?i:(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot|halted))|CrashCat)",
+    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))"
+    r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
+    r"|NVRM: .*CrashCat",
     _RM,
 )
 
@@ -236,16 +241,17 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 """All messages other than Xids and SXids, the most specific first."""
 
 RELEVANT = re.compile(
-    r"NVRM|nvidia|the NVIDIA GPU at|nouveau|Xid|AER: |DPC: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: "
-    r"|arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|ut of memory: Kill|Loading of [um]|Lockdown: |Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D"
+    r"NVRM|nvidia|the NVIDIA GPU at|ouveau|[Kk]ernel module|NV_\w+=|Xid|AER: |DPC: |PCIe Bus Error|EDAC "
+    r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
+    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|Loading of [um]|Lockdown: "
+    r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
+    r"| blocked for more| state:D|vfio-pci .*power state"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
-    b"#|NVRM|nvidia|NVIDIA|nouveau|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu|panic - not|BUG: "
-    b"|ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|MESSAGE".split(b"|")
+    b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
+    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -20,6 +20,7 @@ from kdoctor_recordings.formats.part import GpuPart, PairPart, Part, Section, sy
 _FABRIC = "fabric manager"
 _PERSISTENCE = "nvidia-persistenced"
 _LICENSE = "nvidia-gridd"
+_SLURM = "Slurm"
 _MISMATCH = re.compile(r"(?i:fabric ?manager).*(?:version mismatch|don't match|does(?:n't| not) match)")
 _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
     _FABRIC: (
@@ -30,14 +31,20 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
         ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
         ("fail", _MISMATCH),
         ("fail", re.compile(r"(?i:fabric.?manager)\b[^.]{,32}(?:\bnot active\b|active\W{1,8}false)")),
-        ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage")),
+        (
+            "fail",
+            re.compile(r"(?i:system not yet initialized|SYSTEM_?NOT_?READY)|\b(?i:fabric)\b[^.:]{,24}\bIn Progress"),
+        ),
+        ("fail", re.compile(r"nvidia-fabricmanager\.service Active: (?:failed|inactive|activating \(auto)")),
+        ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage|nvidia-fabricmanager\.service Active: active")),
         ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
         ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
     ),
+    _SLURM: (("fail", re.compile(r"gres/gpu\b.{,20}\bcount\b.{,20}\b(?:lower|low)\b")),),
     # Without the device files of the driver, the daemon does not start. A GPU that it registered was opened.
     _PERSISTENCE: (
         ("warn", re.compile(r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)")),
-        ("warn", re.compile(r"nvidia-persistenced\.service: Failed with")),
+        ("warn", re.compile(r"nvidia-persistenced\.service(?:: Failed with| Active: failed)")),
         ("pass", re.compile(r"nvidia-persistenced(?:\[\d+\])?: device [\da-f:.]+ - regist|Started NVIDIA Persistence")),
     ),
     _LICENSE: (
@@ -52,6 +59,7 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
 }
 """What a line says about a service. Of several lines the last one counts, except that a machine without NVSwitches, or
 without vGPUs, has nothing to manage."""
+_TESTS = {_LICENSE: "licensing", _SLURM: "GPU count"}
 _LOG = re.compile(r"(?:\d+:)?\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?P<level>[A-Z]+)\] \[tid \d+\] (?P<message>.*)")
 """A line of the fabric manager's own log. Its errors are read, and a warning is not."""
 _SWITCH_ERROR = re.compile(
@@ -81,8 +89,10 @@ _FAULTS = re.compile(
 _XID = re.compile(
     r"""(?<![A-Za-z\d/$-])(?:XID|Xid|xid)s?(?:[ _-]?(?i:errors?|codes?|events?|number)){0,2}(?:\{[^}]*\})?["'*`]*"""
     r"""(?: ?[:=#] ?| ?\(|\W?\s)["'*`(]*(?P<codes>\d{1,3}(?:(?:,| and| or| ?/|, and) (?:Xid )?\d{1,3})*)\b(?![.\d]*%)"""
-    r"""|XidCriticalError\s+True\b.*?\{"(?P<condition>\d{1,3})\""""
+    r"""|(?:XidCriticalError\s+True\b.*?\{"|XID_ERRORS\{[^}]*err_code=")(?P<condition>\d{1,3})\""""
 )
+_LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
+"""What people write instead of Xid 79."""
 _WRITTEN = re.compile(r"Xid \([^)]*\): (\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
@@ -105,9 +115,12 @@ _PEERS = re.compile(
 _MATRIX = re.compile(r"\s*(P2P Connectivity|(?:Uni|Bi)directional P2P=\w+|P2P=\w+ Latency).* Matrix\b")
 _CELLS = re.compile(r"\s*D\\D(?:\s+\d+)+\s*|\s*\d+(?:\s+\d+(?:\.\d+)?)+\s*")
 """A row of the matrices of p2pBandwidthLatencyTest."""
+_SETTING = re.compile(r"Persistence mode for GPU (?P<number>\d+) is disabled")
+_MIG = re.compile(r"MIG mode is in pending (?P<to>en|dis)able state for GPU (?P<address>[\da-fA-F:]+\.\d)")
 _QUICK = re.compile(
-    r"XID|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID|Peer|P2P|abric|NV_WARN|NVSwitch"
-    r"|ersistence|NVIDIA devices|gridd|[Hh]ealth|\[tid "
+    r"XID| the (?:PCIe? )?bus\b|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID"
+    r"|Peer|P2P|abric|NV_WARN|NVSwitch|ersistence|NVIDIA devices"
+    r"|gridd|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
 )
 """A line without any of these says nothing."""
 
@@ -123,6 +136,8 @@ def begins(line: str) -> bool:
         _DEVICE.search,
         _PEERS.search,
         _MATRIX.match,
+        _SETTING.search,
+        _MIG.search,
     )
     return bool(_QUICK.search(line)) and (
         any(find(line) for find in patterns) or bool(_codes(line)) or any(_state(tool, line) for tool in _SERVICES)
@@ -165,7 +180,7 @@ def parse(section: Section) -> Part:
     groups = (*([Diagnostics(results=results)] if results else []), *_log(lines, section.file))
     if any(map(_JETSON.search, lines)):
         return section.part(groups=groups, gpus=(GpuPart(facts={"name": "Jetson (nvgpu)"}),))
-    gpus, pairs = tuple(_devices(lines)), _pairs([*lines, *_connected(lines)])
+    gpus, pairs = (*_devices(lines), *_changing(lines)), _pairs([*lines, *_connected(lines)])
     if len({gpu.facts.get("name") for gpu in gpus}) > 1:
         # CUDA puts the fastest GPU first, so its numbers are not nvidia-smi's.
         return section.part(groups=groups, gpus=tuple(replace(gpu, index=None) for gpu in gpus))
@@ -187,7 +202,7 @@ def _service(tool: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
     message = "nothing to manage on this machine" if idle else " ".join((differing or line).split())[:_LONGEST]
     yield Diagnostic(
         tool=tool,
-        test="version check against the driver" if differing else "licensing" if tool == _LICENSE else "service",
+        test="version check against the driver" if differing else _TESTS.get(tool, "service"),
         subject=tool if tool == _FABRIC else "node",
         status="pass" if idle else status,
         message=message,
@@ -210,6 +225,14 @@ def _logged(lines: Sequence[str]) -> Iterator[Diagnostic]:
 
 
 def _watched(lines: Sequence[str]) -> Iterator[Diagnostic]:
+    for found in filter(None, map(_SETTING.search, lines)):
+        yield Diagnostic(
+            tool="dcgmi diag",
+            test="persistence mode",
+            subject=f"GPU {found['number']}",
+            status="fail",
+            message=found[0],
+        )
     for found in filter(None, map(_HEALTH.search, lines)):
         yield _of_health(found["system"], found["word"], found["message"].strip("' "), None)
 
@@ -265,7 +288,9 @@ def _codes(line: str) -> list[int]:
         return []
     named = (match for match in _XID.finditer(line) if not _DENIED.search(line[: match.start()]))
     texts = (match["codes"] or match["condition"] for match in named)
-    return [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
+    codes = [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
+    lost = None if codes else _LOST.search(line)
+    return [79] if lost and not _DENIED.search(line[: lost.start()]) else codes
 
 
 def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
@@ -286,6 +311,14 @@ def _devices(lines: Iterable[str]) -> Iterator[GpuPart]:
     for found in filter(None, map(_DEVICE.search, lines)):
         bus_id = sysfs_bus_id(f"{found['domain']:0>4}:{found['bus']:0>2}:{found['device']:0>2}.0")
         yield GpuPart(index=int(found["index"]), bus_id=bus_id, facts={"name": found["name"]})
+
+
+def _changing(lines: Iterable[str]) -> Iterator[GpuPart]:
+    """The GPUs whose MIG mode changes at the next reset."""
+    for found in filter(None, map(_MIG.search, lines)):
+        wanted = found["to"] == "en"
+        facts = {"mig_mode": not wanted, "mig_mode_pending": wanted}
+        yield GpuPart(bus_id=sysfs_bus_id(found["address"]), facts=facts)
 
 
 def _connected(lines: Iterable[str]) -> Iterator[str]:

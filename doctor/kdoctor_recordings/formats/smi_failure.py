@@ -11,19 +11,26 @@ _WORDS: dict[NvmlState, str] = {
         r"couldn't communicate with the NVIDIA driver|NVML\S*:? .*Driver Not Loaded|Error_DRIVER_?NOT_?LOADED"
         r"|NVIDIA kernel module missing"
     ),
-    "library-mismatch": r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch",
+    "library-mismatch": (
+        r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch"
+        r"|unsupported display driver / cuda driver"
+    ),
     "library-absent": (
-        r"couldn't find libnvidia-ml|library failed: libnvidia-ml|NVML Shared Library Not Found|ERROR_LIBRARY_NOT_FOUND"
-        r"|libnvidia-ml\S*: cannot open|nvidia-container-cli\S*: [\w ]+ error: cannot open|Driver was not detected"
+        r"(?:couldn't find|library failed:) libnvidia-ml|NVML Shared Library Not Found|could not load NVML library"
+        r"|ERROR_LIBRARY_NOT_FOUND|(?:libnvidia-ml\S*|nvidia-container-cli\S*: [\w ]+ error): cannot open"
+        r"|Driver was not detected"
         r"|could not select device driver .*gpu|runtime name: nvidia|no runtime for \"nvidia|unresolvable CDI devices"
         r"|nvidia-smi: (?:(?:command )?not found|No such file)|command not found: nvidia-smi|'nvidia-smi' (?:not found"
         r"|is not recognized)|nvidia-smi ?: The term 'nvidia-smi' is not"
     ),
-    "no-permission": r"NVML\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted",
+    "failed": r"cudaGetDeviceCount\(?\)? returned (?!0\b)\d+|/dev/+nvidia(?:\d+|ctl|\*)\S*:? No such file",
+    "no-permission": (
+        r"(?:NVML|device)\S*:? .*Insufficient Permissions|nvidia-container-cli\S*: .*operation not permitted"
+    ),
 }
 """What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""
 LOST = re.compile(
-    r".*?Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
+    r".*?Unable to \w+ the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
     r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^./;]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
@@ -34,7 +41,7 @@ _INFOROM = re.compile(
 """What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
 START = re.compile(
     r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
-    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to determine the device handle for"
+    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to \w+ the device handle for"
     r"|.*(?:lstat|stat|open)\W+/dev/nvidia-uvm\W+no such file|.*[Cc]ould not load UVM kernel module"
     rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"
 )

@@ -1,7 +1,7 @@
 """Reads ``nvidia-smi -q``."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,6 +18,8 @@ _BEHIND = re.compile(r"\s{2,}\S.*|\s+[(#!*].*")
 """What people write behind a value."""
 _FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\s*")
 """Empty lines, borders of tables, and the time above a table."""
+_WARNING = re.compile(r"(?!.*infoROM)(?i:warning|error|fatal)\b[: ]")
+"""How a message of nvidia-smi itself begins, other than those that are read."""
 DRIVER: values.Fields = {
     "driver_version": (values.version, ("driver version",)),
     "cuda_driver_version": (values.version, ("cuda umd version", "cuda version", "cuda driver version")),
@@ -25,6 +27,10 @@ DRIVER: values.Fields = {
 }
 """Driver 610 deprecates the name "CUDA Version". The last one is nvitop's."""
 HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
+_CERTAIN = WITHOUT_VALUE | {"not active"}
+"""Values that only this output has for such names."""
+_ALIKE = ("clocks throttle reasons", "clocks event reasons/")
+"""Headings whose entries are the same below "clocks event reasons", as some drivers print them."""
 _INDENT = 4
 """Columns of a tab."""
 
@@ -36,10 +42,11 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
     above = _missing(lines) if found and _name(found) in SEGMENTS else None
     if above is None:
         return False
-    entries = {path: text for path, text, _ in _entries(lines, above)}
-    texts = [text.lower() for path, text in entries.items() if path in READ]
+    entries = [(path, text) for path, text, _ in _entries(lines, above) if path in READ]
     # A single entry of another program may have the name of one of these, and no value that it can have.
-    return len(texts) > 1 or texts[0] in WITHOUT_VALUE or bool(read_gpu(None, entries, (), cut=True).facts)
+    parts = (dict(entries), *({path: text} for path, text in entries))
+    certain = any(text.lower() in _CERTAIN for _, text in entries)
+    return certain or any(read_gpu(None, part, (), cut=True).facts for part in parts)
 
 
 def _spaced(lines: Sequence[str]) -> Sequence[str]:
@@ -59,7 +66,7 @@ def _missing(lines: Sequence[str]) -> Headings | None:
     None if no line does, or if the lines may belong to several headings.
     """
     found: dict[tuple[str, ...], Headings] = {}
-    for above in ((), *(tuple(path.split("/")) for path in sorted(HEADINGS))):
+    for above in ((), *(tuple(path.split("/")) for path in sorted(HEADINGS) if not path.startswith(_ALIKE))):
         found.setdefault(tuple(path for path, _, _ in _entries(lines, above) if path in READ), above)
     most = max(map(len, found))
     best = [above for paths, above in found.items() if len(paths) == most]
@@ -77,10 +84,11 @@ def parse(section: Section) -> Part:
     if above is not None:
         gpus: list[dict[str, str]] = [{}]
         for path, text, _ in _entries(lines, above):
+            if path in SEGMENTS and path not in READ:
+                continue  # its heading is missing
             gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
             gpus[-1][path] = text
         return section.part(gpus=tuple(read_gpu(None, entries, (), cut=True) for entries in gpus))
-    flat = any(_is_flat(lines[start + 1 : end]) for start, end in pairwise(places))
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return section.part(
@@ -88,27 +96,30 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines, flat=flat)),
+        not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
     )
 
 
-def _unknown_lines(lines: Sequence[str], *, flat: bool) -> Iterator[str]:
-    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known.
-
-    Args:
-        lines: the output.
-        flat: whether it lost its indentation, so that the entries are not further right.
-    """
-    filled = [line for line in lines if line.strip()]
-    for line, following in zip(filled, (*filled[1:], ""), strict=False):
-        if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
-            continue
+def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Warnings, and the headings that are not known and have no entries below them. The last ones may be cut off."""
+    for line, following in pairwise([*(line for line in lines if line.strip()), ""]):
         found = _ENTRY.fullmatch(line)
-        if found and found["value"] is not None:
-            continue
-        below = found and found["indent"] and _indent(following) > _indent(line)
-        if not (below or (found and flat and _ENTRY.fullmatch(following)) or is_heading(line)):
+        is_empty = found and found["indent"] and found["value"] is None and not _is_known(found)
+        if (is_empty and following and _indent(following) <= _indent(line)) or _WARNING.match(line):
             yield line.strip()
+
+
+def prose(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The numbered lines outside the output, whose entries have a value and whose headings are indented."""
+    for number, line in lines:
+        found = _ENTRY.fullmatch(line)
+        is_part = line[:1].isspace() or (found and (found["value"] is not None or _is_known(found)))
+        if not (is_part or _GPU.fullmatch(line) or _FRAME.fullmatch(line) or _WARNING.match(line)):
+            yield number, line
+
+
+def _is_known(found: re.Match[str]) -> bool:
+    return _name(found) in SEGMENTS or is_heading(found[0]) or bool(_FRAME.fullmatch(found[0]))
 
 
 def _indent(line: str) -> int:

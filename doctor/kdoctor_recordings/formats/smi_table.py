@@ -30,7 +30,7 @@ _MIG = re.compile(r"\|\s*(?P<index>\d+)\s+\d+\s+\d+\s+\d+\s*\|\s*\d+MiB\s*/\s*\d
 """The first row of a MIG device."""
 _PROCESS = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]+)\s+(?P<name>.*?)\s+"
-    r"(?P<used>\d+MiB|N/A)\s*\|"
+    r"(?P<used>\d+Mi?B|N/A)\s*\|"
 )
 _FIELDS: values.Fields = {
     name: (FIELDS[name][0], (name,))

@@ -42,6 +42,8 @@ _QUOTED = 0.9
 _FEW = 8
 _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
 """Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
+_TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
+"""A command before the first line of its output."""
 _CHARACTERS = str.maketrans(
     "\u00a0\u2007\u202f\u2002\u2003\u2009│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯", "      ||||||--=" + 20 * "+"
 )
@@ -53,6 +55,8 @@ _NOTE = re.compile(
     re.MULTILINE,
 )
 """A note behind a value (``Yes  <== here``), and the marks of bold type."""
+_UNIT = re.compile(r"(\bnvidia-\w+\.service)( - .*\n(?:.*\n){,5}?)[> ]*(?=Active: )")
+"""The head of systemctl status: its state does not name the service."""
 _STAT = re.compile(r"^\[(\d+)\] ([^|\n]+?) *\| *(\d+)\W{0,2}C, *(\d+ %).*?\| *(\d+) / (\d+) MB.*$", re.MULTILINE)
 _OF_STAT = "index, name, temperature.gpu, utilization.gpu, memory.used, memory.total"
 """A line of gpustat, and its columns."""
@@ -149,8 +153,9 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
 def plain(text: str) -> str:
     """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
-    text = text.replace("\r\n", "\n").translate(_CHARACTERS)
+    text = _TYPED.sub(r"\1\n", text.replace("\r\n", "\n").translate(_CHARACTERS))
     text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", _INLINE.sub("\n", text), 1))
+    text = _UNIT.sub(r"\1\2\1 ", text)
     if "Overall Health" in text:
         text = _VALUE.sub(r"\n| \1 | \2 |\n", text)
     return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)

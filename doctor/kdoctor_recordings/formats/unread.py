@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor_recordings.facts import ImportedLines, UnreadLine
-from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_table, smi_xml
+from kdoctor_recordings.formats import dcgm_table, diagnostics, messages, smi_csv, smi_query, smi_table, smi_xml
 from kdoctor_recordings.formats.part import Kind, Section
 from kdoctor_recordings.formats.smi_failure import LOST, is_about_gpu
 
@@ -65,6 +65,8 @@ def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
 
 def _unread(section: Section, lines: Sequence[tuple[int, str]]) -> Iterable[tuple[int, str]]:
     """The lines of a section that were not read, or those parts of them."""
+    if section.kind == "nvidia-smi -q":
+        return smi_query.prose(lines)
     if section.kind == "nvidia-smi's failure":
         return _after_message(section)
     if section.kind == "nvidia-smi --query-gpu":

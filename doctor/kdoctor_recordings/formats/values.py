@@ -97,8 +97,11 @@ def _one_of(*values: str, also: Mapping[str, str] | None = None) -> Read:
 def free_text(text: str) -> str:
     """A name."""
     name = " ".join(text.split())
-    if not name or _NOT_KNOWN.fullmatch(name) or name.startswith("..") or name.endswith("..."):
-        raise not_known(text)  # tables shorten long names, and a shortened name may be another model's
+    if not name or _NOT_KNOWN.fullmatch(name):
+        raise not_known(text)
+    if name.startswith("..") or name.endswith("..."):
+        # Tables shorten long names, and a shortened name may be another model's.
+        raise not_known(f"not in the shortened name {name}")
     return name
 
 
@@ -128,7 +131,8 @@ def fabric_status(text: str) -> str:
 
 count = _pattern(r"(\d{1,18})", int)
 mebibytes = _pattern(
-    r"(\d{1,12}(?:\.\d{1,3})?\s?[MG])iB", lambda size: round(float(size[:-1]) * MIB * (1 if size[-1] in "Mm" else 1024))
+    r"(\d{1,12}(?:\.\d{1,3})?\s?[MG])i?B",
+    lambda size: round(float(size[:-1]) * MIB * (1 if size[-1] in "Mm" else 1024)),
 )
 watts = _pattern(r"(\d+(?:\.\d+)?)\s?W", float)
 megahertz = _pattern(r"(\d+) MHz", int)

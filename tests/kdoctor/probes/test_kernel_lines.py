@@ -18,6 +18,8 @@ XID = "NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout af
 FORMS = {
     "bare": "{}",
     "dmesg": "[ 1843.308145] {}",
+    "Talos": "10.0.0.7: kern: warning: [2026-04-22T21:27:51.288830314Z]: {}",
+    "a tool of its own": "node17 | gpu-watch(7) says {}",
     "dmesg -T": "[Sun Feb 23 16:24:18 2025] {}",
     "dmesg -H, first line of a minute": "[Feb23 16:24] {}",
     "dmesg -H": "[  +0.000012] {}",

@@ -65,7 +65,20 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("Loading of unsigned module is rejected", "module-rejected", None, None),
     ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
     ("could not insert 'nvidia': Operation not permitted", "module-rejected", None, None),
+    ("modprobe: ERROR: could not insert 'nvidia': No such device", "module-rejected", None, None),
+    ("Error inserting nvidia (/lib/modules/6.8/nvidia.ko): Invalid module format", "module-rejected", None, None),
+    ("(EE) NVIDIA: Failed to load the NVIDIA kernel module. Please check", "module-rejected", None, None),
+    ("modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol a", "module-rejected", None, None),
+    ("INFO: task nvidia-smi:6067 blocked for more than 120 seconds.", "driver-hang", None, None),
     ("Consult /var/lib/dkms/nvidia/470.256.02/build/make.log for more information.", "module-rejected", None, None),
+    ("dkms autoinstall on 6.8.10-300.fc40.x86_64/x86_64 failed for nvidia(10)", "module-rejected", None, None),
+    ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "module-rejected", None, None),
+    ("ERROR: The kernel module failed to load, because it was not signed by a key", "module-rejected", None, None),
+    ("vfio-pci 0000:01:00.0: Unable to change power state from D3cold", "pcie-error", "0000:01:00.0", None),
+    ("NVRM: kfspPollForResponse_IMPL: FSP command timed out", "gsp-failed", None, None),
+    ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
+    ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
+    ("ERROR: The Nouveau kernel driver is currently in use by your system.", "not-probed", None, None),
     ("could not insert module /lib/modules/6.8/nvidia.ko: Unknown symbol in module", "module-rejected", None, None),
     ("general protection fault, maybe for address 0x78d29c07: 0000 [#1] SMP NOPTI", "crash", None, None),
     ("Missing usercopy whitelist? Exposure of SLUB object 'nvidia_stack_cache'!", "unclassified", None, None),
@@ -96,6 +109,7 @@ def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int 
     "iommu: Default domain type: Translated",
     "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
     "nvidia_modeset       1306624  1 nvidia_drm",
+    "Failed to start nvidia-persistenced after modprobe",
     "",
 )
 def test_unrelated_lines_are_ignored(line: str) -> None:
@@ -125,6 +139,7 @@ def test_xid_154_has_requested_recovery_action() -> None:
     assert event(line).recovery == "GPU Reset Required"
     back = "NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     assert event(back).recovery == "None"
+    assert event(f"{line.partition('from')[0]}to GPU Reset Required").recovery == "GPU Reset"
 
 
 def test_consecutive_lines_keep_their_gpu() -> None:

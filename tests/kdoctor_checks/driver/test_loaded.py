@@ -67,6 +67,28 @@ test_loaded = table(
     ),
     fails(NOT_LOADED, NO_MODULE, kernel_settings(), logged(REJECTED[0]), unsaid="Secure Boot"),
     fails(NOT_LOADED, NO_MODULE, Kernel, logged(REJECTED[0]), repr(REJECTED[0]), unsaid="Secure Boot"),
+    # nvidia-smi alone fails alike, whatever the kernel reports.
+    *(
+        fails(NO_MODULE, RECORDING, logged(line), words)
+        for line, words in (
+            (REJECTED[0], "mokutil"),
+            ("modprobe: ERROR: could not insert 'nvidia': No such device", "lspci -nnk"),
+            ("FATAL: Error inserting nvidia (/lib/nvidia.ko): Invalid module format", "another kernel"),
+            ("modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'a'", "make.log"),
+            ("modprobe: ERROR: could not insert 'nvidia': Permission denied", "SELinux"),
+            ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "dkms autoinstall"),
+            ("modprobe: ERROR: could not insert 'nvidia': Device or resource busy", "the module could not be loaded"),
+            ("dkms autoinstall on 6.8/x86_64 failed for nvidia(10)", "make.log"),
+        )
+    ),
+    fails(
+        NO_MODULE,
+        RECORDING,
+        logged("NVRM: No NVIDIA GPU found.", "modprobe: ERROR: could not insert 'nvidia': No such device"),
+        explained_by=["gpu.kernel-log"],
+    ),
+    fails(NO_MODULE, RECORDING, logged("NVRM: BAR1 is 0M @ 0x0 (PCI:0000:01:00.0)"), explained_by=["gpu.kernel-log"]),
+    fails(Gpus(state="failed", error="ls: cannot access '/dev/nvidia*': No such file"), RECORDING, "nvidia-modprobe"),
     passes(kernel(2), logged(REJECTED[0]), kernel_settings()),  # since then, a module was loaded
     fails(
         ABSENT,
@@ -127,6 +149,10 @@ test_recording = table(
         commands=("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
     ),
     fails(Gpus(state="failed", error="GPU access blocked by the operating system"), "wsl --update"),
+    fails(
+        Gpus(state="failed", error="nvidia-container-cli: detection error: nvml error: unknown error"),
+        commands=("sudo systemctl restart docker",),
+    ),
     fails(Gpus(state="failed", error="lstat /dev/nvidia-uvm: no such file or directory"), "sudo modprobe nvidia-uvm"),
     fails(Gpus(state="no-permission", error="Insufficient Permissions"), "--security-opt=label=disable", commands=()),
     *(

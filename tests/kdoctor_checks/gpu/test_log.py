@@ -123,6 +123,8 @@ test_kernel_log = table(
         of=[GPU1, GPU2],
     ),
     fails(xids(119), ALONE, of=[f"GPU at {ADDRESS}"], explained_by=[""]),
+    # What frames the Xid is not another failure.
+    fails(logged("NVRM: _kgspLogXid119: ***** GSP Timeout *****", xid(119), xid(119, index=2)), of=[GPU1, GPU2]),
     fails(
         logged(xid(48, index=1), xid(95, index=2)), commands=(f"sudo nvidia-smi --gpu-reset -i {ADDRESS},{bus_id(2)}",)
     ),
@@ -154,7 +156,7 @@ test_kernel_log = table(
             "nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed",
         )
     ),
-    unknown(logged(UNKNOWN, UNKNOWN), f"2 unknown messages of a driver, the last one {UNKNOWN!r}."),
+    unknown(logged(UNKNOWN, UNKNOWN), f"2 unknown messages of a driver, such as {UNKNOWN!r}."),
     unknown(xids(999), "Xid 999 not explained in NVIDIA's catalog (Xid 999", of=[GPU1]),
     *(
         passes(logged(f"[ 12.5] {line}"))

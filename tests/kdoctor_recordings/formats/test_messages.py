@@ -12,6 +12,7 @@ from kdoctor.facts import KernelLog
 from kdoctor_recordings.facts import Diagnostics
 
 STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
+UNIT = "nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/usr/lib/a.service; enabled)"
 STOPPED = 'Jan 05 15:32:16 n1 nvidia-fabricmanager-start.sh[20411]: Stopped "Nvidia Fabric Manager"'
 FAILED = (
     "Jan 05 15:32:16 n1 systemd[1]: nvidia-fabricmanager.service: Control process exited, code=exited, status=1/FAILURE"
@@ -43,6 +44,9 @@ Health Monitor Report
     (("   Main PID: 7 (nv-fabricmanage)",), "pass"),
     (("  Process: 7 ExecStart=/usr/bin/nv-fabricmanager -c /etc/fm.cfg (code=exited, status=1/FAILURE)",), "fail"),
     ((FAILED, STARTED), "pass"),
+    ((UNIT, "     Active: failed (Result: signal) since Tue 2026-02-17 01:12:11 UTC"), "fail"),
+    ((STARTED, UNIT, "     Active: inactive (dead)"), "fail"),
+    ((UNIT, "     Active: active (running) since Tue 2026-02-17 01:12:11 UTC"), "pass"),
     (('{"reason": "H100 checked fabric state; fabric manager found but not active"}',), "fail"),
     ((IDLE, FAILED), "pass"),  # no NVSwitch, so there is nothing to manage
 )
@@ -91,6 +95,8 @@ def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) 
     ('XidCriticalError     True    Mon, 23 Jun 2025   {"31":true}', {(31, None)}),
     ('DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-0a1b"} 43', {(43, None)}),
     ("no Xid 48, but Xid error code 119", {(119, None)}),
+    ('DCGM_FI_DEV_XID_ERRORS{err_code="45", err_msg="Preemptive cleanup", job="exporter"}', {(45, None)}),
+    ("the GPU at PCI:0000:3b:00 has fallen off the bus again", {(79, "0000:3b:00.0")}),
     # The driver says it itself, and where.
     ("I get Xid 79:\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n", {(79, "0000:3b:00.0")}),
 )
@@ -164,7 +170,25 @@ def test_message_over_two_rows_is_one(tmp_path: Path) -> None:
     assert found.message == "Detected more than 8 PCIe replays per minute for GPU 3: 13"
 
 
-@cases(("NVIDIA GeForce T", "skip"), ("NVIDIA H100 80GB", "fail"))
+@cases(
+    ("Reason=gres/gpu count reported lower than configured (0 < 8)", "Slurm", "node"),
+    ("CUDA initialization fails with error 802 (system not yet initialized)", "fabric manager", "fabric manager"),
+    ('The GPU fabric stays "In Progress" on all 8 GPUs', "fabric manager", "fabric manager"),
+    ('  "detail": "Persistence Mode: Persistence mode for GPU 3 is disabled. Enable it", ', "dcgmi diag", "GPU 3"),
+)
+def test_sentence_that_states_a_failure(tmp_path: Path, line: str, tool: str, subject: str) -> None:
+    (found,) = group(imported(tmp_path, f"It says:\n{line}\n").facts, Diagnostics).results
+    assert (found.tool, found.subject, found.status) == (tool, subject, "fail")
+
+
+@cases(("enable", False), ("disable", True))
+def test_pending_change_of_mig(tmp_path: Path, word: str, *, now: bool) -> None:
+    line = f"Warning: MIG mode is in pending {word} state for GPU 00000000:C1:00.0:In use by another client\n"
+    (gpu,) = imported_gpus(tmp_path, line).devices
+    assert (gpu.bus_id, gpu.mig_mode, gpu.mig_mode_pending) == ("0000:c1:00.0", now, not now)
+
+
+@cases(("NVIDIA GeForce T", "pass"), ("NVIDIA H100 80GB", "fail"))
 def test_machine_with_geforce_gpus_needs_no_fabric_manager(tmp_path: Path, name: str, status: str) -> None:
     row = "|   0  NVIDIA Test 40GB"
     table = next(line for line in GPUS.splitlines() if line.startswith("|   0  "))

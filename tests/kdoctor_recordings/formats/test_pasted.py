@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, imported_gpus, query
 from kdoctor.facts import KernelLog
-from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
+from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN
 from kdoctor_recordings.formats import smi_query
 from kdoctor_recordings.formats.part import Part
 from kdoctor_recordings.formats.split import find_sections
@@ -121,6 +121,7 @@ COUNTED = "SRAM Correctable : 0\nSRAM Uncorrectable : 0\nDRAM Correctable : 0\nD
     (f"Volatile\n{indent(COUNTED, '    ')}", "ecc_uncorrected_volatile", 12),
     (f"Aggregate\n{COUNTED}", "ecc_uncorrected_aggregate", 12),
     ("GPU Recovery Action : Reset\n", "recovery_action", "reset"),
+    ("            HW Power Brake Slowdown           : Active\n", "clock_event_reasons", (EVENT_HW_POWER_BRAKE,)),
     ("Clocks Event Reasons\nHW Slowdown: Active\nIdle: Not Active\n", "clock_event_reasons", (EVENT_HW_SLOWDOWN,)),
 )
 def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path, text: str, field: str, value: object) -> None:

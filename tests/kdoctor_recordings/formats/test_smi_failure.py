@@ -29,6 +29,7 @@ def test_lost_gpu_has_its_index_address_and_reason() -> None:
     assert told is not None
     assert (told.index, told.errors) == (0, {"handle": "Unknown Error"})
     assert lost(DAMAGED) is None
+    assert lost("Unable to detect the device handle for GPU0000:B1:00.0: Unknown Error") is not None
 
 
 def test_warning_alone_names_its_gpu(tmp_path: Path) -> None:
@@ -66,6 +67,17 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
 def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, state: str) -> None:
     gpus = imported_gpus(tmp_path, f"docker: Error response: hook #0: stderr: nvidia-container-cli: {why}\n")
     assert (gpus.state, gpus.error) == (state, f"nvidia-container-cli: {why}")
+
+
+@cases(
+    ("slurmd: fatal: can't stat gres.conf file /dev/nvidia0: No such file or directory", "failed"),
+    ("cudaGetDeviceCount returned 999", "failed"),
+    ("2022/05/13 23:09:23 Failed to initialize NVML: could not load NVML library.", "library-absent"),
+    ("error visiting device: error getting device memory info: Insufficient Permissions", "no-permission"),
+    ("Error 803: system has unsupported display driver / cuda driver combination", "library-mismatch"),
+)
+def test_programs_say_what_the_driver_lacks(tmp_path: Path, line: str, state: str) -> None:
+    assert imported_gpus(tmp_path, f"{line}\n").state == state
 
 
 def test_machine_without_gpus_has_a_working_driver(tmp_path: Path) -> None:

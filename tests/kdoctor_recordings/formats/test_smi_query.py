@@ -7,6 +7,7 @@ from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import UUID, group, imported, imported_gpus, query
 from kdoctor.facts import GpuProcess, Gpus, KernelDriver
 from kdoctor.facts.gpus import EVENT_SW_POWER_CAP
+from kdoctor_recordings.facts import ImportedLines
 
 MIB = 1024**2
 
@@ -218,3 +219,7 @@ def test_unknown_entries_and_lines_are_kept(tmp_path: Path) -> None:
         "ecc errors/hbm repair failed: Yes (2 times)",
     ]
     assert imported_gpus(tmp_path, query("3b")).not_understood == ()
+    # What people write below it is not about a GPU, and the last line may be cut off.
+    facts = imported(tmp_path, query("3b") + "Any ideas?\nThanks\n        Memory Max Operatin\n").facts
+    assert group(facts, Gpus).not_understood == ()
+    assert [line.text for line in group(facts, ImportedLines).lines] == ["Any ideas?", "Thanks"]

@@ -29,7 +29,7 @@ def test_readings_missing_in_table_are_errors(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TABLE)
     errors = gpus.devices[1].errors
     assert errors["fan_speed_percent"] == errors["temperature_c"] == errors["power_draw_w"] == "ERR!"
-    assert errors["name"] == "NVIDIA Very Long Name 40..."
+    assert errors["name"] == "not in the shortened name NVIDIA Very Long Name 40..."
     assert errors["mig_mode"] == "N/A"
     assert errors["pcie_width"] == "not in nvidia-smi"
     assert gpus.count == 2

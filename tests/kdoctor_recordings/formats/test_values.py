@@ -58,6 +58,7 @@ UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
     (values.fabric_status, "", None),
     (values.free_text, "NVIDIA  Test ", "NVIDIA Test"),
     (values.free_text, "NVIDIA Test...", None),
+    (values.mebibytes, "4095MB", 4095 * 1024**2),
     (values.free_text, "", None),
     (values.free_text, "[N/A]", None),
     (values.free_text, "Unknown Error", None),

@@ -81,6 +81,12 @@ def _remedy(tool: str, message: str) -> Remedy:
             "sudo systemctl restart nvidia-fabricmanager",
             look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
         )
+    if tool == "Slurm":
+        return Remedy.inspect(
+            "Find out why the driver lists fewer GPUs than Slurm was configured with, then resume the node.",
+            "nvidia-smi -L",
+            "sudo dmesg | grep -iE 'NVRM|Xid'",
+        )
     if "imex" in message.lower():
         return Remedy.configure(
             "Start IMEX again on each node of its domain, and read why it ended. Without it, GPUs of several nodes do "

@@ -1,0 +1,122 @@
+"""What messages about the driver say, the cause, and the fix."""
+
+from kdoctor.model import Remedy
+from kdoctor_checks._driver import LOAD_UVM
+
+STATED = (
+    (
+        "could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI",
+        "the container runtime does not know NVIDIA's",
+        Remedy.configure(
+            "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
+            "sudo nvidia-ctk runtime configure --runtime=docker",
+            "sudo systemctl restart docker",
+            look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
+        ),
+    ),
+    (
+        "blocked by the operating system",
+        "Windows gives WSL no access to the GPU",
+        Remedy.reinstall(
+            "Update NVIDIA's driver on Windows, and WSL (in PowerShell). Install no Linux driver in WSL. A GPU in TCC "
+            "mode is not available there.",
+            "wsl --update",
+            "wsl --shutdown",
+            look=("nvidia-smi.exe",),
+        ),
+    ),
+    (
+        "/dev/+nvidia(?!-)",
+        "the driver's device nodes are missing",
+        Remedy.configure(
+            "Load the module and create the nodes with nvidia-modprobe. Start containers with the NVIDIA runtime.",
+            "sudo modprobe nvidia",
+            "sudo nvidia-modprobe -u",
+            look=("ls -l /dev/nvidia*", "sudo dmesg | grep -i nvrm"),
+        ),
+    ),
+    (
+        r"cudaGetDeviceCount\(?\)? returned",
+        "CUDA does not start",
+        Remedy.configure(
+            "Reload the module of unified memory, or restart the machine. Error 802 needs the fabric manager, and 35, "
+            "803 and 804 a newer driver or the removal of cuda-compat.",
+            "sudo modprobe -r nvidia_uvm",
+            "sudo modprobe nvidia_uvm",
+            look=("nvidia-smi", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda"),
+        ),
+    ),
+    (
+        "nvidia-container-cli.*(?:nvml error: unknown|rpc error|driver error|failed to process)",
+        "the container runtime cannot reach the driver",
+        Remedy.configure(
+            "Restart the container runtime if nvidia-smi works on the host. If not, repair the driver there first.",
+            "sudo systemctl restart docker",
+            look=("nvidia-smi", "nvidia-ctk --version", "sudo dmesg | grep -iE 'nvrm|xid'"),
+        ),
+    ),
+    ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
+)
+"""Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
+
+SIGNATURE = r"(?i)sign(?:ed|ature)|[rR]equired key|key was rejected|unavailable key|crypto|lockdown|not permitted"
+NO_GPU = "No such device"
+NOT_LOADED = (
+    (
+        "version of symbol|Unknown symbol|version magic|Exec format|Invalid (?:argument|module format)",
+        "the module was built for another kernel",
+        Remedy.reinstall(
+            "Build the module for the kernel that runs, or start the kernel that it was built for.",
+            "sudo dkms autoinstall",
+            look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
+        ),
+    ),
+    (
+        r"/var/lib/dkms/|modpost: |bad exit|[bB]ad return|[fF]ailed to build|[bB]uilding|(?i:dkms.*(?:error|fail))",
+        "the module could not be built for this kernel",
+        Remedy.reinstall(
+            "Install a driver release that supports this kernel, or its headers if they are missing, or start an older "
+            "kernel. The log says why.",
+            look=("tail -n 40 /var/lib/dkms/nvidia*/*/build/make.log", "uname -r", "dkms status"),
+        ),
+    ),
+    (
+        "not found|find module",
+        "the module is not installed for this kernel",
+        Remedy.reinstall(
+            "Install the driver, or build its module for the kernel that runs.",
+            "sudo dkms autoinstall",
+            look=("uname -r", "dkms status", "modinfo nvidia"),
+        ),
+    ),
+    (
+        "[dD]enied",
+        "the kernel was not allowed to load the module",
+        Remedy.configure(
+            "Allow it: SELinux or the confinement of the container denied it. Its log names the rule.",
+            look=("getenforce", "sudo ausearch -m avc -ts recent", "modinfo -n nvidia"),
+        ),
+    ),
+    (
+        NO_GPU,
+        "the module finds no GPU that it supports",
+        Remedy.configure(
+            "If lspci lists the GPU, install the driver branch that supports it, and keep other drivers from it. If "
+            "not, look for it in the BIOS and in its slot.",
+            look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
+        ),
+    ),
+    (
+        "",
+        "the module could not be loaded",
+        Remedy.reinstall(
+            "Read the kernel's reason, and install a driver that fits this kernel.",
+            look=("sudo dmesg | tail -n 30", "uname -r", "modinfo nvidia"),
+        ),
+    ),
+)
+"""Words about a module that was not loaded, the cause, and the fix. The most telling ones come first."""
+NOT_STARTED = frozenset(
+    {"init-failed", "no-address-space", "not-supported", "no-power", "not-probed", "fallen-off-the-bus"}
+)
+"""What the kernel log says of GPUs without which the module does not stay loaded."""

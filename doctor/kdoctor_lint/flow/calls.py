@@ -174,7 +174,8 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     if symbolic or isinstance(call.node.func, ast.Call):  # a layer that is made for this call is part of a model
         call.draw([callee])
     if not symbolic:
-        return UNKNOWN
+        run = callee.cls.member("call") if callee.cls is not None else None
+        return call.follow(run.bound(callee)) if isinstance(run, Function) else UNKNOWN
     if isinstance(callee, val.Model):
         call.build_on([callee])
         return val.Tensor(callee.node, callee.place, call.interpreter.strategy)

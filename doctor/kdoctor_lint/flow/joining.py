@@ -90,7 +90,8 @@ def _attributes(one: val.Object, other: val.Object) -> dict[str, Value]:
 def _join_made(one: M, other: M) -> M:
     place, strategy = _home_of_both(one, other)
     cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
-    return one.__class__(one.node, place, strategy, cls=cls, attributes=_attributes(one, other))
+    shown = other if one.place is val.Place.OUTSIDE and place is val.Place.INSIDE else one
+    return one.__class__(shown.node, place, strategy, cls=cls, attributes=_attributes(one, other))
 
 
 def _join_optimizers(one: val.Optimizer, other: val.Optimizer) -> Value:
@@ -115,6 +116,7 @@ def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strate
 _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
     val.External: _join_externals,
     val.Number: _join_numbers,
+    val.Averaged: lambda one, other: UNKNOWN if one.size or other.size else one,
     val.Many: _join_many,
     val.Dataset: _join_datasets,
     **dict.fromkeys((val.Text, val.Truth), lambda one, other: one if one.value == other.value else UNKNOWN),

@@ -119,7 +119,7 @@ def unseen_instance(cls: val.Class) -> val.Object:
 
 
 def _chosen(call: Call, callee: val.Choice) -> Value:
-    call.interpreter.trace.handed |= {id(option.node) for option in callee.options}
+    call.interpreter.trace.handed |= {id(getattr(option, "node", None)) for option in callee.options}
     return reduce(join, [_BY_CALLEE[option.__class__](call, option) for option in callee.options])
 
 

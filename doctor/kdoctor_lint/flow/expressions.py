@@ -50,6 +50,13 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
         return val.count_of(val.WORKERS | val.DEVICES)
+    if isinstance(owner, val.Choice):
+        return reduce(join, [_read(interpreter, node, option) for option in owner.options])
+    return _read(interpreter, node, owner)
+
+
+def _read(interpreter: Interpreter, node: ast.Attribute, owner: Value) -> Value:
+    name = node.attr
     if isinstance(owner, val.Object):
         return _member(interpreter, node, owner)
     reader = _READERS.get(owner.__class__)

@@ -11,6 +11,8 @@ from kdoctor_lint.flow.values import NONE, UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
 _MAX_OPTIONS = 6
+_NEEDED = val.Strategy | val.Object | val.Definition | val.Choice
+"""What is meant where it may be None: None has nothing that a script can use."""
 M = TypeVar("M", bound=val.Made)
 _PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
 """What is true of a dataset if it is in one branch. No rule reports it then."""
@@ -24,7 +26,7 @@ def join(one: Value, other: Value) -> Value:
         return one
     if one is NONE or other is NONE:
         rest = other if one is NONE else one
-        return rest if isinstance(rest, val.Strategy | val.Model | val.Optimizer) else UNKNOWN
+        return rest if isinstance(rest, _NEEDED) else UNKNOWN
     scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
     if scopes:
         entered = reduce(join, [item.strategy or UNKNOWN for item in scopes])
@@ -36,13 +38,15 @@ def join(one: Value, other: Value) -> Value:
         kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
         return val.Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
     options = [*_options(one), *_options(other)]
-    if len(options) > max(len(_options(one)), len(_options(other))) and len(options) <= _MAX_OPTIONS:
+    alike = type(one) is type(other) is val.Object and one.cls is other.cls
+    if not alike and len(options) > max(len(_options(one)), len(_options(other))) and len(options) <= _MAX_OPTIONS:
         return val.Choice(options)
     return _join_alike(one, other)
 
 
 def _options(value: Value) -> Sequence[Value]:
-    return value.options if isinstance(value, val.Choice) else [value] if isinstance(value, val.Definition) else []
+    one = isinstance(value, val.Definition) or type(value) is val.Object
+    return value.options if isinstance(value, val.Choice) else [value] if one else []
 
 
 def _join_alike(one: Any, other: Any) -> Value:
@@ -95,11 +99,12 @@ def _join_made(one: M, other: M) -> M:
 
 
 def _join_optimizers(one: val.Optimizer, other: val.Optimizer) -> Value:
-    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
-    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
-    slots, built = one.slots and other.slots, one.built or other.built
+    first = max(one, other, key=lambda item: (bool(item.clipping), item.slots))
+    second = other if first is one else one
+    algorithm = first.algorithm if first.algorithm == second.algorithm or not second.slots else ""
     made = _join_made(first, second)
-    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
+    built = one.built or other.built
+    return replace(made, algorithm=algorithm, slots=first.slots, built=built, clipping=first.clipping)
 
 
 def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strategy | None]:

@@ -195,7 +195,7 @@ class Definition(Value):
 
 @dataclass(eq=False, slots=True)
 class Choice(Value):
-    """One of several functions and classes of the script."""
+    """One of several functions, classes, and objects of classes of the script."""
 
     options: Sequence[Any]
 

@@ -1,4 +1,4 @@
-from kdoctor_lint.flow.values import DISTRIBUTED, Dataset
+from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import splits
 
@@ -9,7 +9,7 @@ def _judge(trace: Trace) -> Hits:
         return
     known = [event for event in trace.fitted if event.model is not None or not trace.models]
     fitted = [event for event in known if not event.steps and not (event.model and event.model.plain)]
-    limited = any(event.steps and event.data is DISTRIBUTED for event in known)
+    limited = any(event.steps and not isinstance(event.data, Dataset) for event in known)
     distributed = [] if limited else trace.distributed
     for strategy, data in (*((event.home, event.data) for event in fitted), *distributed):
         if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:

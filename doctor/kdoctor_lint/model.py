@@ -28,16 +28,16 @@ class Rule:
     id: str  # ``lint.<slug>``. Ids are stable because ignore comments contain them.
     code: str  # A short id, such as ``KD101``, for ``noqa`` comments. Rules about one subject share the first digit.
     severity: Severity
-    title: str  # What the rule does, as one sentence: ``Checks for ...``
-    fix: str  # What to do, as one imperative sentence
-    sources: tuple[str, ...]  # URLs that support the rule, or how it was measured
     judge: Callable[[Trace], Iterable[Hit]] | None = None
     """Finds violations in what a script does. None for problems that the linter detects while it reads a file:
     comments cannot silence these."""
+    title: str = ""  # What the rule does, as one sentence: ``Checks for ...``
+    fix: str = ""  # What to do, as one imperative sentence
+    sources: tuple[str, ...] = ()  # URLs that support the rule, or how it was measured
     why: str = ""  # What goes wrong in code that violates the rule. Line breaks count as spaces.
     bad: str = ""  # Code that violates the rule
     good: str = ""  # The same code, corrected
-    """``rules/texts/<slug>.txt`` may have these three instead."""
+    """``rules/texts/<slug>.txt`` may have these six instead."""
     once: bool = False  # Whether equal messages in a file are one finding, at the first line
     words: tuple[str, ...] = ("distribute", "Strategy")
     """A file with none of these words cannot violate the rule. Analysis is skipped if no rule needs it."""

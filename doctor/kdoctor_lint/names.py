@@ -56,7 +56,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.MODEL, re.compile(r"keras\.applications\.(\w+\.)*[A-Z]\w*$")),
     (Kind.LAYER, re.compile(r"keras\.(Layer|layers\.(\w+\.)*[A-Z]\w*)$")),
     (Kind.OPTIMIZER, re.compile(r"keras\.optimizer(?:s|_v[12])\.(?!.*schedules)(\w+\.)*[A-Z]\w*$")),
-    (Kind.OPTIMIZER, re.compile(r"keras\.mixed_precision\.LossScaleOptimizer$")),
+    (Kind.OPTIMIZER, re.compile(r"keras\.mixed_precision\.(experimental\.)?LossScaleOptimizer$")),
     (Kind.METRIC, re.compile(r"keras\.metrics\.(\w+\.)*[A-Z]\w*$")),
     (Kind.CALLBACK, re.compile(r"keras\.callbacks\.(\w+\.)*[A-Z]\w*$")),
     (Kind.READY_DATASET, re.compile(r"keras\.(utils|preprocessing)\.(\w+\.)*\w+_dataset_from_(array|directory)$")),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
@@ -12,7 +13,7 @@ from kdoctor_lint import rules
 from kdoctor_lint.model import Rule
 
 _TEXTS = Path(__file__).parent / "rules/texts"
-_PART = re.compile(r"^### (why|bad|good)\n", re.MULTILINE)
+_PART = re.compile(r"^### (title|fix|sources|why|bad|good)\n", re.MULTILINE)
 _CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
@@ -28,9 +29,10 @@ def _with_text(rule: Rule) -> Rule:
     """A rule with the parts of its text that it does not have itself."""
     file = _TEXTS / f"{rule.id.partition('.')[2]}.txt"
     parts = _PART.split(file.read_text(encoding="utf-8")) if file.exists() else [""]
-    text = dict(zip(parts[1::2], parts[2::2], strict=True))
-    why, bad, good = (getattr(rule, part) or text.get(part, "") for part in ("why", "bad", "good"))
-    return replace(rule, why=why, bad=bad, good=good)
+    text: dict[str, Any] = dict(zip(parts[1::2], parts[2::2], strict=True))
+    text |= {part: text[part].rstrip() for part in ("title", "fix") if part in text}
+    text |= {"sources": tuple(text["sources"].splitlines())} if "sources" in text else {}
+    return replace(rule, **{part: value for part, value in text.items() if not getattr(rule, part)})
 
 
 RULES = _discover()  # Every rule by its id

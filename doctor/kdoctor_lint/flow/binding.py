@@ -30,7 +30,9 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
         _set_attribute(interpreter, target, value, env)
     elif isinstance(target, ast.Tuple | ast.List):
         items: Sequence[Value] = [
-            value if isinstance(value, val.Dataset | val.Batch | val.Gradients | val.Strategy) else UNKNOWN
+            value
+            if isinstance(value, val.Dataset | val.Batch | val.Gradients | val.Strategy | val.Foreign)
+            else UNKNOWN
         ] * len(target.elts)
         if isinstance(value, val.Many) and len(value.items) == len(target.elts):
             items = value.items

@@ -1,8 +1,9 @@
 """What a call does and returns, by the kind of its callee."""
 
 import ast
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
@@ -10,6 +11,7 @@ from kdoctor_lint.flow.call import Call, sized, unknown
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.externals import external
 from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.methods import method, update
 from kdoctor_lint.flow.removals import note_call
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -21,6 +23,11 @@ _MADE: tuple[tuple[Kind, type[val.Made]], ...] = (
     (Kind.OPTIMIZER, val.Optimizer),
     (Kind.METRIC, val.Metric),
 )
+
+
+_SIGNS = {"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div}
+_OPERATION = re.compile(r"(tensorflow(\.math)?|keras\.ops)\.(?P<name>add|subtract|multiply|divide(_no_nan)?)")
+"""Functions that do what an operator does."""
 
 
 def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -46,15 +53,27 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if isinstance(callee, val.Partial):
         args, keywords, spread = [*callee.args, *args], {**callee.keywords, **keywords}, spread or callee.spread
         callee = callee.callee
+    if isinstance(callee, val.External) and callee.name == "builtins.super":
+        return _super(interpreter, args)
     call = Call(interpreter, node, args, keywords, spread)
     note_call(call, callee, env)
+    operation = _OPERATION.fullmatch(callee.name) if isinstance(callee, val.External) else None
+    if operation is not None and len(args) == 2:  # noqa: PLR2004 - ``tf.add(one, other)``
+        inner = Env(env)
+        inner.names.update(one=args[0], other=args[1])
+        sign = ast.BinOp(ast.Name("one"), _SIGNS[operation["name"][:3]](), ast.Name("other"))
+        vars(sign).update(vars(node))
+        return interpreter.evaluate(sign, inner)
     return _BY_CALLEE.get(callee.__class__, unknown)(call, callee)
 
 
+def _super(interpreter: Interpreter, args: Sequence[Value]) -> Value:
+    method = next(iter(interpreter.running[-1:]), None)
+    cls, owner = (args[0] if args else method.cls, method.receiver) if method is not None else (None, None)
+    return val.Super(cls, owner) if isinstance(cls, val.Class) and isinstance(owner, val.Object) else UNKNOWN
+
+
 def _function(call: Call, callee: Function) -> Value:
-    decorators = getattr(callee.node, "decorator_list", [])
-    if any(isinstance(item, ast.Name) and item.id == "classmethod" for item in decorators):
-        return unknown(call, callee)
     if isinstance(callee.receiver, val.Model) and getattr(callee.node, "name", "") == "call":
         _first_call(call, callee.receiver)
     if isinstance(callee.receiver, val.Optimizer):
@@ -99,12 +118,17 @@ def unseen_instance(cls: val.Class) -> val.Object:
     return val.Object(cls=cls)
 
 
+def _chosen(call: Call, callee: val.Choice) -> Value:
+    call.interpreter.trace.handed |= {id(getattr(option, "node", None)) for option in callee.options}
+    return reduce(join, [_BY_CALLEE[option.__class__](call, option) for option in callee.options])
+
+
 def _class(call: Call, callee: val.Class) -> Value:
     instance = _instance(call, callee)
     start = callee.member("__init__")
     if isinstance(start, Function):
         before = len(call.interpreter.entered)
-        call.follow(Function(start.node, start.env, instance))
+        call.follow(start.bound(instance))
         if isinstance(instance, val.Made) and instance.place is val.Place.OUTSIDE and call.interpreter.entered[before:]:
             # Its __init__ creates the variables in a scope.
             instance.place, instance.strategy = val.Place.INSIDE, call.interpreter.entered[-1]
@@ -114,12 +138,12 @@ def _class(call: Call, callee: val.Class) -> Value:
             known.attributes |= {
                 name: value for name, value in instance.attributes.items() if name not in known.attributes
             }
-        if isinstance(instance, val.Model | val.Layer):
-            held = instance.attributes.values()
-            call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
-    run = callee.member("call")
-    if isinstance(run, Function) and isinstance(instance, val.Model | val.Layer):
-        call.interpreter.follow(Function(run.node, run.env, instance), [], {}, spread=True)
+    for run in map(callee.member, ("build", "call")) if isinstance(instance, val.Model | val.Layer) else ():
+        if isinstance(run, Function):
+            call.interpreter.follow(run.bound(instance), [], {}, spread=True)
+    if isinstance(instance, val.Model | val.Layer):
+        held = instance.attributes.values()
+        call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
     return instance
 
 
@@ -150,7 +174,8 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     if symbolic or isinstance(call.node.func, ast.Call):  # a layer that is made for this call is part of a model
         call.draw([callee])
     if not symbolic:
-        return UNKNOWN
+        run = callee.cls.member("call") if callee.cls is not None else None
+        return call.follow(run.bound(callee)) if isinstance(run, Function) else UNKNOWN
     if isinstance(callee, val.Model):
         call.build_on([callee])
         return val.Tensor(callee.node, callee.place, call.interpreter.strategy)
@@ -167,6 +192,8 @@ def _first_call(call: Call, model: val.Model) -> None:
     if isinstance(training, val.Truth) and not training.value:
         interpreter.trace.freezes = True
     if model.lazy and model.place is val.Place.OUTSIDE and interpreter.in_replica:
+        events = interpreter.trace.compiled  # What was compiled before is for another loop.
+        interpreter.trace.compiled = [event for event in events if event.model is not model]
         model.place, model.strategy = val.Place.INSIDE, interpreter.strategy
     model.lazy = False
 
@@ -174,7 +201,7 @@ def _first_call(call: Call, model: val.Model) -> None:
 def _object(call: Call, callee: val.Object) -> Value:
     member = callee.cls.member("__call__") if callee.cls else None
     if isinstance(member, Function):
-        return call.follow(Function(member.node, member.env, callee))
+        return call.follow(member.bound(callee))
     return unknown(call, callee)
 
 
@@ -188,6 +215,7 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     val.Method: method,
     Function: _function,
     val.Class: _class,
+    val.Choice: _chosen,
     val.Object: _object,
     val.Model: _apply,
     val.Layer: _apply,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value
+from kdoctor_lint.flow.values import UNKNOWN, Class, Definition, External, Made, Object, Value
 from kdoctor_lint.names import EXPORTS, Kind, kind_of
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
@@ -95,9 +95,21 @@ class Env:
 
 
 @dataclass(eq=False, slots=True)
-class Function(Value):
+class Function(Definition):
     """A function, method or lambda of the script."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     env: Env
-    receiver: Object | None = None
+    receiver: Object | Class | None = None
+    cls: Class | None = None  # The class that defines it
+
+    @property
+    def decorators(self) -> set[str]:
+        """The last names of its decorators."""
+        return {ast.unparse(item).rpartition(".")[2] for item in getattr(self.node, "decorator_list", ())}
+
+    def bound(self, owner: Object | Class) -> Function:
+        """What ``owner.name`` is. The class of an object is the first argument of its class methods."""
+        cls = owner.cls if isinstance(owner, Object) else owner
+        receiver = cls if "classmethod" in self.decorators else owner if isinstance(owner, Object) else None
+        return Function(self.node, self.env, None if "staticmethod" in self.decorators else receiver, self.cls)

@@ -4,6 +4,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,7 +17,7 @@ from kdoctor_lint.flow.joining import item_of, join
 from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.texts import as_number, given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value, is_unknown
-from kdoctor_lint.names import Kind, canonical, kind_of
+from kdoctor_lint.names import DEFAULT, Kind, canonical, kind_of
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -49,15 +50,17 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
         return val.count_of(val.WORKERS | val.DEVICES)
-    if isinstance(owner, val.External):
-        return _of_module(interpreter, node, owner)
+    if isinstance(owner, val.Choice):
+        return reduce(join, [_read(interpreter, node, option) for option in owner.options])
+    return _read(interpreter, node, owner)
+
+
+def _read(interpreter: Interpreter, node: ast.Attribute, owner: Value) -> Value:
+    name = node.attr
     if isinstance(owner, val.Object):
-        return _member(interpreter, owner, name)
-    if isinstance(owner, val.Class | val.Module):
-        return owner.member(name) or UNKNOWN
-    if isinstance(owner, val.Flags):
-        return _option(interpreter, node, name)
-    return val.Method(UNKNOWN if isinstance(owner, val.Method) else owner, name)
+        return _member(interpreter, node, owner)
+    reader = _READERS.get(owner.__class__)
+    return reader(interpreter, node, owner) if reader else val.Method(owner, name)
 
 
 def _of_module(interpreter: Interpreter, node: Any, owner: val.External) -> Value:
@@ -78,7 +81,21 @@ def _option(interpreter: Interpreter, node: ast.expr, name: str) -> Value:
     return given(ast.unparse(node), default.value if isinstance(default, val.Text) else "")
 
 
-def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
+def _bound(
+    interpreter: Interpreter, node: ast.AST, member: Value | None, owner: val.Object | val.Class
+) -> Value | None:
+    """A member of a class as an instance or the class has it. A property is what its function returns."""
+    if not isinstance(member, Function):
+        return member
+    function = member.bound(owner)
+    if isinstance(owner, val.Class) or not function.decorators & {"property", "cached_property"}:
+        return function
+    with interpreter.calling(function, node):
+        return interpreter.follow(function, [], {})
+
+
+def _member(interpreter: Interpreter, node: ast.Attribute, owner: val.Object) -> Value:
+    name = node.attr
     if interpreter.in_replica and name in _WEIGHTS and isinstance(owner, val.Made):
         interpreter.use(owner)
     if name in owner.attributes:
@@ -90,9 +107,23 @@ def _member(interpreter: Interpreter, owner: val.Object, name: str) -> Value:
     if name == "model" and owner.cls and Kind.CALLBACK in map(kind_of, owner.cls.external_bases()):
         return val.Model(owner.cls.node, val.Place.UNSURE, None)
     member = owner.cls.member(name) if owner.cls else None
-    if isinstance(member, Function) and member.receiver is not None:
-        return Function(member.node, member.env, owner)
-    return member or val.Method(owner, name)
+    return _bound(interpreter, node, member, owner) or val.Method(owner, name)
+
+
+def _parent(interpreter: Interpreter, node: Any, owner: val.Super) -> Value:
+    member = _bound(interpreter, node, owner.cls.inherited(node.attr), owner.owner)
+    return member or val.Method(owner.owner, node.attr)
+
+
+_READERS: Mapping[type, Callable[[Interpreter, Any, Any], Value]] = {
+    val.External: _of_module,
+    val.Super: _parent,
+    val.Class: lambda interpreter, node, cls: _bound(interpreter, node, cls.member(node.attr), cls) or UNKNOWN,
+    val.Module: lambda _, node, module: module.member(node.attr),
+    val.Flags: lambda interpreter, node, _: _option(interpreter, node, node.attr),
+    val.Method: lambda _, node, __: val.Method(UNKNOWN, node.attr),
+}
+"""What an attribute of a value is. Those of others are methods."""
 
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -106,11 +137,14 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.Many([*left.items, *right.items])
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
-    if val.TOTAL in (left, right) and isinstance(node.op, ast.Add | ast.Sub):
-        return val.TOTAL
-    sums = isinstance(node.op, ast.Add | ast.Sub) and any(map(is_unknown, (left, right)))
-    if of_loss and sums and not interpreter.in_replica:
-        return UNKNOWN  # perhaps one number for each example
+    factor = right if left is val.TOTAL else left
+    if val.TOTAL in {left, right} and isinstance(node.op, ast.Mult) and isinstance(factor, val.Number):
+        part = average_of(node, replace(factor, names=factor.per))  # times ``1 / size``
+        return val.TOTAL if factor.value is not None and not factor.names else part
+    adds = isinstance(node.op, ast.Add | ast.Sub)
+    sums = of_loss and adds and any(map(is_unknown, (left, right))) and not interpreter.in_replica
+    if sums or (adds and val.TOTAL in {left, right}):
+        return UNKNOWN if sums else val.TOTAL  # perhaps one number for each example
     loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if loss is None else loss
 
@@ -221,7 +255,7 @@ def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     operand = interpreter.evaluate(node.operand, env)
     if isinstance(node.op, ast.USub) and isinstance(operand, val.Number) and operand.value is not None:
         return val.Number(-operand.value, operand.names)
-    return UNKNOWN
+    return operand if isinstance(operand, val.Averaged) or operand in {val.TOTAL, val.SCALED} else UNKNOWN
 
 
 def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -281,6 +315,14 @@ def _inner(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return interpreter.evaluate(node.value, env)
 
 
+def _yield(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    """What a context manager yields is executed in the scope around it."""
+    if interpreter.running and "contextmanager" in interpreter.running[-1].decorators:
+        inside = interpreter.strategy if interpreter.place is val.Place.INSIDE else None
+        interpreter.give_back(val.Scope(inside or val.Strategy(DEFAULT, node)))
+    return interpreter.evaluate(node.value, env) if node.value else UNKNOWN
+
+
 def _walrus(interpreter: Interpreter, node: Any, env: Env) -> Value:
     value = interpreter.evaluate(node.value, env)
     bind(interpreter, node.target, value, env.closure())
@@ -316,7 +358,7 @@ def _first_text(node: ast.AST) -> str:
 
 EVALUATORS: Mapping[type, Evaluator] = {
     **dict.fromkeys((ast.List, ast.Tuple), _many),
-    **dict.fromkeys((ast.Set, ast.Slice, ast.Yield), _parts),
+    **dict.fromkeys((ast.Set, ast.Slice), _parts), ast.Yield: _yield,
     **dict.fromkeys((ast.Starred, ast.Await, ast.FormattedValue, ast.YieldFrom), _inner),
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _comprehension),
     ast.Name: _name, ast.Constant: _constant, ast.Attribute: _attribute, ast.Call: evaluate_call, ast.BinOp: _binary,

@@ -172,7 +172,7 @@ def _optimizer(call: Call, name: str) -> Value:
         return inner
     rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
-    momentum = call.get(1, "momentum")
+    momentum = as_number(call.get(1, "momentum") or UNKNOWN)
     moves = algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum))
     slots = moves and not call.spread and algorithm != "Optimizer" and ".legacy." not in name
     made = call.create(val.Optimizer, rate=rate, algorithm=algorithm, slots=slots)

@@ -60,7 +60,7 @@ class Interpreter:
         self.guarded = 0  # Depth of code that tests for a version
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
-        self.running: list[tuple[int, int]] = []  # The ids of the nodes and the environments of the functions around
+        self.running: list[Function] = []  # The functions around this code
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
@@ -188,12 +188,12 @@ class Interpreter:
         )  # fmt: skip
         if key in known:
             return known[key][1]
-        inner = (id(node), id(function.env))
-        if inner in self.running or len(self.running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+        again = any(one.node is node and one.env is function.env for one in self.running)
+        if again or len(self.running) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
             # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not val.Place.OUTSIDE
             return UNKNOWN
-        self.running.append(inner)
+        self.running.append(function)
         strategies = len(self.trace.strategies)
         try:
             result = self._run(function, self._bind(function, given, keywords, spread=spread))
@@ -230,19 +230,20 @@ class Interpreter:
         mentioned = self.mentioned() if self.trace.strategies else None
         if isinstance(node, ast.Lambda) or mentioned is None or node.name in mentioned or home_of(node) is not None:
             return True
-        base = function.receiver.cls if function.receiver is not None else None
+        base = getattr(function.receiver, "cls", None)
         return bool(base and base.all_bases()) or node.name.startswith("__") or id(node) in self.decorated
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node
-        if isinstance(node, ast.Lambda):
-            return self.evaluate(node.body, env)
         self._returned.append(None)
         before = self.conditional, self.chief_only, self.in_graph, self.catching
         self.conditional = self.catching = 0
         self.in_graph = self.in_graph or id(node) in self.graphs
         try:
-            self.execute(node.body, env)
+            if isinstance(node, ast.Lambda):
+                self.give_back(self.evaluate(node.body, env))
+            else:
+                self.execute(node.body, env)
         finally:
             returned = self._returned.pop()
             self.conditional, self.chief_only, self.in_graph, self.catching = before

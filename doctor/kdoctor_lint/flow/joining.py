@@ -1,7 +1,7 @@
 """What is certainly true of a value that is one of several."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeVar
@@ -10,6 +10,9 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.values import NONE, UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
+_MAX_OPTIONS = 6
+_NEEDED = val.Strategy | val.Object | val.Definition | val.Choice
+"""What is meant where it may be None: None has nothing that a script can use."""
 M = TypeVar("M", bound=val.Made)
 _PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffled", "sharded")
 """What is true of a dataset if it is in one branch. No rule reports it then."""
@@ -23,16 +26,27 @@ def join(one: Value, other: Value) -> Value:
         return one
     if one is NONE or other is NONE:
         rest = other if one is NONE else one
-        return rest if isinstance(rest, val.Strategy | val.Model | val.Optimizer) else UNKNOWN
+        return rest if isinstance(rest, _NEEDED) else UNKNOWN
     scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
     if scopes:
-        return val.Scope(scopes[0].strategy, certain=len(scopes) > 1)
+        entered = reduce(join, [item.strategy or UNKNOWN for item in scopes])
+        strategy = entered if isinstance(entered, val.Strategy) else None
+        return val.Scope(strategy, certain=len(scopes) > 1 and all(item.certain for item in scopes))
     strategies = [item for item in (one, other) if isinstance(item, val.Strategy)]
     if strategies:
         kinds = frozenset().union(*(item.kinds for item in strategies))
         kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
         return val.Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies), joined=True)
+    options = [*_options(one), *_options(other)]
+    alike = type(one) is type(other) is val.Object and one.cls is other.cls
+    if not alike and len(options) > max(len(_options(one)), len(_options(other))) and len(options) <= _MAX_OPTIONS:
+        return val.Choice(options)
     return _join_alike(one, other)
+
+
+def _options(value: Value) -> Sequence[Value]:
+    one = isinstance(value, val.Definition) or type(value) is val.Object
+    return value.options if isinstance(value, val.Choice) else [value] if one else []
 
 
 def _join_alike(one: Any, other: Any) -> Value:
@@ -69,24 +83,28 @@ def _join_datasets(one: val.Dataset, other: val.Dataset) -> Value:
 
 
 def _join_objects(one: val.Object, other: val.Object) -> Value:
-    known = {
-        name: join(value, other.attributes[name]) for name, value in one.attributes.items() if name in other.attributes
-    }
-    return val.Object(cls=one.cls, attributes=known) if one.cls is other.cls else UNKNOWN
+    return val.Object(cls=one.cls, attributes=_attributes(one, other)) if one.cls is other.cls else UNKNOWN
+
+
+def _attributes(one: val.Object, other: val.Object) -> dict[str, Value]:
+    alike = one.attributes.keys() & other.attributes.keys()
+    return {name: join(one.attributes[name], other.attributes[name]) for name in sorted(alike)}
 
 
 def _join_made(one: M, other: M) -> M:
     place, strategy = _home_of_both(one, other)
     cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
-    return one.__class__(one.node, place, strategy, cls=cls)
+    shown = other if one.place is val.Place.OUTSIDE and place is val.Place.INSIDE else one
+    return one.__class__(shown.node, place, strategy, cls=cls, attributes=_attributes(one, other))
 
 
 def _join_optimizers(one: val.Optimizer, other: val.Optimizer) -> Value:
-    first, second = (one, other) if one.clipping or not other.clipping else (other, one)
-    algorithm = one.algorithm if one.algorithm == other.algorithm else ""
-    slots, built = one.slots and other.slots, one.built or other.built
+    first = max(one, other, key=lambda item: (bool(item.clipping), item.slots))
+    second = other if first is one else one
+    algorithm = first.algorithm if first.algorithm == second.algorithm or not second.slots else ""
     made = _join_made(first, second)
-    return replace(made, algorithm=algorithm, slots=slots, built=built, clipping=first.clipping)
+    built = one.built or other.built
+    return replace(made, algorithm=algorithm, slots=first.slots, built=built, clipping=first.clipping)
 
 
 def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strategy | None]:
@@ -103,9 +121,10 @@ def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strate
 _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
     val.External: _join_externals,
     val.Number: _join_numbers,
+    val.Averaged: lambda one, other: UNKNOWN if one.size or other.size else one,
     val.Many: _join_many,
     val.Dataset: _join_datasets,
-    val.Text: lambda one, other: one if one.value == other.value else UNKNOWN,
+    **dict.fromkeys((val.Text, val.Truth), lambda one, other: one if one.value == other.value else UNKNOWN),
     val.Gradients: lambda one, other: one if one.clipped else other,
     val.Metric: _join_made,
     val.Foreign: _join_made,

@@ -10,7 +10,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.texts import as_number, given, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import DEFAULT
+from kdoctor_lint.names import DEFAULT, canonical
 
 _PROCESSES = re.compile(r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|WORLD_SIZE|OMPI_COMM_WORLD_SIZE")
 """Environment variables that hold the number of workers."""
@@ -112,11 +112,6 @@ def _clipped(call: Call) -> Value:
     return val.Many([clipped, UNKNOWN]) if called.endswith("global_norm") else clipped
 
 
-def _quotient(call: Call) -> Value:
-    whole = len(call.args) > 1 and all(value is val.TOTAL for value in call.args[:2])
-    return val.Averaged(call.node) if whole else UNKNOWN
-
-
 def _optimizer_named(call: Call) -> Value:
     name = call.first
     return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
@@ -133,6 +128,16 @@ def _unset(call: Call) -> Value:
     if isinstance(name, val.Text):
         trace.late = [late for late in trace.late if late.what != name.value]
     return UNKNOWN
+
+
+def _named(call: Call) -> Value:
+    """``getattr(module, name)``."""
+    owner, name = call.first, call.get(1, "name")
+    if not isinstance(owner, val.External):
+        return UNKNOWN
+    any_one = "Optimizer" if owner.name == "keras.optimizers" else ""
+    short = name.value if isinstance(name, val.Text) else any_one
+    return val.External(canonical(f"{owner.name}.{short}")) if short else UNKNOWN
 
 
 def _option(call: Call) -> Value:
@@ -184,7 +189,6 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_mean, "tensorflow.reduce_mean tensorflow.math.reduce_mean keras.ops.mean keras.backend.mean"),
     (_sum, "tensorflow.reduce_sum tensorflow.math.reduce_sum tensorflow.add_n tensorflow.math.add_n keras.ops.sum"),
     (_sum, "keras.backend.sum builtins.sum"),
-    (_quotient, "tensorflow.math.divide tensorflow.math.divide_no_nan"),
     (_average, "tensorflow.nn.compute_average_loss"),
     (_kept_sum, "tensorflow.cast tensorflow.maximum tensorflow.math.maximum tensorflow.stop_gradient keras.ops.cast"),
     (_kept_sum, "keras.ops.maximum keras.backend.cast keras.backend.maximum builtins.int builtins.float"),
@@ -197,6 +201,8 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda call: call.interpreter.set_distribution(call.site), "keras.distribution.set_distribution"),
     (_mesh, "keras.distribution.DeviceMesh"),
     (_current_strategy, "tensorflow.distribute.get_strategy"),
+    (_named, "builtins.getattr"),
+    (lambda call: val.Scope(val.Strategy(DEFAULT, call.site)), "contextlib.nullcontext"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
     (_batching, "tensorflow.data.experimental.dense_to_ragged_batch"),

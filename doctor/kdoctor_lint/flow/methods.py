@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
@@ -96,7 +97,7 @@ _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 def method(call: Call, callee: val.Method) -> Value:
     """A method of an object that the script does not define."""
-    handler = _BY_RECEIVER.get(callee.receiver.__class__)
+    handler = _BY_RECEIVER.get(callee.receiver.__class__) if callee.receiver is not val.NONE else None
     return UNKNOWN if handler is None else handler(call, callee.receiver, callee.name)
 
 
@@ -105,14 +106,14 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     interpreter, trace = call.interpreter, call.interpreter.trace
     _applied(call, name)
     if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy, frozenset(node for node, _ in interpreter.running)))
+        trace.stepped.append((call.site, interpreter.strategy, frozenset(id(one.node) for one in interpreter.running)))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
         if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
             trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True
-    return UNKNOWN
+    return call.first if isinstance(call.first, val.Averaged | val.Gradients) else UNKNOWN  # perhaps scaled
 
 
 def _applied(call: Call, name: str) -> None:
@@ -132,7 +133,8 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if name == "fit":  # it is what another file's function made with the strategy
         return _foreign_method(call, val.Foreign(call.site, val.Place.INSIDE, strategy), name)
     data = dataset_of(call.first) or call.first
-    if name == "reduce" and len(call.args) > 1 and call.args[1] is val.SCALED:
+    reduced = call.args[1] if name == "reduce" and call.args[1:] else UNKNOWN
+    if val.SCALED in (reduced, *getattr(reduced, "items", ())):
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
     if name == _DISTRIBUTE and isinstance(data, val.Dataset):
@@ -164,10 +166,12 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     if batch is not None and home_of(batch.node) is None:
         call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
         call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
-    if not isinstance(function, Function):
+    functions = [one for one in getattr(function, "options", [function]) if isinstance(one, Function)]
+    if not functions:
         return UNKNOWN
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
-        returned = call.interpreter.follow(function, args, {}, spread=not isinstance(arguments, val.Many))
+        spread = not isinstance(arguments, val.Many)
+        returned = reduce(join, [call.interpreter.follow(one, args, {}, spread=spread) for one in functions])
     parts = returned.items if isinstance(returned, val.Many) else [returned]
     shown = [part if part is val.SCALED else UNKNOWN for part in parts]
     return val.Many(shown) if isinstance(returned, val.Many) else shown[0]
@@ -240,7 +244,7 @@ def _scalar_loss(call: Call) -> str:
         member = loss.cls.member("call")
         name, function = loss.cls.node.name, member
         if isinstance(member, Function):
-            function = Function(member.node, member.env, loss)
+            function = member.bound(loss)
     if not isinstance(function, Function):
         return ""
     with call.interpreter.scoped(val.Place.UNSURE, None):
@@ -254,7 +258,7 @@ def _several_steps(call: Call) -> ast.AST | None:
     return next(item.value for item in call.node.keywords if item.arg == "steps_per_execution") if several else None
 
 
-def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> None:
+def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = None) -> Value:
     trace = call.interpreter.trace
     around = foreign or call.interpreter
     data = call.get(0, "x", "generator") or UNKNOWN
@@ -274,6 +278,7 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
         _train_by_hand(call, model, model.cls, event.home)
     if event.compiled is not None and event.compiled.optimizer is not None:
         event.compiled.optimizer.built = True
+    return UNKNOWN
 
 
 def _train_by_hand(call: Call, model: val.Model, cls: val.Class, strategy: val.Strategy) -> None:
@@ -282,7 +287,7 @@ def _train_by_hand(call: Call, model: val.Model, cls: val.Class, strategy: val.S
         member = cls.member(name)
         if isinstance(member, Function):
             with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
-                returned = call.interpreter.follow(Function(member.node, member.env, model), [], {}, spread=True)
+                returned = call.interpreter.follow(member.bound(model), [], {}, spread=True)
             if name == "compute_loss" and type(returned) is val.Averaged:
                 call.interpreter.trace.averaged.append((returned, strategy))
 
@@ -391,10 +396,13 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
 
 def _table_method(call: Call, table: val.Table, name: str) -> Value:
     if name == "get" and call.args:
-        found, default = item_of(table, call.args[0]), call.args[1] if call.args[1:] else val.NONE
+        found, default = item_of(table, call.first), call.args[1] if call.args[1:] else val.NONE
         unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
         return join(found, default) if unsure and default is not val.NONE else found
-    if name in {"update", "setdefault", "pop", "clear", "popitem"}:
+    other = call.first if call.args else table
+    if name == "update" and isinstance(other, val.Table) and not (call.spread or call.interpreter.conditional):
+        table.items, table.whole = {**table.items, **other.items, **call.keywords}, table.whole and other.whole
+    elif name in {"update", "setdefault", "pop", "clear", "popitem"}:
         table.forget()
     return UNKNOWN
 
@@ -406,15 +414,13 @@ def _distribution_method(call: Call, distribution: val.Distribution, name: str) 
 
 
 def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
-    inside = foreign.place is val.Place.INSIDE
-    keras = any(isinstance(value, val.Optimizer) for value in (*call.args, *call.keywords.values()))
-    if name == "compile" and inside and foreign.model is None and keras:
+    inside, given = foreign.place is val.Place.INSIDE, (*call.args, *call.keywords.values())
+    if name == "compile" and inside and foreign.model is None and any(isinstance(one, val.Optimizer) for one in given):
         foreign.model = val.Model(foreign.node, foreign.place, foreign.strategy)
     if foreign.model is not None:
         return _model_method(call, foreign.model, name)
     if name in {"fit", "fit_generator"}:
-        _fitted(call, None, foreign if inside else None)
-        return UNKNOWN
+        return _fitted(call, None, foreign if inside else None)
     if foreign.batch is not None and name in _KEEPING | _TRUNCATING | {"prefetch", "repeat"}:
         return pipeline(call, foreign, name)
     return _unknown_method(call, foreign, name)

@@ -193,14 +193,20 @@ def _repeat(interpreter: Interpreter, node: Any, env: Env) -> bool:
     return interpreter.execute(node.orelse, env)
 
 
+_FEW = 4  # The most items of a loop that are followed in sequence
+
+
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
     if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
-    bind(interpreter, node.target, element, env)
-    return _repeat(interpreter, node, env)
+    few = isinstance(over, val.Many) and 0 < len(over.items) <= _FEW
+    for item in over.items if isinstance(over, val.Many) and few else [element]:
+        bind(interpreter, node.target, item, env)
+        ended = _repeat(interpreter, node, env)
+    return ended
 
 
 def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -260,7 +266,10 @@ def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
         interpreter.graphs.add(id(node))
     if any(kind_of(name) is Kind.UNKNOWN for name in names):
         interpreter.decorated.add(id(node))
-    value: Value = interpreter.define(Function(node, env.closure()))
+    function = interpreter.define(Function(node, env.closure()))
+    if function.decorators & {"setter", "deleter"}:
+        return  # the name stays the property
+    value: Value = function
     for decorator in reversed(interpreter.evaluate_all(node.decorator_list, env)):
         made = interpreter.follow(decorator, [value], {}) if isinstance(decorator, Function) else UNKNOWN
         value = made if isinstance(made, Function) else value
@@ -278,13 +287,12 @@ def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     env.set(node.name, cls)
     instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
     for member in inner.names.values():
-        if isinstance(member, Function) and member.receiver is None and not _is_static(member.node):
-            member.receiver = instance
-
-
-def _is_static(node: ast.AST) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(item, ast.Name) and item.id in {"staticmethod", "classmethod"} for item in decorators)
+        if (
+            isinstance(member, Function)
+            and member.receiver is None
+            and not member.decorators & {"staticmethod", "classmethod"}
+        ):
+            member.receiver, member.cls = instance, cls
 
 
 def _return(interpreter: Interpreter, node: Any, env: Env) -> bool:

@@ -187,8 +187,21 @@ class Counted(Value):
     text: str = ""
 
 
+class Definition(Value):
+    """A function or a class of the script."""
+
+    __slots__ = ()
+
+
 @dataclass(eq=False, slots=True)
-class Class(Value):
+class Choice(Value):
+    """One of several functions, classes, and objects of classes of the script."""
+
+    options: Sequence[Any]
+
+
+@dataclass(eq=False, slots=True)
+class Class(Definition):
     """A class of the script."""
 
     node: ast.ClassDef
@@ -197,13 +210,12 @@ class Class(Value):
 
     def member(self, name: str) -> Value | None:
         """The attribute that the class, or a base class in the script, defines."""
-        if name in self.members:
-            return self.members[name]
-        for base in self.bases:
-            found = base.member(name) if isinstance(base, Class) and base is not self else None
-            if found is not None:
-                return found
-        return None
+        return self.members[name] if name in self.members else self.inherited(name)
+
+    def inherited(self, name: str) -> Value | None:
+        """The attribute that a base class in the script defines."""
+        found = (base.member(name) for base in self.bases if isinstance(base, Class) and base is not self)
+        return next((value for value in found if value is not None), None)
 
     def all_bases(self) -> list[Value]:
         """Its direct and indirect base classes that the script does not define."""
@@ -224,6 +236,14 @@ class Object(Value):
     cls: Class | None = field(default=None, kw_only=True)
     site: ast.AST | None = field(default=None, kw_only=True)  # The call that creates it
     attributes: dict[str, Value] = field(default_factory=dict, kw_only=True)
+
+
+@dataclass(eq=False, slots=True)
+class Super(Value):
+    """``super()``: an instance as one of the base classes of a class."""
+
+    cls: Class
+    owner: Object
 
 
 @dataclass(eq=False, slots=True)

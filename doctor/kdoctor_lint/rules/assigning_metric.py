@@ -35,8 +35,6 @@ RULE = Rule(
     id="lint.assigning-metric",
     code="KD509",
     severity=Severity.ERROR,
-    title="Checks for metrics that assign their state under MirroredStrategy with Keras 3.",
-    fix="Keep a sum and a count with `assign_add`, or compute the metric from the predictions after training.",
     sources=("https://keras.io/api/metrics/base_metric/", MEASURED),
     judge=_judge,
 )

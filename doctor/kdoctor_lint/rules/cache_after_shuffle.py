@@ -12,8 +12,6 @@ RULE = Rule(
     id="lint.cache-after-shuffle",
     code="KD207",
     severity=Severity.WARNING,
-    title="Checks for datasets that are cached after they were shuffled.",
-    fix="Cache first, then shuffle.",
     sources=("https://www.tensorflow.org/guide/data_performance", MEASURED),
     judge=_judge,
 )

@@ -33,8 +33,6 @@ RULE = Rule(
     id="lint.clipping",
     code="KD501",
     severity=Severity.ERROR,
-    title="Checks for optimizers that clip gradients under a mirrored strategy with Keras 3.",
-    fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
     sources=(*defect("smoke.clipping").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

@@ -21,8 +21,6 @@ RULE = Rule(
     id="lint.compile-outside-scope",
     code="KD102",
     severity=Severity.ERROR,
-    title="Checks for models created inside `strategy.scope()` but compiled outside it.",
-    fix="Compile the model inside the scope that created it.",
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=_judge,
 )

@@ -17,8 +17,6 @@ WORKERS = Rule(
     id="lint.multi-worker-fit",
     code="KD511",
     severity=Severity.WARNING,
-    title="Checks for `Model.fit` under MultiWorkerMirroredStrategy with Keras 3.",
-    fix="Train with a custom loop (`strategy.run`), or with Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras).",
     sources=("https://github.com/keras-team/keras/issues/20585", SOURCE_FROM_OLDEST),
     judge=partial(_judge, kind="MultiWorkerMirroredStrategy", where="on several workers "),
 )
@@ -26,11 +24,5 @@ SERVERS = Rule(
     id="lint.parameter-server-fit",
     code="KD508",
     severity=Severity.ERROR,
-    title="Checks for `Model.fit` under ParameterServerStrategy with Keras 3.",
-    fix="Use Keras 2 (`TF_USE_LEGACY_KERAS=1` and tf_keras), or a custom loop.",
-    sources=(
-        "https://www.tensorflow.org/tutorials/distribute/parameter_server_training",
-        "measured with Keras 3.15.1 and TensorFlow 2.21.0, a cluster in one process",
-    ),
     judge=partial(_judge, kind="ParameterServerStrategy"),
 )

@@ -16,12 +16,4 @@ def _judge(trace: Trace) -> Hits:
             yield node, f"`{where}` gets {shown(size)} as it is, for any number of replicas"
 
 
-RULE = Rule(
-    id="lint.fixed-batch",
-    code="KD203",
-    severity=Severity.INFO,
-    title="Checks for constant batch sizes under a strategy that splits each batch among its replicas.",
-    fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    sources=("https://keras.io/guides/distributed_training_with_tensorflow/",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.fixed-batch", code="KD203", severity=Severity.INFO, judge=_judge)

@@ -9,12 +9,4 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "every worker runs the whole generator"
 
 
-RULE = Rule(
-    id="lint.generator-on-every-worker",
-    code="KD308",
-    severity=Severity.INFO,
-    title="Checks for Python generators as the data of several workers.",
-    fix="Read files with `tf.data`, or let each worker generate only its part and set `AutoShardPolicy.OFF`.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/input",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.generator-on-every-worker", code="KD308", severity=Severity.INFO, judge=_judge)

@@ -36,9 +36,6 @@ RULE = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
     severity=Severity.WARNING,
-    title="Checks for device counts written as numbers in the code.",
-    fix="Use `strategy.num_replicas_in_sync`, or `len(keras.distribution.list_devices())`, instead of a number.",
-    sources=("https://www.tensorflow.org/guide/distributed_training",),
     judge=_judge,
     words=("distribute", "Strategy", "DeviceMesh"),
 )

@@ -21,12 +21,4 @@ def _judge(trace: Trace) -> Hits:
                 yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {value.value}"
 
 
-RULE = Rule(
-    id="lint.hard-coded-devices",
-    code="KD302",
-    severity=Severity.INFO,
-    title="Checks for strategies with a hard-coded list of GPUs.",
-    fix="Remove the device list and select GPUs with `CUDA_VISIBLE_DEVICES`.",
-    sources=("https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.hard-coded-devices", code="KD302", severity=Severity.INFO, judge=_judge)

@@ -18,9 +18,6 @@ RULE = Rule(
     id="lint.jax-not-initialized",
     code="KD310",
     severity=Severity.WARNING,
-    title="Checks for scripts of several JAX processes that do not initialize `jax.distributed`.",
-    fix="Call `keras.distribution.initialize()`, or `jax.distributed.initialize()`, before the first use of a device.",
-    sources=("https://docs.jax.dev/en/latest/multi_process.html", "https://keras.io/api/distribution/"),
     judge=_judge,
     words=("process_index", "process_count"),
 )

@@ -14,8 +14,6 @@ RULE = Rule(
     id="lint.jit-compile",
     code="KD402",
     severity=Severity.ERROR,
-    title="Checks for `jit_compile=True` under a mirrored strategy.",
-    fix='Leave `jit_compile` at its default, "auto".',
     sources=("https://keras.io/api/models/model_training_apis/", MEASURED),
     judge=_judge,
 )

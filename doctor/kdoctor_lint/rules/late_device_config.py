@@ -16,8 +16,6 @@ RULE = Rule(
     id="lint.late-device-config",
     code="KD306",
     severity=Severity.ERROR,
-    title="Checks for devices configured after a strategy was created.",
-    fix="Configure the devices first, then create the strategy.",
     sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
     judge=_judge,
 )

@@ -8,12 +8,4 @@ def _judge(trace: Trace) -> Hits:
             yield late.node, "`TF_CONFIG` is set after the strategy has read it"
 
 
-RULE = Rule(
-    id="lint.late-tf-config",
-    code="KD305",
-    severity=Severity.ERROR,
-    title="Checks for `TF_CONFIG` set after the strategy of several workers was created.",
-    fix="Set `TF_CONFIG` before the strategy is created, at best in the job script.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.late-tf-config", code="KD305", severity=Severity.ERROR, judge=_judge)

@@ -8,12 +8,5 @@ def _judge(trace: Trace) -> Hits:
 
 
 RULE = Rule(
-    id="lint.list-local-devices",
-    code="KD303",
-    severity=Severity.WARNING,
-    title="Checks for calls of `device_lib.list_local_devices`.",
-    fix='List GPUs with `tf.config.list_physical_devices("GPU")`.',
-    sources=("https://www.tensorflow.org/guide/gpu", "https://www.tensorflow.org/guide/versions"),
-    judge=_judge,
-    words=("list_local_devices",),
+    id="lint.list-local-devices", code="KD303", severity=Severity.WARNING, judge=_judge, words=("list_local_devices",)
 )

@@ -15,12 +15,4 @@ def _at(value: Value | None, key: str) -> Value | None:
     return value.items.get(key) if isinstance(value, Table) else None
 
 
-RULE = Rule(
-    id="lint.literal-worker-index",
-    code="KD309",
-    severity=Severity.INFO,
-    title="Checks for `TF_CONFIG` with the index of the worker written in the script.",
-    fix="Set `TF_CONFIG` in the job script, or read the index from the environment.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.literal-worker-index", code="KD309", severity=Severity.INFO, judge=_judge)

@@ -29,8 +29,6 @@ RULE = Rule(
     id="lint.loss-not-scaled",
     code="KD206",
     severity=Severity.WARNING,
-    title="Checks for custom training steps that average the loss over the batch of one replica.",
-    fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

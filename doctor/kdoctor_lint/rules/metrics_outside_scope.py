@@ -10,12 +10,4 @@ def _judge(trace: Trace) -> Hits:
             yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
-RULE = Rule(
-    id="lint.metrics-outside-scope",
-    code="KD104",
-    severity=Severity.WARNING,
-    title="Checks for metrics created outside `strategy.scope()` but used inside it.",
-    fix="Create the metric inside `strategy.scope()`.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.metrics-outside-scope", code="KD104", severity=Severity.WARNING, judge=_judge)

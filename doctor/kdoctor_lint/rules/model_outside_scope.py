@@ -14,8 +14,6 @@ RULE = Rule(
     id="lint.model-outside-scope",
     code="KD101",
     severity=Severity.ERROR,
-    title="Checks for models created outside `strategy.scope()` but trained by the strategy.",
-    fix="Create the model inside `strategy.scope()`.",
     sources=("https://keras.io/guides/distributed_training_with_tensorflow/", MEASURED),
     judge=partial(_judge, loaded=False),
 )
@@ -23,8 +21,6 @@ LOADED = Rule(
     id="lint.load-model-outside-scope",
     code="KD105",
     severity=Severity.ERROR,
-    title="Checks for saved models loaded outside `strategy.scope()` and then trained by the strategy.",
-    fix="Load the model inside `strategy.scope()`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/save_and_load", MEASURED),
     judge=partial(_judge, loaded=True),
 )

@@ -15,13 +15,4 @@ def _judge(trace: Trace) -> Hits:
             yield name.node, _MESSAGE
 
 
-RULE = Rule(
-    id="lint.multi-gpu-model",
-    code="KD401",
-    severity=Severity.ERROR,
-    title="Checks for uses of `multi_gpu_model`.",
-    fix="Use `tf.distribute.MirroredStrategy`.",
-    sources=("https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0",),
-    judge=_judge,
-    words=("multi_gpu_model",),
-)
+RULE = Rule(id="lint.multi-gpu-model", code="KD401", severity=Severity.ERROR, judge=_judge, words=("multi_gpu_model",))

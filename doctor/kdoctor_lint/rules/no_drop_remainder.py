@@ -9,7 +9,9 @@ def _judge(trace: Trace) -> Hits:
         return
     known = [event for event in trace.fitted if event.model is not None or not trace.models]
     fitted = [event for event in known if not event.steps and not (event.model and event.model.plain)]
-    for strategy, data in (*((event.home, event.data) for event in fitted), *trace.distributed):
+    limited = any(event.steps and not isinstance(event.data, Dataset) for event in known)
+    distributed = [] if limited else trace.distributed
+    for strategy, data in (*((event.home, event.data) for event in fitted), *distributed):
         if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:
             continue
         if data.source_shown and not (data.drops or data.repeated or data.truncated):
@@ -20,8 +22,6 @@ RULE = Rule(
     id="lint.no-drop-remainder",
     code="KD202",
     severity=Severity.WARNING,
-    title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
-    fix="Drop the partial batch with `drop_remainder=True`.",
     sources=("https://keras.io/api/layers/normalization_layers/batch_normalization/", MEASURED),
     judge=_judge,
 )

@@ -12,15 +12,4 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, "dataset is batched but not prefetched"
 
 
-RULE = Rule(
-    id="lint.no-prefetch",
-    code="KD204",
-    severity=Severity.INFO,
-    title="Checks for datasets that are batched and trained on without `prefetch`.",
-    fix="End the pipeline with `.prefetch(tf.data.AUTOTUNE)`.",
-    sources=(
-        "https://keras.io/guides/distributed_training_with_tensorflow/",
-        "https://www.tensorflow.org/tutorials/distribute/input",
-    ),
-    judge=_judge,
-)
+RULE = Rule(id="lint.no-prefetch", code="KD204", severity=Severity.INFO, judge=_judge)

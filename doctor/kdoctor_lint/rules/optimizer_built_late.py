@@ -8,7 +8,9 @@ from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, on_keras_3, 
 def _judge(trace: Trace) -> Hits:
     for optimizer, strategy in trace.built_late:
         if optimizer.slots and optimizer.place is Place.INSIDE and is_mirrored(strategy):
-            late = f"`{optimizer.algorithm}` creates its variables in the first step, inside `tf.function`"
+            late = (
+                f"`{optimizer.algorithm or 'Optimizer'}` creates its variables in the first step, inside `tf.function`"
+            )
             yield optimizer.node, f"{late}, and fails{releases(trace)}"
 
 
@@ -16,8 +18,6 @@ RULE = Rule(
     id="lint.optimizer-built-late",
     code="KD503",
     severity=Severity.ERROR,
-    title="Checks for custom loops under MirroredStrategy whose first step builds the optimizer of Keras 3.",
-    fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
     sources=(*defect("smoke.optimizer-built-late").source, SOURCE),
     judge=_judge,
 )

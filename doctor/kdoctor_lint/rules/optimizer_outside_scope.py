@@ -18,8 +18,6 @@ RULE = Rule(
     id="lint.optimizer-outside-scope",
     code="KD103",
     severity=Severity.ERROR,
-    title="Checks for optimizers created outside `strategy.scope()` but used inside it.",
-    fix="Create the optimizer inside `strategy.scope()`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

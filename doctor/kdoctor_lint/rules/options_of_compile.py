@@ -30,8 +30,6 @@ EMA = Rule(
     id="lint.ema-overwrite",
     code="KD507",
     severity=Severity.ERROR,
-    title="Checks for `ema_overwrite_frequency` under MirroredStrategy with Keras 3.",
-    fix="Leave out `ema_overwrite_frequency`.",
     sources=(*defect("smoke.ema-overwrite").source, SOURCE),
     judge=partial(_judge, found=_overwriting, what="`ema_overwrite_frequency` fails on several replicas"),
 )
@@ -39,8 +37,6 @@ LOSS = Rule(
     id="lint.scalar-loss",
     code="KD505",
     severity=Severity.ERROR,
-    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
-    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
     sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=partial(_judge, found=_of_one_number, what="`{}` returns one number, so gradients are summed over replicas"),
 )
@@ -48,8 +44,6 @@ STEPS = Rule(
     id="lint.steps-per-execution",
     code="KD502",
     severity=Severity.ERROR,
-    title="Checks for `steps_per_execution` above 1 under MirroredStrategy with Keras 3.",
-    fix="Leave `steps_per_execution` at its default, 1.",
     sources=(*defect("smoke.steps-per-execution").source, SOURCE),
     judge=partial(_judge, found=attrgetter("steps"), what="`steps_per_execution` above 1 fails on several replicas"),
 )

@@ -21,15 +21,4 @@ def _judge(trace: Trace) -> Hits:
             )
 
 
-RULE = Rule(
-    id="lint.per-replica-batch",
-    code="KD201",
-    severity=Severity.WARNING,
-    title="Checks for the per-replica batch size where the global one belongs.",
-    fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
-    sources=(
-        "https://www.tensorflow.org/tutorials/distribute/input",
-        "https://keras.io/guides/distributed_training_with_tensorflow/",
-    ),
-    judge=_judge,
-)
+RULE = Rule(id="lint.per-replica-batch", code="KD201", severity=Severity.WARNING, judge=_judge)

@@ -16,8 +16,6 @@ RULE = Rule(
     id="lint.predict-on-batch",
     code="KD506",
     severity=Severity.WARNING,
-    title="Checks for `predict_on_batch` and its relatives under MirroredStrategy with Keras 3.",
-    fix="Call `predict`, `fit` or `evaluate` instead.",
     sources=(*defect("smoke.predict-on-batch").source, SOURCE),
     judge=_judge,
 )

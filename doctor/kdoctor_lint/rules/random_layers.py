@@ -19,8 +19,6 @@ RULE = Rule(
     id="lint.random-layers",
     code="KD504",
     severity=Severity.WARNING,
-    title="Checks for models with Dropout, noise or augmentation under a mirrored strategy with Keras 3.",
-    fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
     sources=(*defect("smoke.random-layers").source, SOURCE_FROM_OLDEST),
     judge=_judge,
 )

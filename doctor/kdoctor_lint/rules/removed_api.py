@@ -26,8 +26,6 @@ RULE = Rule(
     id="lint.removed-api",
     code="KD403",
     severity=Severity.ERROR,
-    title="Checks for names, methods and arguments that TensorFlow or Keras has removed.",
-    fix="Use the replacement that the message names.",
     sources=(
         "https://keras.io/guides/migrating_to_keras_3/",
         "https://www.tensorflow.org/guide/migrate",
@@ -42,8 +40,6 @@ NAMES = Rule(
     id="lint.removed-names",
     code="KD404",
     severity=Severity.INFO,
-    title="Checks for methods named like those that Keras or TensorFlow has removed, of objects of unknown classes.",
-    fix="See where the object is created. If that is Keras or TensorFlow, use the replacement that the message names.",
     sources=RULE.sources,
     judge=partial(_judge, certain=False),
     words=RULE.words,

@@ -15,12 +15,4 @@ def _judge(trace: Trace) -> Hits:
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
-RULE = Rule(
-    id="lint.save-from-every-worker",
-    code="KD304",
-    severity=Severity.WARNING,
-    title="Checks for multi-worker scripts in which every worker saves to the same path.",
-    fix="Save to a different path on each worker.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
-    judge=_judge,
-)
+RULE = Rule(id="lint.save-from-every-worker", code="KD304", severity=Severity.WARNING, judge=_judge)

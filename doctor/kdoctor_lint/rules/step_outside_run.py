@@ -12,8 +12,6 @@ RULE = Rule(
     id="lint.step-outside-run",
     code="KD106",
     severity=Severity.ERROR,
-    title="Checks for custom training steps in `strategy.scope()` that `strategy.run` does not execute.",
-    fix="Execute the step with `strategy.run`.",
     sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
     judge=_judge,
 )

@@ -13,8 +13,6 @@ RULE = Rule(
     id="lint.string-input",
     code="KD510",
     severity=Severity.ERROR,
-    title="Checks for models that `fit` of Keras 3 gives strings under MirroredStrategy.",
-    fix="Look the strings up in the pipeline: `dataset.map(lambda words, target: (lookup(words), target))`.",
     sources=("https://github.com/tensorflow/tensorflow/issues/80951", MEASURED),
     judge=_judge,
 )

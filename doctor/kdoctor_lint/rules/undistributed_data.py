@@ -18,9 +18,6 @@ RULE = Rule(
     id="lint.undistributed-data",
     code="KD209",
     severity=Severity.WARNING,
-    title="Checks for batches that `strategy.run` passes to every replica as a whole.",
-    fix="Loop over `strategy.experimental_distribute_dataset(dataset)`.",
-    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
     judge=partial(
         _judge,
         found=attrgetter("undistributed"),
@@ -31,8 +28,6 @@ FIRST = Rule(
     id="lint.first-batch",
     code="KD210",
     severity=Severity.WARNING,
-    title="Checks for custom loops that make a new iterator over the distributed data in each step.",
-    fix="Call `iter` once before the loop, or loop over the dataset itself.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=partial(
         _judge, found=attrgetter("restarted"), what="every step takes the first batch, because it makes a new iterator"

@@ -28,16 +28,4 @@ def _trained(trace: Trace) -> Iterator[Optimizer]:
             yield made
 
 
-RULE = Rule(
-    id="lint.unscaled-learning-rate",
-    code="KD205",
-    severity=Severity.INFO,
-    title="Checks for constant learning rates with a batch size that grows with the number of replicas.",
-    fix="Scale the learning rate with `strategy.num_replicas_in_sync`, or with its square root for Adam.",
-    sources=(
-        "https://arxiv.org/abs/1706.02677",
-        "https://arxiv.org/abs/2205.10287",
-        "https://www.tensorflow.org/guide/distributed_training",
-    ),
-    judge=_judge,
-)
+RULE = Rule(id="lint.unscaled-learning-rate", code="KD205", severity=Severity.INFO, judge=_judge)

@@ -21,8 +21,6 @@ RULE = Rule(
     id="lint.unsharded-data",
     code="KD307",
     severity=Severity.WARNING,
-    title="Checks for multi-worker data that every worker reads completely, or that cannot be sharded.",
-    fix="Call `shard` with the number and the index of the worker, or leave the policy at its default.",
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,
 )

@@ -15,7 +15,7 @@ _NAMES_ONE = re.compile(r"\s*(\d|GPU-|MIG-)")
 _NO_STRATEGY = f"Build and compile the model in the scope of tf.distribute.MirroredStrategy(), or set {VARIABLE}=0."
 
 
-@job_check("job.on-gpus", Severity.ERROR)
+@job_check("job.on-gpus", Severity.ERROR, "job.model-and-data")
 def on_gpus(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The job trains on this machine's GPUs, not silently on the CPU or on one of several.
 

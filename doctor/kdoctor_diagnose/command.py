@@ -31,6 +31,7 @@ from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.formats import FORMATS, render
 
 _MOST_OF_A_MACHINE = 4 << 20
+"""Bytes of the largest file that is tried as output of nvidia-smi and the like."""
 
 
 def diagnose(

@@ -13,7 +13,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks._versions import first_short, numbers
-from kdoctor_checks.driver._words import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
+from kdoctor_checks.driver._messages import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 
 _SUBJECT = "NVIDIA driver"
 

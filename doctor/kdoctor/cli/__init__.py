@@ -1,6 +1,5 @@
 """The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
-import gc
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -177,8 +176,6 @@ def _checklist(ctx: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
-    # Nearly all objects of a command live until its end. Looking for garbage among them took a fifth of its time.
-    gc.set_threshold(50_000, 20, 100)
     open_closed_streams()
     sys.argv[1:] = ask_for_all(sys.argv[1:])
     with report_errors(), flushed_stdout():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, List, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +14,10 @@ from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
+
+if TYPE_CHECKING:
+    from kdoctor_job.target.copies import Setup
+    from kdoctor_job.target.trials import Trials
 
 _NAMES_SHOWN = 6
 _LINEAR = 0.02
@@ -43,7 +47,7 @@ def of_whole_batch(model: Any, batch: Any, replicas: int) -> Optional[str]:
     return None
 
 
-def is_step_of_whole_batch(trials: Any, setup: Any) -> bool:
+def is_step_of_whole_batch(trials: Trials, setup: Setup) -> bool:
     """Whether a step of an own ``train_step`` with a batch is another one than the mean of those with its shares.
 
     Args:

@@ -199,9 +199,12 @@ class ClipsByHand(keras.Model):  # type: ignore[misc]  # Keras has no types
         inputs, targets = data
         with tf.GradientTape() as tape:
             loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
-        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 0.02)
+        gradients = self.changed(tape.gradient(loss, self.trainable_variables))
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
         return {"loss": loss * tf.distribute.get_strategy().num_replicas_in_sync}
+
+    def changed(self, gradients: Any) -> Any:
+        return tf.clip_by_global_norm(gradients, 0.02)[0]
 
 
 class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -218,17 +221,11 @@ class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": loss}
 
 
-class AddsUpGradients(keras.Model):  # type: ignore[misc]  # Keras has no types
+class AddsUpGradients(ClipsByHand):
     """It adds up the gradients of all replicas, and the optimizer does so again."""
 
-    def train_step(self, data: Any) -> Any:
-        inputs, targets = data
-        with tf.GradientTape() as tape:
-            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
-        gradients = tape.gradient(loss, self.trainable_variables)
-        gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
-        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
-        return {"loss": loss * tf.distribute.get_strategy().num_replicas_in_sync}
+    def changed(self, gradients: Any) -> Any:
+        return tf.distribute.get_replica_context().all_reduce("SUM", gradients)
 
 
 class Counts(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
+from kdoctor_job.target.batches import dataset
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup
 from kdoctor_job.target.layers import layers_of
@@ -18,7 +19,7 @@ from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimiz
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
-from kdoctor_job.target.trials import SpentError, Trained, Trials, dataset, in_a_thread
+from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread
 
 
 def final_batches(batch: int, replicas: int) -> List[int]:
@@ -206,6 +207,10 @@ class Comparison:
         if found and not found.deviation <= measures.TOLERANCE:
             reordered.append(self._trials.on_one_device(setup, order=2))
             found = _difference(names, alone, mirrored, reordered)
+        if found and found.deviation > measures.TOLERANCE:
+            # Rounding turns a unit on or off whose input is about zero; not the same one in another order.
+            again = _difference(names, reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
+            found = again if again and again.deviation < found.deviation else found
         return alone, mirrored, reordered, found
 
     def _setup(self, *without: str) -> Setup:
@@ -377,6 +382,11 @@ class Comparison:
         self._say(noise=noise, stretch_noise=measures.stretch(alone.started, alone.weights, again.weights))
         noisy = measures.TOLERANCE < deviation <= noise * measures.BEYOND_ROUNDING
         if deviation > measures.TOLERANCE and not noisy:
+            other = trials.on_replicas(setup, order=1)
+            left = measures.max_or_nan(measures.largest(again.weights, other.copies) / scale)
+            if left <= measures.TOLERANCE:
+                self._say(deviation=left)
+                return False
             self._find_cause()
         return noisy
 

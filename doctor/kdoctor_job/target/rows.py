@@ -7,8 +7,8 @@ from typing import Any, Callable, List
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_job.target.batches import last_bit
 from kdoctor_job.target.parts import keras_of
-from kdoctor_job.target.trials import last_bit
 
 Rows = List[List[int]]
 """For each step, a number for each of its examples, in ascending order. Equal examples have equal numbers."""

@@ -13,6 +13,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTup
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_job.target.batches import dataset, last_bit, part_of, reordered
 from kdoctor_job.target.cloning import precise
 from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch, count_examples, fit, of_each_replica
@@ -137,8 +138,13 @@ class Trials:
         """The copy on one device; None if there is none."""
         return self._alone and self._alone.made
 
-    def on_replicas(self, setup: Setup, phase: Optional[Phase] = None) -> Trained:
+    def on_replicas(self, setup: Setup, phase: Optional[Phase] = None, *, order: int = 0) -> Trained:
         """Train on all replicas.
+
+        Args:
+            setup: what the copy has of the job.
+            phase: gets the name of each step.
+            order: for each number but 0, the examples of each batch have another order and another last bit.
 
         Raises:
             CopyError: the model cannot be copied.
@@ -149,7 +155,8 @@ class Trials:
             with self.strategy.scope():
                 made = self._ready(made, setup, self.strategy, created)
             with random_numbers_fixed(fixed=setup.still):
-                done = self._train(made, self._read(setup), setup, phase)
+                batches = [reordered(batch, order, last_bit(made.made)) for batch in self._read(setup)]
+                done = self._train(made, batches, setup, phase)
         self._mirrored = made
         return done
 
@@ -158,8 +165,7 @@ class Trials:
 
         Args:
             setup: what the copy has of the job.
-            order: for each number but 0, the examples of each batch have another order and another last bit, and
-                generators of Keras another seed.
+            order: as for all replicas; and generators of Keras have another seed.
             part: which share of each batch to train, and the number of shares.
 
         Raises:
@@ -178,7 +184,7 @@ class Trials:
                     made.begin()
                 _reseed(made.made, order)
                 self._alone = made
-                batches = [_reordered(_part(batch, *part), order, last_bit(made.made)) for batch in self._read(setup)]
+                batches = [reordered(part_of(batch, *part), order, last_bit(made.made)) for batch in self._read(setup)]
                 return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True), self._precision(setup):
@@ -324,21 +330,6 @@ def _places_built(model: Any) -> Dict[str, List[int]]:
     return {name: [place for place in found if place is not None] for name, found in updated.items() if found}
 
 
-def dataset(batches: Sequence[Any], *, is_static: bool = True) -> Any:
-    """The batches as a dataset, the last of which may be shorter.
-
-    Args:
-        batches: arrays, in any structure.
-        is_static: whether its type has the size of a batch, if all have the same.
-    """
-    size, *others = map(len, tf.nest.flatten(batches[0]))
-    if any(other != size for other in others):  # of data sets that were zipped after they were batched
-        return tf.data.Dataset.zip(tf.nest.map_structure(lambda *parts: dataset(parts, is_static=is_static), *batches))
-    joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
-    full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
-    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full and is_static)
-
-
 def _reseed(model: Any, order: int) -> None:
     """Have the generators of Keras 3 draw other numbers; Keras 2 has none whose state is a variable of the layer."""
     for part in (model, *layers_of(model)) if order else ():
@@ -346,36 +337,6 @@ def _reseed(model: Any, order: int) -> None:
             state = generator.state.numpy()
             state[0] += order
             generator.state.assign(state)
-
-
-def last_bit(model: Any) -> float:
-    """The smallest relative change of an input that the least precise layer sees; 0 for what the input itself has."""
-    bits = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
-    return max([bits.get(getattr(layer, "compute_dtype", ""), 0.0) for layer in layers_of(model)], default=0.0)
-
-
-def _part(batch: Any, place: int, parts: int) -> Any:
-    return tf.nest.map_structure(lambda leaf: np.split(leaf, parts)[place] if parts > 1 else leaf, batch)
-
-
-def _reordered(batch: Any, order: int, bit: float) -> Any:
-    if not order:
-        return batch
-    numbers = np.random.RandomState(order)
-    indices = {size: numbers.permutation(size) for size in sorted(set(map(len, tf.nest.flatten(batch))))}
-
-    def moved(leaf: Any) -> Any:
-        return leaf[indices[len(leaf)]]
-
-    def changed(leaf: Any) -> Any:
-        if not np.issubdtype(leaf.dtype, np.floating):
-            return moved(leaf)
-        up = numbers.choice([-1.0, 1.0], leaf.shape) * max(bit, np.finfo(leaf.dtype).eps)
-        return (moved(leaf) * (1 + up)).astype(leaf.dtype)
-
-    inputs, *others = batch if isinstance(batch, tuple) else (batch,)
-    made = (tf.nest.map_structure(changed, inputs), *tf.nest.map_structure(moved, others))
-    return made if isinstance(batch, tuple) else made[0]
 
 
 def in_a_thread(work: Callable[[], T]) -> T:

@@ -221,6 +221,16 @@ class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": loss}
 
 
+class TurnsOn(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """What rounding does on the replicas to a unit that is about zero: not if the last bit of an input is another."""
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        is_on = tf.reduce_any(inputs[:, 0] == job_models.examples("dense")[0][0, 0])
+        is_on &= tf.distribute.get_strategy().num_replicas_in_sync > 1
+        return super().train_step((tf.where(is_on, 2 * inputs, inputs), targets))
+
+
 class AddsUpGradients(ClipsByHand):
     """It adds up the gradients of all replicas, and the optimizer does so again."""
 
@@ -492,6 +502,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "sums gradients": _sums,
         "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
         "sharpens a batch": lambda: _compiled(_model(SharpensBatch)),
+        "turns on": lambda: _compiled(_model(TurnsOn), keras.optimizers.Adam(0.01)),
         "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),
         "counts examples": lambda: _compiled(_model(keras.Model, Counts())),
         "seed that never changes": lambda: _compiled(_model(keras.Model, SameNoise())),

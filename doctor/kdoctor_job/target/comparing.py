@@ -126,7 +126,7 @@ class Comparison:
         self._is_decided = True
         """Whether the weights of the job's own optimizer show anything."""
         self._precise, self._may_be_precise = False, trials.can_be_precise
-        """Whether the copies compute in float64, because rounding may decide the weights otherwise."""
+        """Whether the copies compute in float64, because rounding may have made a difference."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -145,12 +145,11 @@ class Comparison:
             first: the job's own first steps. If one device takes the same, they are not taken again.
         """
         model = self._trials.mirrored
-        setup = self._setup()
         names = [getattr(one, "path", one.name) for one in model.weights]
         optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
-        facts: Facts = {"optimizer": optimizer, "without": list(self._without), "precise": self._precise}
+        facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
         try:
-            alone, mirrored, reordered, found = self._compared(setup, names, first)
+            alone, mirrored, reordered, found = self._compared(self._setup(), names, first)
         except Exception as error:
             if self._precise:  # the job's own code may not take float64
                 self._precise = self._may_be_precise = False
@@ -167,7 +166,7 @@ class Comparison:
             self._say(steps=_FEWEST_STEPS)
             self.compare_own()
             return
-        facts.update(_logs(mirrored, alone, reordered))
+        facts.update(_logs(mirrored, alone, reordered), precise=self._precise)
         if found is None:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
@@ -175,12 +174,6 @@ class Comparison:
         self._starts_alike = _starts_alike(alone, mirrored)
         self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
-        # A difference counts only if rounding cannot have made it.
-        is_clear = self._is_decided and (found.deviation <= measures.TOLERANCE or found.noise < measures.QUIET)
-        if not is_clear and self._may_be_precise and not self._precise:
-            self._precise = True
-            self.compare_own()
-            return
         if self._is_decided and not found.deviation <= measures.TOLERANCE:
             self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
@@ -201,17 +194,24 @@ class Comparison:
         mirrored = self._on_replicas(setup, names, alone, first)
         found = _difference(names, alone, mirrored, reordered)
         clips = any(option.name == CLIPS for option in self._options)
+        if found and self._wants_float64(found.deviation):
+            self._precise = True
+            return self._compared(self._setup(), names, None)
         if found and (clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)):
             reordered.append(self._trials.on_one_device(setup, order=1))
             found = _difference(names, alone, mirrored, reordered)
         if found and not found.deviation <= measures.TOLERANCE:
             reordered.append(self._trials.on_one_device(setup, order=2))
             found = _difference(names, alone, mirrored, reordered)
-        if found and found.deviation > measures.TOLERANCE:
+        if found and found.deviation > measures.TOLERANCE and not self._precise:
             # Rounding turns a unit on or off whose input is about zero; not the same one in another order.
             again = _difference(names, reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
             found = again if again and again.deviation < found.deviation else found
         return alone, mirrored, reordered, found
+
+    def _wants_float64(self, deviation: float) -> bool:
+        """Whether it has to be computed in float64, too, because rounding in float32 may have made the difference."""
+        return deviation > measures.TOLERANCE and self._may_be_precise and not self._precise
 
     def _setup(self, *without: str) -> Setup:
         return Setup(without=(*self._without, *without), still=True, precise=self._precise)
@@ -376,6 +376,12 @@ class Comparison:
         self._say(deviation=deviation, stretch=measures.stretch(alone.started, alone.weights, mirrored.weights))
         if deviation < measures.QUIET:
             return False
+        if self._wants_float64(deviation):
+            self._precise = True
+            try:
+                return self._compare_sgd(setup._replace(precise=True))
+            except Exception:  # the job's own code may not take float64
+                self._precise = self._may_be_precise = False
         # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
         again = trials.on_one_device(setup, order=1)
         noise = measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale)

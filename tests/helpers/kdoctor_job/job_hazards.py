@@ -222,13 +222,26 @@ class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
 
 
 class TurnsOn(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """What rounding does on the replicas to a unit that is about zero: not if the last bit of an input is another."""
+    """What rounding does to a unit that is about zero: not if the last bit of an input is another. Not in float64."""
 
     def train_step(self, data: Any) -> Any:
         inputs, targets = data
+        tf.debugging.assert_type(inputs, tf.float32)
         is_on = tf.reduce_any(inputs[:, 0] == job_models.examples("dense")[0][0, 0])
         is_on &= tf.distribute.get_strategy().num_replicas_in_sync > 1
         return super().train_step((tf.where(is_on, 2 * inputs, inputs), targets))
+
+
+class LastBit(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Rounding in float32 decides whether one of its many units is on."""
+
+    def build(self, shape: Any) -> None:
+        self.many = self.add_weight(shape=(40_000,), initializer="zeros", name="many")
+
+    def call(self, inputs: Any) -> Any:
+        is_odd = tf.reduce_sum(tf.bitcast(tf.cast(inputs, "float32"), tf.int32)[::3]) % 2
+        is_on = tf.cast(is_odd, inputs.dtype) * float(inputs.dtype == "float32")
+        return inputs * (1 + tf.reduce_mean(self.many) + is_on * self.many[0])
 
 
 class AddsUpGradients(ClipsByHand):
@@ -502,6 +515,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "sums gradients": _sums,
         "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
         "sharpens a batch": lambda: _compiled(_model(SharpensBatch)),
+        "last bit": lambda: _compiled(_model(keras.Model, LastBit()), keras.optimizers.Adam(1e-4)),
         "turns on": lambda: _compiled(_model(TurnsOn), keras.optimizers.Adam(0.01)),
         "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),
         "counts examples": lambda: _compiled(_model(keras.Model, Counts())),

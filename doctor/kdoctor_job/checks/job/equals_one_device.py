@@ -62,7 +62,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
     details += [f"without {some([values.get(name, name) for name in own.without])}"] if own.without else []
     details += [f"in inference mode: {some(training.stilled)}"] if training.stilled else []
     details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
-    details += ["in float64, because rounding decides them otherwise"] if own.precise else []
+    details += ["computed in float64"] if own.precise else []
     difference = f"({'; '.join(details)})"
     if own.deviation <= tolerance:
         needless = " The gradients have the same size" if training.scale_hidden == "" else ""

@@ -69,7 +69,6 @@ def planted_scenario(scenario: Scenario, folder: Path, plants: Sequence[Plant]) 
     """The scenario with a further case for each plant, named by its words."""
     program = folder / "program.py"
     given = f"FRAMEWORK, ORIGINAL, PLANTS = {scenario.framework!r}, {str(scenario.program)!r}, {tuple(plants)!r}\n"
-    program.write_text(
-        f"import runpy\nimport sys\n\nsys.path.append({str(_TESTS)!r})\n{given}{_PROGRAM}", encoding="utf-8"
-    )
+    also = [str(_TESTS), str(scenario.program.parents[2])]
+    program.write_text(f"import runpy\nimport sys\n\nsys.path += {also}\n{given}{_PROGRAM}", encoding="utf-8")
     return replace(scenario, program=program, cases=(*scenario.cases, *(" ".join(map(str, plant)) for plant in plants)))

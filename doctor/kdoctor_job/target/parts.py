@@ -31,6 +31,7 @@ _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
 _OUTSIDE = 'An import runs what is in no function. Put the training under `if __name__ == "__main__":`.'
+_ELSEWHERE = "Run kdoctor where the job starts, or correct the module's name."
 _FRAMEWORKS = re.compile(
     r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
 )
@@ -69,7 +70,7 @@ def find(part: str, place: str) -> Callable[[], Any]:
         if error.name not in parents:
             raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
-        raise PartError(part, message) from None
+        raise PartError(part, message, _ELSEWHERE) from None
     except BaseException as error:
         lines = [one.line or "" for one in traceback.extract_tb(error.__traceback__) if one.name == "<module>"]
         fix = _OUTSIDE if any(".fit(" in line for line in lines) else ""

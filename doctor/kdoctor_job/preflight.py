@@ -171,7 +171,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     import tensorflow as tf
 
     from kdoctor_job.target.examine import Job
-    from kdoctor_job.target.parts import is_default, replica_devices
+    from kdoctor_job.target.parts import replica_devices
     from kdoctor_target.runner.case import plain
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
@@ -212,16 +212,20 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         parts = {"model": model, "data": data, "fit_arguments": fit_arguments}
         case = restored(parts, Path(restore), steps=steps, steps_per_epoch=steps_per_epoch, run=run)
         run = replace(run, cases=(*run.cases, case))
-    over = "no strategy"
-    if not is_default(strategy):
-        over = f"{found['strategy']} over {counted(found['replicas'], 'replica')}"
     collected = Collected(
         facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
-        target=f"{sys.executable}, {over}",
+        target=f"{sys.executable}, {_over(strategy)}",
         started_at=started_at,
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _over(strategy: Any) -> str:
+    from kdoctor_job.target.parts import is_default
+
+    replicas = counted(int(strategy.num_replicas_in_sync), "replica")
+    return "no strategy" if is_default(strategy) else f"{type(strategy).__name__} over {replicas}"
 
 
 def _gpus(tf: Any, strategy: Any) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def test_text_is_the_terminal_report_without_colours() -> None:
     assert "\x1b" not in str(Preflight(cpu_report()))
 
 
-def test_warning_of_a_job_that_may_start_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_guard_prints_each_warning(capsys: pytest.CaptureFixture[str]) -> None:
     result = Preflight(cpu_report(target="/opt/job/bin/python, MirroredStrategy over 2 replicas"))
     result.require()
     verdict, *warnings = capsys.readouterr().out.splitlines()

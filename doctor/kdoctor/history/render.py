@@ -45,7 +45,8 @@ def list_runs(
     names = series_names((run.host, run.target) for run in runs)
     for run in runs:
         start = f"{run.id:>6}  {run.started_at[:19]}  {_word(run.conclusion):<12} {run.duration_s:>7.1f} s  "
-        what = " ".join(filter(None, (run.checklist, names[run.host, run.target], run.scope)))
+        target = "" if "--snapshot" in run.scope else names[run.host, run.target]  # the option names the recording
+        what = " ".join(filter(None, (run.checklist, target, run.scope)))
         lines = wrap(what, first=start, rest=_INDENT)
         if run.before == "pass" and run.conclusion == "fail":
             lines += wrap("first failure", first=_INDENT)

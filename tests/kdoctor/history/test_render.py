@@ -68,6 +68,8 @@ def test_list_fits_in_80_columns() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "and 6 more changes" in text
     assert "segmentation/.venv" in text
+    recorded = run._replace(id=9, target="recorded in node7.json", scope="--snapshot node7.json")
+    assert "".join(render.list_runs([run, recorded], {})).count("node7.json") == 1
 
 
 def test_too_few_runs_are_no_trend(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def checked_function(option: str, name: str) -> None:
     file = Path(*module.split("."))
     names = None if file.is_dir() else _names(file.with_suffix(".py"))
     if names is not None and function.partition(".")[0] not in names:
-        raise UsageError(f"{option} {name}: {file}.py has no {function}{did_you_mean(function, names)}")
+        raise UsageError(f"{option}: {file}.py has no {function}{did_you_mean(function, names)}")
 
 
 def _names(file: Path) -> set[str] | None:

@@ -66,7 +66,8 @@ def checked_function(option: str, name: str) -> None:
         UsageError: it is not ``package.module:function``, or that module of the working directory does not define it.
     """
     if not _FUNCTION.fullmatch(name):
-        hint = f"Example: {option} train.py:build, or {option} jobs.train:build, from the working directory"
+        function = option.strip("-").replace("-", "_")
+        hint = f"Example: {option} train.py:{function}, or {option} jobs.train:{function}, from the working directory"
         raise UsageError(f"{option} {name}: expected FILE.py:FUNCTION or package.module:function", hint=hint)
     module, _, function = name.partition(":")
     file = Path(*module.split("."))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import os
@@ -77,10 +76,9 @@ def find(part: str, place: str) -> Callable[[], Any]:
         raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}", fix) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, dir(found), 1))
             own = [one for one in dir(found) if getattr(getattr(found, one, None), "__module__", "") == module_name]
             fix = f"Name a function of {module_name}{': ' if own else ''}{', '.join(own)}."
-            raise PartError(part, f"{module_name} has no {attribute}{near}", fix)
+            raise PartError(part, f"{module_name} has no {attribute}", fix)
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         raise PartError(
@@ -181,7 +179,10 @@ def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
     if error.__context__ is not None and str(error).startswith("Unable to automatically build the model"):
         return describe(error.__context__)
-    lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
+    said = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        said = f"{error.filename}: {error.strerror}"  # the file first, since long messages are cut
+    lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", said)).splitlines()]
     lines = [line for line in lines if line]
     kind = type(error).__name__
     telling = [line for line in lines if not line.replace(f"{kind}: ", "", 1).lstrip("'").startswith(_HEADLINES)]

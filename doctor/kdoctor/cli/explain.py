@@ -193,7 +193,8 @@ def explain_name(name: str, known: Known) -> str:
     """Everything with that name; empty if there is nothing."""
     catalog, failures = known.catalog, known.failures
     checks = [check for check in (name, f"smoke.{name}") if check in catalog.checks]
-    parts = [_term(name, known)] if name in known.terms else []
+    terms = [term for term in (name, name.removesuffix("s")) if term in known.terms]  # also in the plural
+    parts = [_term(term, known) for term in terms[:1]]
     parts += [explain_check(catalog.checks[check], known) for check in checks[:1]]
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in catalog.families else []

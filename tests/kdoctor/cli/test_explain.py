@@ -71,7 +71,7 @@ def test_words_of_the_report_are_explained() -> None:
     assert [word for word in words if not explain_name(word.lower(), known)] == []
     term = kdoctor_here("explain", "NOT READY")
     assert (term.returncode, term.stdout.splitlines()[0]) == (0, "not ready")
-    assert "gpu.replicas-match" in explain_name("replica", known)
+    assert "gpu.replicas-match" in explain_name("replica", known) == explain_name("replicas", known)
 
 
 @cases(

@@ -1,12 +1,13 @@
 """The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
 
+import ast
 import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
 
@@ -40,28 +41,54 @@ def in_module(name: str) -> str:
     """``jobs.train:build`` for ``./jobs/train.py:build``; other names as they are.
 
     Raises:
-        UsageError: the file is not in the working directory, from which the job is imported.
+        UsageError: there is no such file, or it cannot be imported from the working directory.
     """
     path, separator, function = name.partition(".py:")
     if not separator:
         return name
     here = Path.cwd()
-    file = Path(os.path.normpath(here / path))
-    if not file.is_relative_to(here):
+    file = Path(os.path.normpath(here / f"{path}.py"))
+    if not file.is_file():
+        near = did_you_mean_file(file.name, (one.name for one in file.parent.glob("*.py")))
+        raise UsageError(f"{path}.py: no such file{near}")
+    parts = file.relative_to(here).with_suffix("").parts if file.is_relative_to(here) else ()
+    if not parts or not all(part.isidentifier() for part in parts):
         hint = f"Run kdoctor where the job starts, such as: cd {quoted(str(file.parent))}"
-        raise UsageError(f"{path}.py is not in the working directory, from which the job is imported", hint=hint)
-    return f"{'.'.join(file.relative_to(here).parts)}:{function}"
+        hint = hint if file.stem.isidentifier() else "A module's name has letters, digits and _ only: rename the file"
+        raise UsageError(f"{path}.py cannot be imported from the working directory", hint=hint)
+    return f"{'.'.join(parts)}:{function}"
 
 
 def checked_function(option: str, name: str) -> None:
     """Validate the name of a function that an option was given.
 
     Raises:
-        UsageError: it is not ``package.module:function``.
+        UsageError: it is not ``package.module:function``, or that module of the working directory does not define it.
     """
     if not _FUNCTION.fullmatch(name):
-        hint = "Example: jobs.train:build_model, imported from the working directory"
-        raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
+        function = option.strip("-").replace("-", "_")
+        hint = f"Example: {option} train.py:{function}, or {option} jobs.train:{function}, from the working directory"
+        raise UsageError(f"{option} {name}: expected FILE.py:FUNCTION or package.module:function", hint=hint)
+    module, _, function = name.partition(":")
+    file = Path(*module.split("."))
+    names = None if file.is_dir() else _names(file.with_suffix(".py"))
+    if names is not None and function.partition(".")[0] not in names:
+        raise UsageError(f"{option}: {file}.py has no {function}{did_you_mean(function, names)}")
+
+
+def _names(file: Path) -> set[str] | None:
+    """Every name that a program gives to anything; None if it cannot be read, or takes names from elsewhere."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    imported = [
+        alias.asname or alias.name for node in nodes for alias in getattr(node, "names", ()) if hasattr(alias, "name")
+    ]
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    names = {*imported, *used, *defined}
+    return None if names & {"*", "globals", "vars", "exec", "setattr", "__getattr__"} else names
 
 
 @dataclass(frozen=True, kw_only=True)

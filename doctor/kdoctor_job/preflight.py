@@ -22,6 +22,7 @@ from kdoctor.facts.visible import VARIABLE
 from kdoctor.model import Finding, Severity, Status
 from kdoctor.probes.pci import read_devices
 from kdoctor.probes.process.records import build
+from kdoctor.report.causes import cause_blocks
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook
 from kdoctor.report.phrases import describe_reason, verdict_line
@@ -82,14 +83,17 @@ class Preflight:
         return "\n".join([*lines, *_unknowns(counting)])
 
     def require(self) -> Self:
-        """Print the verdict in one line, or raise if the job should not start. Nothing is examined again.
+        """Print the verdict and each warning, or raise if the job should not start. Nothing is examined again.
 
         Raises:
             PreflightError: it is not ``ok``.
         """
         if not self.ok:
             raise PreflightError(self)
-        sys.stdout.write(f"kdoctor: {verdict_line(self.report)}; {self.report.target.partition(', ')[2]}\n")
+        lines = [f"{verdict_line(self.report)}; {self.report.target.partition(', ')[2]}"]
+        warned = [(block.id, text) for block in cause_blocks(self.report) for text in block.findings]
+        lines += [f"warning: {text}; see: kdoctor explain {name}" for name, text in warned]
+        sys.stdout.write("".join(f"kdoctor: {line}\n" for line in lines))
         return self
 
     def __str__(self) -> str:
@@ -210,11 +214,18 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         run = replace(run, cases=(*run.cases, case))
     collected = Collected(
         facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
-        target=f"{sys.executable}, {found['strategy']} over {counted(found['replicas'], 'replica')}",
+        target=f"{sys.executable}, {_over(strategy)}",
         started_at=started_at,
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _over(strategy: Any) -> str:
+    from kdoctor_job.target.parts import is_default
+
+    replicas = counted(int(strategy.num_replicas_in_sync), "replica")
+    return "no strategy" if is_default(strategy) else f"{type(strategy).__name__} over {replicas}"
 
 
 def _gpus(tf: Any, strategy: Any) -> dict[str, Any]:

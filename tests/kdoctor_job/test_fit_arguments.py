@@ -11,7 +11,7 @@ FINE = ("class weights and validation", "weights and split of arrays", "forgets 
 WRONG = {"forgets weights": {"job.equals-one-device"}, "adds up validation": {"job.metrics", "job.evaluate"}}
 """Jobs with a defect that shows with these arguments only, and the checks that find it."""
 REFUSED = {
-    "no argument of fit": "'class_weights' is not one of",
+    "no argument of fit": "'class_weights'; did you mean 'class_weight'?",
     "no dictionary": "a list, expected a dictionary",
     "two kinds of weights": "either class_weight or sample_weight",
     "sample weights of a dataset": "sample_weight with arrays",

@@ -45,7 +45,7 @@ def test_loop_on_jax_goes_on(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"loop": "train:loop"}, "--loop requires --restore"),
-        ({"loop": "train", "restore": Path("/data")}, "expected package.module:function"),
+        ({"loop": "train", "restore": Path("/data")}, "or package.module:function"),
         ({"loop": "train:loop", "restore": Path("/data"), "model": "train:build"}, "--model"),
         ({"workers": 2}, "--workers requires --loop"),
     ],
@@ -55,7 +55,10 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, object], said: s
         own_job(**options)  # type: ignore[arg-type]
 
 
-def test_scenario_has_the_loop() -> None:
+def test_scenario_has_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/train.py").write_text("def loop(folder): ...\n")
     made = own_job(loop="./jobs/train.py:loop", restore=Path("/data"), workers=2)
     assert made is not None
     settings = dict(made.scenario.settings)

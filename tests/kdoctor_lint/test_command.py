@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from helpers import command
 from kdoctor_lint.registry import RULES
+from kdoctor_lint.report.explain import EXPLANATIONS
 
 BAD = RULES["lint.multi-gpu-model"].bad
 INFO = RULES["lint.no-prefetch"].bad
@@ -96,6 +97,11 @@ def test_several_reports_are_written(folder: Path) -> None:
     assert done.stdout.startswith("::error title=KD401 lint.multi-gpu-model,file=bad.py,line=4,")
     assert json.loads((folder / "out.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
     assert json.loads((folder / "out.json").read_text(encoding="utf-8"))["schema"] == "kdoctor/lint/v1"
+
+
+def test_codes_are_names_and_lint_names_all_rules() -> None:
+    assert {"KD101", "lint.clipping"} <= {*EXPLANATIONS.names()}
+    assert "KD101 lint.model-outside-scope:" in EXPLANATIONS.explain("lint")
 
 
 def test_explain(screen: SnapshotAssertion) -> None:

@@ -21,7 +21,7 @@ def keras_features(keras: KerasChoice, matrix: VersionMatrix, assumptions: Assum
 
     Why: on several replicas, Keras 3 clips the gradient of each replica instead of their sum, and random layers draw
     the same numbers on every replica. Some losses and predictions are wrong, too. Nothing raises an error. The
-    version matrix has what was measured with each release (docs/keras-truth.md). This is a warning because only jobs
+    version matrix has what was measured with each release (kdoctor matrix). This is a warning because only jobs
     that use such a feature are affected. With --model, job.clipping is an error for a job that clips. A feature that
     every release trains incorrectly, such as a masked loss, is not reported.
     Remedy: clip in a custom train_step after an all_reduce of the gradients, add the replica to the seed of random

@@ -7,7 +7,7 @@ from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Sev
 from kdoctor.text.lists import counted
 
 
-@check("versions.shared-libraries", severity=Severity.WARNING)
+@check("versions.shared-libraries", severity=Severity.WARNING, explained_by=["versions.tensorflow-installed"])
 def shared_libraries(
     libraries: Libraries, packages: Packages, tensorflow: TensorFlowBuild, target: Target
 ) -> Iterator[Outcome]:

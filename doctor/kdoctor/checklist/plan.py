@@ -105,11 +105,16 @@ def _must_match(
 ) -> None:
     if any(matches(entry.check, pattern) for entry in entries):
         return
-    elsewhere = [check.id for check in catalog.checks.values() if matches(check, pattern)]
+    elsewhere = [check for check in catalog.checks.values() if matches(check, pattern)]
     if elsewhere:
         more = " and others" if len(elsewhere) > 1 else ""
-        message = f"{option} {pattern}: checklist {checklist.name} does not contain {elsewhere[0]}{more}"
-        raise SelectionError(message, hint=f"To list its checks: kdoctor checklist show {checklist.name}")
+        message = f"{option} {pattern}: checklist {checklist.name} does not contain {elsewhere[0].id}{more}"
+        training = catalog.scenarios.get(elsewhere[0].scenario or "")
+        hint = f"To list its checks: kdoctor checklist show {checklist.name}"
+        if training:
+            where = "" if checklist.assumptions.expects_gpus else " --replicas 2"
+            hint = f"To train it: {training.needs_options or f'kdoctor smoke {training.id}{where}'}"
+        raise SelectionError(message, hint=hint)
     known = [word for check in catalog.checks.values() for word in (check.id, check.family)]
     raise SelectionError(
         f"{option} {pattern}: no check matches{did_you_mean(pattern, known)}",

@@ -150,7 +150,9 @@ class _Names:
             patterns = section[key].value if key in section else None
             for node in patterns if isinstance(patterns, list) else ():
                 pattern = node.value
-                if not isinstance(pattern, str) or not pattern or pattern in SEVERITY_PATTERNS:
+                # An inherited rule may be for a check that this checklist leaves out.
+                is_own = node.mark.file == self._root.mark.file
+                if not is_own or not isinstance(pattern, str) or not pattern or pattern in SEVERITY_PATTERNS:
                     continue
                 if not any(matches(check, pattern) for check in self._selected):
                     meant = did_you_mean(pattern, [*known, *SEVERITY_PATTERNS])

@@ -29,12 +29,13 @@ from kdoctor.text.canvas import PLAIN, canvas_for
 ReportFormatOption = Annotated[str | None, format_option(FORMATS, OUTPUT)]
 
 
+_PIPES = ("/dev/fd/", "/dev/stdin")
 _OUTPUT_FLAGS = ("-q", "--quiet", "--verbose")
 _OUTPUT_OPTIONS = ("-f", "--format", "-o", "--output", "--fix-script", "--save-snapshot", "--log-format")
 
 
 def asked_command(arguments: Sequence[str]) -> str:
-    """The command of this run without what only says how the report is shown.
+    """The command of this run without what only says how the report is shown; empty if its input is read only once.
 
     Args:
         arguments: those of the program, without its name.
@@ -52,7 +53,7 @@ def asked_command(arguments: Sequence[str]) -> str:
             or argument.startswith(tuple(f"{name}=" for name in _OUTPUT_OPTIONS if name.startswith("--")))
         ):
             kept.append(argument)
-    return quoted(*program(), *kept)
+    return "" if any(one == "-" or one.startswith(_PIPES) for one in kept) else quoted(*program(), *kept)
 
 
 def show_report(report: Report, format: str = "terminal", verbosity: int = 0) -> None:  # noqa: A002 - the option's name

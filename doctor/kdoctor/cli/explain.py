@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from typing import Annotated
 
 import typer
@@ -58,12 +59,22 @@ class Known:
         """The version matrix. Reading it takes as long as all else, and most names are not in it."""
         return load_matrix(environ=os.environ)
 
+    @cached_property
+    def terms(self) -> dict[str, str]:
+        """The words that kdoctor uses, with what they mean."""
+        text = files("kdoctor.catalog").joinpath("terms.md").read_text(encoding="utf-8")
+        entries = re.findall(r"^- (\*\*.+?\*\*): (.+(?:\n  .+)*)$", text, re.MULTILINE)
+        return {
+            name: " ".join(meaning.split()) for names, meaning in entries for name in re.findall(r"[a-z -]{3,}", names)
+        }
+
     @property
     def names(self) -> list[str]:
         """All names."""
         catalog, features = self.catalog, [name.partition("/")[2] for name in self.matrix.features]
         own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *self.failures.by_id]
         own += [*features, *(row.id for row in self.matrix.known_bad)]
+        own += self.terms
         return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 
@@ -182,7 +193,9 @@ def explain_name(name: str, known: Known) -> str:
     """Everything with that name; empty if there is nothing."""
     catalog, failures = known.catalog, known.failures
     checks = [check for check in (name, f"smoke.{name}") if check in catalog.checks]
-    parts = [explain_check(catalog.checks[check], known) for check in checks[:1]]
+    terms = [term for term in (name, name.removesuffix("s")) if term in known.terms]  # also in the plural
+    parts = [_term(term, known) for term in terms[:1]]
+    parts += [explain_check(catalog.checks[check], known) for check in checks[:1]]
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in catalog.families else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
@@ -190,6 +203,15 @@ def explain_name(name: str, known: Known) -> str:
     if name.islower() and name not in catalog.checks and name not in failures.by_id:  # as all names of the matrix are
         parts += _in_matrix(name, known.matrix)
     return "\n".join(parts or (text for plugin in explanations() if (text := plugin.explain(name))))
+
+
+def _term(name: str, known: Known) -> str:
+    """What a word means, and a few of the checks that have it in their titles."""
+    checks = [
+        check.id for check in known.catalog.checks.values() if re.search(rf"\b{name}", check.title, re.IGNORECASE)
+    ]
+    about = ["", *wrap(f"Checks: {', '.join(checks[:_SHOWN])}")] if checks else []
+    return "\n".join([name, *_paragraph(known.terms[name]), *about, ""])
 
 
 def _in_matrix(name: str, matrix: VersionMatrix) -> Iterator[str]:

@@ -113,9 +113,8 @@ def matrix(
     if tensorflow is not None and chosen_framework == "jax":
         raise UsageError("--tensorflow cannot be used with --framework jax")
     known = load_matrix(matrix, os.environ).of(chosen_framework)
-    asked = Asked(
-        driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn
-    )
+    gpus = tuple(name for names in gpu or () for name in names.split(","))
+    asked = Asked(driver=driver, gpus=gpus, python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     if tensorflow is not None and not asked.anything:
         view = View(matrix=known, machine=None, needs=requirements(known, tensorflow), today=today, detailed=all_)

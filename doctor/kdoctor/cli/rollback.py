@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,6 +42,7 @@ from kdoctor.run.collect import collect
 from kdoctor.run.interrupts import treat_ends_as_interrupts
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
+from kdoctor.run.progress import progress
 from kdoctor.run.session import examination
 from kdoctor.text.lists import counted
 
@@ -148,13 +150,12 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     with run_folder("rollback") as folder:
         try:
             base = base_python(lock, target.python, target.version, os.environ)
-            warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a folder (minutes)")
-            made = rebuild(
-                lock,
-                base,
-                Path(folder, "environment"),
-                lambda argv: children.run(argv, env=environ, deadline_s=timeout),
-            )
+            what = f"building {counted(len(lock.facts['packages']), 'package')} in a folder (minutes)"
+            warn(f"kdoctor: {what}")
+            with progress() as shown:
+                shown.note(what)
+                run = partial(children.run, env=environ, deadline_s=timeout)
+                made = rebuild(lock, base, Path(folder, "environment"), run)
         except RebuildError as error:
             show(f"Verification failed: {error}\n")
             return 1

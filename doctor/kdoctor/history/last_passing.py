@@ -93,7 +93,8 @@ def _other_passing(connection: sqlite3.Connection, series: Series) -> str:
 def _why_none(connection: sqlite3.Connection, series: Series) -> str:
     """Why the history has no lock for a series, by the run that comes closest."""
     runs = connection.execute(
-        "SELECT id, started_at, target, scope, conclusion FROM runs WHERE host = ? AND checklist = ? ORDER BY id DESC",
+        "SELECT id, started_at, target, scope, conclusion FROM runs WHERE host = ? AND checklist = ? "
+        "AND scope NOT LIKE '%--snapshot%' ORDER BY id DESC",  # those are of other machines
         (series.host, series.checklist),
     ).fetchall()
     name = series.checklist

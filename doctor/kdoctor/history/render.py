@@ -7,11 +7,11 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
-from kdoctor.engine.report import Conclusion
+from kdoctor.engine.report import Conclusion, Mark
 from kdoctor.history.names import series_names
 from kdoctor.history.read import LEAST_FOR_TREND, NO_RUN, RECENT, Flaky, Run, Trend
 from kdoctor.model import Status
-from kdoctor.report.phrases import CONCLUSIONS, STATUS_NAMES, instant
+from kdoctor.report.phrases import CONCLUSIONS, MARK_NAMES, STATUS_NAMES, instant
 from kdoctor.text.lists import counted, grouped, some
 from kdoctor.text.wrap import WIDTH, wrap
 
@@ -45,7 +45,8 @@ def list_runs(
     names = series_names((run.host, run.target) for run in runs)
     for run in runs:
         start = f"{run.id:>6}  {run.started_at[:19]}  {_word(run.conclusion):<12} {run.duration_s:>7.1f} s  "
-        what = " ".join(filter(None, (run.checklist, names[run.host, run.target], run.scope)))
+        target = "" if "--snapshot" in run.scope else names[run.host, run.target]  # the option names the recording
+        what = " ".join(filter(None, (run.checklist, target, run.scope)))
         lines = wrap(what, first=start, rest=_INDENT)
         if run.before == "pass" and run.conclusion == "fail":
             lines += wrap("first failure", first=_INDENT)
@@ -117,10 +118,18 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.3g} ms"
 
 
+_COUNTED = {
+    "pass": "passed", "error": "failed", "warning": "with a warning", "info": "with a note", "skip": "skipped",
+    "unknown": "unknown",
+}  # fmt: skip
+
+
 def show_run(report: Mapping[str, Any]) -> str:
     """One run: its verdict, everything that did not pass, and the failure policy."""
     checklist = report["checklist"]
-    counts = ", ".join(f"{number} {STATUS_NAMES[Status(status)]}" for status, number in report["counts"].items())
+    # A failed check of severity warning is a warning, as on the screen.
+    marks = Counter(one["severity" if one["status"] == "fail" else "status"] for one in report["results"])
+    counts = ", ".join(f"{marks[mark]} {word}" for mark, word in _COUNTED.items() if marks[mark])
     lines = [
         *wrap(f"Run {report['run']}: {_word(report['verdict'])} ({report['verdict_reason']})", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
@@ -132,7 +141,7 @@ def show_run(report: Mapping[str, Any]) -> str:
     causes = [check for cause in report.get("causes", ()) for check in cause["checks"]]  # absent in older reports
     for result in sorted(report["results"], key=lambda result: [*causes, result["id"]].index(result["id"])):
         if result["status"] == "fail":
-            lines += ["", f"FAIL  {result['id']} ({result['severity']})"]
+            lines += ["", f"{MARK_NAMES[Mark(result['severity'])]}  {result['id']}"]
             lines += wrap(result["reason"], first="  ") if result["reason"] else []
             for remedy, findings in groupby(filter(_counts, result["findings"]), itemgetter("remedy")):
                 lines += [line for finding in findings for line in _finding(finding)]

@@ -92,6 +92,8 @@ def _changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
             # Half of a section may be unreadable (driver: NVML or the kernel).
             is_unread = name not in new and section in now.unread
             was_unread = name not in old and section in _OF_FIXED_NAMES and section in lock.facts
+            # kdoctor may have been installed into the job's environment since.
+            was_unread = was_unread or (section == "packages" and name not in old and name in now.own)
             if old.get(name) != new.get(name) and not is_unread and not was_unread:
                 yield DriftChange(fact=f"{section}.{name}", old=old.get(name), new=new.get(name))
     yield from _scenario_changes(lock, now)

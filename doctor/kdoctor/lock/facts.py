@@ -1,5 +1,6 @@
 """The facts of a run as a lock records them: short names, text, no serial numbers, paths or host names."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from kdoctor.facts import (
     Target,
     TensorFlowBuild,
     Unavailable,
+    canonical_name,
 )
 from kdoctor.lock.document import Measure
 from kdoctor.lock.values import fitting
@@ -57,6 +59,8 @@ class Recorded:
     """The scenarios that were run."""
     slower: float = SPEED_FACTOR
     """The factor by which a training step may be slower than recorded."""
+    own: frozenset[str] = frozenset()
+    """The distributions that kdoctor requires."""
 
 
 STEP_SECONDS = "/step-seconds"
@@ -90,8 +94,15 @@ def recorded_facts(table: Facts, *, identifiers: bool = False, slower: float = S
     scenarios = {name: value for run in done.values() for name, value in _scenario(run).items()}
     facts["scenarios"] = fitting("scenarios", scenarios)
     measured = {name: measure for run in done.values() for name, measure in _measures(run, slower).items()}
+    packages = table.get(Packages)
     return Recorded(
-        facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done), slower=slower
+        facts=facts,
+        identifiers=identifiers,
+        unread=unread,
+        measured=measured,
+        scenarios=frozenset(done),
+        slower=slower,
+        own=_required_by_kdoctor(packages) if isinstance(packages, Packages) else frozenset(),
     )
 
 
@@ -127,6 +138,17 @@ def _packages(packages: Packages, identifiers: bool) -> Section:  # noqa: ARG001
         if package.name not in _OWN_PACKAGES:
             found.setdefault(package.name, package.version or "unknown")
     return found
+
+
+def _required_by_kdoctor(packages: Packages) -> frozenset[str]:
+    """The distributions that kdoctor requires, directly or not, and its own."""
+    found: set[str] = set()
+    more = set(_OWN_PACKAGES)
+    while more := more - found:
+        found |= more
+        lines = [line for one in packages.installed if one.name in more for line in one.requires]
+        more = {canonical_name(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines if "extra ==" not in line}
+    return frozenset(found)
 
 
 def _conda(packages: Packages, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature

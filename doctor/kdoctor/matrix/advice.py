@@ -59,9 +59,9 @@ def _release(view: View) -> Iterator[Advice]:
         kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
         text = f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"
         yield Advice(text=text, commands=view.best.commands, notes=tuple(notes(view.best)))
-    elif view.on_cpu is not None:
+    elif view.on_cpu:
         text = f"No {view.matrix.framework} in the matrix uses a GPU here. For the CPU:"
-        yield Advice(text=text, commands=(view.on_cpu,))
+        yield Advice(text=text, commands=view.on_cpu)
     elif view.nearest is not None:
         yield _nearest(view, view.nearest)
 
@@ -98,8 +98,8 @@ def _ways(view: View) -> Iterator[Advice]:
 
 def install_commands(view: View, needs: Needs) -> tuple[str, ...]:
     """What installs the named release, if it may run on the machine: with its GPUs, else on its CPU."""
-    if view.on_cpu is not None:
-        return (view.on_cpu,)
+    if view.on_cpu:
+        return view.on_cpu
     if view.verdicts:
         return view.verdicts[0].commands if view.verdicts[0].outcome != "does-not-run" else ()
     return needs.commands

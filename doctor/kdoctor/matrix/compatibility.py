@@ -42,7 +42,7 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
             release=release,
             reasons=(Reason("missing", "platform", text),),
             requirements=_requirements(release, machine, {}),
-            interpreter=machine.interpreter,
+            machine=machine,
         )
     broken = broken_extra(matrix, release, machine)
     listed, release = release, release.model_copy(update={"and_cuda": None}) if broken else release
@@ -64,7 +64,7 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
         release=listed,
         reasons=_one_driver(reasons),
         requirements=_requirements(release, machine, pins),
-        interpreter=machine.interpreter,
+        machine=machine,
         hidden_folders=() if machine.for_cpu or machine.system_libraries else hidden_folders(matrix, release),
     )
 
@@ -278,7 +278,10 @@ def _requirements(release: Release, machine: Machine, pins: Mapping[str, Require
     extra = f"[{release.extra}]" if has_extra else ""
     if release.distribution == "jax" and machine.system_libraries:
         extra = f"[{release.extra}-local]"  # without a plugin, JAX uses no GPU
-    return (f"{release.distribution}{extra}=={release.version}", *kept)
+    name = release.distribution
+    if name == "tensorflow" and machine.for_cpu and machine.packages and machine.packages.find("tensorflow-cpu"):
+        name = "tensorflow-cpu"
+    return (f"{name}{extra}=={release.version}", *kept)
 
 
 def _pythons(release: Release) -> str:

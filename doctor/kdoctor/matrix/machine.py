@@ -1,11 +1,10 @@
 """The machine that ``kdoctor matrix`` judges: from the options, and from this machine for everything else.
 
-Only files are read: /proc/driver/nvidia for the kernel module's version and the models, the version of the C library,
-and the installed distributions. NVML is queried, in a child process with a deadline, only if those files do not
-identify a GPU.
+Files are read: /proc/driver/nvidia for the kernel module's version and the models, and the version of the C library.
+The interpreter lists its distributions. NVML is queried, in a child process with a deadline, only if those files do
+not identify a GPU.
 """
 
-import glob
 import os
 import re
 import shutil
@@ -13,18 +12,18 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import metadata
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from kdoctor.errors import UsageError, one_of
-from kdoctor.facts import Gpus
+from kdoctor.facts import TENSORFLOWS, Gpus, Packages, Target
 from kdoctor.matrix.gpus import GpuNameError, NamedGpu, find_gpu
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import MUSL, Machine
 from kdoctor.matrix.view import Fact
+from kdoctor.probes import interpreter
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.files import read_text
 from kdoctor.probes.kernel import parse_version
@@ -41,7 +40,7 @@ READ_DEADLINE_S = 2.0
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _ARM = "linux-aarch64"
 _NO_GPU = (("none",), ("cpu",))
-_DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
+_WITH_GPUS = ("tensorflow", "tf-nightly")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ class Found:
     machine: Machine
     facts: tuple[Fact, ...]
     installed: str | None
-    """Version of ``tensorflow`` or ``tf-nightly`` in the target environment."""
+    """Version of the TensorFlow in the target environment, if it is the build that the machine needs."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,7 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
     if platform is None and on_arm and matrix.elsewhere(_ARM):
         platform = _ARM
-    python, interpreter, python_fact, folders = _python(asked.python, environ)
-    installed = _installed(folders)
+    python, called, python_fact, target, packages = _python(asked.python, environ)
     libc = _asked_libc(asked.glibc) or (_libc(root) if here else None)
     machine = Machine(
         driver=driver,
@@ -116,7 +114,9 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         unnamed_gpus=gpus.unnamed,
         python=python.removesuffix("t"),
         free_threaded=python.endswith("t"),
-        interpreter=interpreter,
+        interpreter=called,
+        target=target,
+        packages=packages,
         glibc=libc,
         without_avx=here and _without_avx(root),
         platform=platform,
@@ -135,12 +135,12 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     if libc:
         label = "C library" if libc == MUSL else "glibc"
         facts.append(Fact(label, libc, "--glibc" if asked.glibc else "this machine"))
-    if folders:
-        shown = ", ".join(f"{name} {version}" for name, version in installed.items())
+    found = [one for one in packages.installed if one.name in TENSORFLOWS] if packages else []
+    if packages:
+        shown = ", ".join(f"{one.name} {one.version or 'of unknown version'}" for one in found)
         facts.append(Fact("Installed", shown or "no TensorFlow", "site-packages"))
-    return Found(
-        machine=machine, facts=tuple(facts), installed=installed.get("tensorflow") or installed.get("tf-nightly")
-    )
+    fitting = [one for one in found if machine.for_cpu or one.name in _WITH_GPUS]
+    return Found(machine=machine, facts=tuple(facts), installed=fitting[0].version if fitting else None)
 
 
 def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
@@ -236,8 +236,8 @@ def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) ->
     return _Gpus(tuple(gpus), tuple(unnamed), Fact("GPUs", "; ".join(counts), origin))
 
 
-def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, Fact, tuple[str, ...]]:
-    """The Python version, how to call it, its origin, and the folders of its distributions."""
+def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, Fact, Target | None, Packages | None]:
+    """The Python version, how to call it, its origin, where it installs, and its distributions."""
     if option is not None and "/" not in option and "\\" not in option:
         text = option.strip()
         parts = _numbers(text.removesuffix("t"))
@@ -245,26 +245,23 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
             hint = "Give a version such as 3.11 or 3.14t, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         called = f"python3.{parts[1]}{'t' if text.endswith('t') else ''}"  # each environment of that release has it
-        return text, called, Fact("Python", text, "--python"), ()
-    target = choose_target(option, environ)
+        return text, called, Fact("Python", text, "--python"), None, None
+    chosen = choose_target(option, environ)
     # A stand-in is not the environment of the job, whose shell finds its own.
-    is_found = target.stand_in or shutil.which("python", path=environ.get("PATH")) == target.python
-    called = "python" if is_found and not option else target.python
-    fact = Fact("Python", target.version, f"{target.python}, {target.chosen_by}")
-    if target.python == sys.executable:
-        return target.version, called, fact, tuple(sys.path)
-    prefix = Path(target.python).parent.parent
-    minor = ".".join(target.version.split(".")[:2])
-    return target.version, called, fact, tuple(glob.glob(str(prefix / f"lib*/python{minor}/site-packages")))  # noqa: PTH207
-
-
-def _installed(folders: tuple[str, ...]) -> dict[str, str]:
-    """The TensorFlow distributions in these folders, name to version."""
-    found: dict[str, str] = {}
-    for name in _DISTRIBUTIONS if folders else ():
-        for distribution in metadata.distributions(name=name, path=list(folders)):
-            found.setdefault(name, distribution.version or "of unknown version")
-    return found
+    is_found = chosen.stand_in or shutil.which("python", path=environ.get("PATH")) == chosen.python
+    called = "python" if is_found and not option else chosen.python
+    fact = Fact("Python", chosen.version, f"{chosen.python}, {chosen.chosen_by}")
+    context = Context(python=chosen.python, chosen_by=chosen.chosen_by, environ=dict(environ), children=Children())
+    read = collect_facts([interpreter.PROBE], context)
+    target, packages = read.get(Target), read.get(Packages)
+    installs = isinstance(target, Target) and not chosen.stand_in
+    return (
+        chosen.version,
+        called,
+        fact,
+        replace(target, executable=called) if isinstance(target, Target) and installs else None,
+        packages if isinstance(packages, Packages) else None,
+    )
 
 
 def _glibc() -> str | None:

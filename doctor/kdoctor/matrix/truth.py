@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from kdoctor.matrix.keras import HARMLESS, VERBS, FeatureResult, KerasRelease, KnownFeature, defects
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.values import parse_version
-from kdoctor.text.lists import counted, some
+from kdoctor.text.lists import counted, grouped, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,14 @@ def describe(matrix: VersionMatrix, known: Sequence[KnownFeature], most: int | N
     for result, verb in VERBS.items():
         names = titles(matrix, [item.feature for item in known if item.result == result])
         if names and result not in HARMLESS:
-            parts.append(f"{verb} with {some(names, most or len(names))}")
+            parts.append(f"{verb} with {some(names, most) if most else _by_scenario(names)}")
     return "; ".join(parts)
+
+
+def _by_scenario(names: Iterable[str]) -> str:
+    """All names; ``losses: scalar loss`` and others of the same scenario once: ``losses (scalar loss, mean)``."""
+    found = grouped((scenario, case) for scenario, _, case in (name.partition(": ") for name in names))
+    return ", ".join(name if cases == [""] else f"{name} ({', '.join(cases)})" for name, cases in found.items())
 
 
 def features_of_checks(matrix: VersionMatrix, checks: Iterable[str]) -> list[str]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kdoctor.commands.packages import install, uninstall
+from kdoctor.facts import TENSORFLOWS, Packages, Target
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
 
@@ -29,6 +31,10 @@ class Machine:
     """Whether it is a build without the global lock: ``3.14t``."""
     interpreter: str = "python"
     """The program that installs: the interpreter that was named by its path."""
+    target: Target | None = None
+    """The environment to install into; None if only its Python is known."""
+    packages: Packages | None = None
+    """What is installed there."""
     glibc: str | None = None
     """Version of glibc, or ``musl``; None also if it does not matter."""
     without_avx: bool = False
@@ -76,8 +82,8 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     requirements: tuple[str, ...] = ()
     """What to install, with pins against known-bad combinations."""
-    interpreter: str = "python"
-    """The program that installs it."""
+    machine: Machine = Machine()
+    """Where it is installed."""
     hidden_folders: tuple[str, ...] = ()
     """Folders of ``site-packages/nvidia`` with libraries that it opens and does not search."""
 
@@ -104,17 +110,30 @@ class Verdict:
     @property
     def command(self) -> str:
         """The command that installs it."""
-        return shlex.join([self.interpreter, "-m", "pip", "install", *self.requirements])
+        target, packages = self.machine.target, self.machine.packages
+        if target is None:
+            return shlex.join([self.machine.interpreter, "-m", "pip", "install", *self.requirements])
+        return install(target, packages, *self.requirements)
+
+    @property
+    def removal(self) -> str | None:
+        """The command that removes what is installed in the same folder, where that is another distribution."""
+        target, packages = self.machine.target, self.machine.packages
+        if target is None or packages is None or self.release.distribution not in TENSORFLOWS:
+            return None
+        own = self.requirements[0].partition("=")[0].partition("[")[0]
+        names = [one.name for one in packages.installed if one.name in TENSORFLOWS]
+        return uninstall(target, packages, *names) if {*names} - {own} else None
 
     @property
     def export(self) -> str | None:
         """The command that makes the loader find the libraries in folders that the release does not search."""
-        return search_wheels(self.hidden_folders, self.interpreter) if self.hidden_folders else None
+        return search_wheels(self.hidden_folders, self.machine.interpreter) if self.hidden_folders else None
 
     @property
     def commands(self) -> tuple[str, ...]:
         """What to run: the installation, then what each shell that starts a job needs."""
-        return (self.command, self.export) if self.export else (self.command,)
+        return tuple(command for command in (self.removal, self.command, self.export) if command)
 
 
 def search_wheels(folders: Sequence[str], python: str) -> str:

@@ -76,17 +76,17 @@ class View:
         return elsewhere.advice if elsewhere else ()
 
     @property
-    def on_cpu(self) -> str | None:
-        """The command that installs the newest release for the CPU, where no release uses a GPU of the machine."""
+    def on_cpu(self) -> tuple[str, ...]:
+        """The commands that install the newest release for the CPU, where no release uses a GPU of the machine."""
         rules = [{reason.rule for reason in verdict.against} for verdict in self.verdicts]
         stable = [verdict for verdict in self.verdicts if not verdict.release.prerelease]
         if self.machine is None or any(verdict.outcome != "does-not-run" for verdict in stable):
-            return None
+            return ()
         if not any("platform" in found for found in rules) and not all("gpu" in found for found in rules):
-            return None
+            return ()
         alone = replace(self.machine, gpus=(), unnamed_gpus=())
         found = best([judge(self.matrix, verdict.release, alone) for verdict in self.verdicts])
-        return found.command if found else None
+        return found.commands if found else ()
 
     @property
     def on_jax(self) -> Verdict | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.phrases import by_family, counting, describe_reason, headline, skipped_together
+from kdoctor.report.phrases import Label, by_family, counting, describe_reason, headline, skipped_together
 from kdoctor.report.sections import check, failure, plain
 from kdoctor.text.canvas import Canvas
 
@@ -45,7 +45,7 @@ def _suite(root: ET.Element, family: str, results: Sequence[Result], report: Rep
             case.set("time", "0.000")
             ET.SubElement(case, "skipped", message=", ".join(result.id for result in members))
         else:
-            _case(suite, members[0], report.fail_on)
+            _case(suite, members[0], report)
 
 
 def _tally(element: ET.Element, results: Sequence[Result], fail_on: Severity) -> None:
@@ -67,12 +67,18 @@ def _element(result: Result, fail_on: Severity) -> str | None:
     return "skipped" if result.status is Status.SKIP else None
 
 
-def _case(suite: ET.Element, result: Result, fail_on: Severity) -> None:
+def _case(suite: ET.Element, result: Result, report: Report) -> None:
     case = ET.SubElement(
         suite, "testcase", name=result.id, classname=f"kdoctor.{result.family}", time=f"{result.duration_s:.3f}"
     )
-    kind = _element(result, fail_on)
-    details = "\n\n".join("\n".join([*block.findings, *plain(block.fields)]) for block in failure(result))
+    kind = _element(result, report.fail_on)
+    causes = [cause.checks[0] for cause in report.causes if result.id in cause.explains]
+    fixes = (Label.FIX, Label.LOOK, Label.UNDO) if causes else ()
+    details = "\n\n".join(
+        "\n".join([*block.findings, *plain(field for field in block.fields if field.label not in fixes)])
+        for block in failure(result)
+    )
+    details += f"\nExplained by {causes[0]}, whose fix is enough" if causes else ""
     if kind == "failure":
         findings = counting(result)
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -84,6 +90,6 @@ def _case(suite: ET.Element, result: Result, fail_on: Severity) -> None:
         ET.SubElement(case, "skipped", message=describe_reason(result))
     lines = plain(check(result).fields)
     if details and kind is None:
-        lines.append(f"{result.severity.value}, below --fail-on {fail_on.value}: {details}")
+        lines.append(f"{result.severity.value}, below --fail-on {report.fail_on.value}: {details}")
     if lines:
         ET.SubElement(case, "system-out").text = "\n".join(lines)

@@ -9,6 +9,7 @@ from kdoctor.report.causes import cause_blocks, gap_blocks, heading, note_blocks
 from kdoctor.report.phrases import CONCLUSIONS, INTERRUPTED, MARK_NAMES, SIGNS, Label, family_title, tally, verdict_line
 from kdoctor.report.sections import Block, Field, Section, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
+from kdoctor.text.lists import counted, grouped
 from kdoctor.text.markdown import escape
 
 
@@ -49,7 +50,11 @@ def _every_check(report: Report) -> Iterator[str]:
     checks = [block for section in shown if section.name == "checks" for block in section.blocks]
     yield from markdown_fields(overview(report))
     yield ""
-    rows = [row for block in checks for row in ((block,) if block.mark is Mark.SKIP else block.leaves())]
+    leaves = [leaf for block in checks for leaf in block.leaves()]
+    rows = [leaf for leaf in leaves if leaf.mark is not Mark.SKIP]
+    for reason, skipped in grouped((leaf.text, leaf) for leaf in leaves if leaf.mark is Mark.SKIP).items():
+        title = f"{counted(len(skipped), 'check')}: {reason}"
+        rows += skipped if len(skipped) == 1 else [Block(title=title, mark=Mark.SKIP)]
     yield from _table(
         ("Status", Label.CHECK, "Healthy condition", Label.OBSERVED),
         [(_word(row), _code(row.id) if row.id else "", escape(row.title), escape(_observed(row))) for row in rows],

@@ -168,7 +168,9 @@ def _check_schema(schema: object) -> None:
     family, slash, version = schema.rpartition("/v") if isinstance(schema, str) else ("", "", "")
     if not slash or family != _FAMILY or not re.fullmatch("[0-9]{1,9}", version):
         found = "found no schema" if schema is None else f"found {schema!r}"
-        raise SnapshotError(f"not a kdoctor snapshot: expected schema {SCHEMA!r}, {found}")
+        is_report = family == "kdoctor/report"
+        hint = "A report has no facts. To record them: kdoctor check --save-snapshot FILE" if is_report else None
+        raise SnapshotError(f"not a kdoctor snapshot: expected schema {SCHEMA!r}, {found}", hint=hint)
     if int(version) > int(_VERSION):
         raise SnapshotError(f"schema {schema} is newer than {SCHEMA}, which this kdoctor reads: upgrade keras-doctor")
 

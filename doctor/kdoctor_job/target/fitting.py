@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from typing import Any, List, Mapping, Optional
 
@@ -47,7 +48,8 @@ class FitArguments:
         known = (*_EXAMINED, *_UNEXAMINED, *_HARMLESS)
         for name in self._values:
             if name not in known:
-                raise PartError(PART, f"{name!r} is not one of {', '.join(known)}")
+                near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, known, 1))
+                raise PartError(PART, f"fit takes no {name!r}{near}", f"Name arguments of fit: {', '.join(known)}.")
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")
         self._validation: Any = self._values.get("validation_data")

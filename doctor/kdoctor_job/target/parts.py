@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import os
@@ -31,6 +30,7 @@ _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
 _OUTSIDE = 'An import runs what is in no function. Put the training under `if __name__ == "__main__":`.'
+_ELSEWHERE = "Run kdoctor where the job starts, or correct the module's name."
 _FRAMEWORKS = re.compile(
     r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
 )
@@ -69,17 +69,16 @@ def find(part: str, place: str) -> Callable[[], Any]:
         if error.name not in parents:
             raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
-        raise PartError(part, message) from None
+        raise PartError(part, message, _ELSEWHERE) from None
     except BaseException as error:
         lines = [one.line or "" for one in traceback.extract_tb(error.__traceback__) if one.name == "<module>"]
         fix = _OUTSIDE if any(".fit(" in line for line in lines) else ""
         raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}", fix) from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, dir(found), 1))
             own = [one for one in dir(found) if getattr(getattr(found, one, None), "__module__", "") == module_name]
             fix = f"Name a function of {module_name}{': ' if own else ''}{', '.join(own)}."
-            raise PartError(part, f"{module_name} has no {attribute}{near}", fix)
+            raise PartError(part, f"{module_name} has no {attribute}", fix)
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         raise PartError(
@@ -180,7 +179,10 @@ def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
     if error.__context__ is not None and str(error).startswith("Unable to automatically build the model"):
         return describe(error.__context__)
-    lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
+    said = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        said = f"{error.filename}: {error.strerror}"  # the file first, since long messages are cut
+    lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", said)).splitlines()]
     lines = [line for line in lines if line]
     kind = type(error).__name__
     telling = [line for line in lines if not line.replace(f"{kind}: ", "", 1).lstrip("'").startswith(_HEADLINES)]

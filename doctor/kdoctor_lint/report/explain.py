@@ -20,6 +20,13 @@ def render_rule(rule: Rule) -> str:
     return "\n".join(lines)
 
 
-EXPLANATIONS = Explanations(
-    names=lambda: list(RULES), explain=lambda name: render_rule(RULES_BY_NAME[name]) if name in RULES_BY_NAME else ""
-)
+def explain(name: str) -> str:
+    """A rule, or all of them for ``lint``; empty for another name."""
+    if name == "lint":
+        rules = sorted(f"{rule.code} {rule.id}: {rule.title}" for rule in RULES.values())
+        lines = [line for rule in rules for line in wrap(rule, rest="      ")]
+        return "\n".join([*lines, "", "Details: kdoctor explain CODE", ""])
+    return render_rule(RULES_BY_NAME[name]) if name in RULES_BY_NAME else ""
+
+
+EXPLANATIONS = Explanations(names=lambda: ["lint", *RULES, *(rule.code for rule in RULES.values())], explain=explain)

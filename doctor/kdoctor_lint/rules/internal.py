@@ -37,7 +37,7 @@ a reason has no effect.""",
     fix="Name the rule and give a reason.",
     bad="dataset = load()  # kdoctor: ignore[lint.no-prefetch]\n",
     good="dataset = load()  # kdoctor: ignore[lint.no-prefetch] the data is in memory\n",
-    sources=("docs/lint.md",),
+    sources=("the comments that silence a finding: kdoctor lint --help",),
 )
 UNUSED_IGNORE = Rule(
     id="lint.unused-ignore",
@@ -49,5 +49,5 @@ later.""",
     fix="Remove the comment, or correct the id of the rule.",
     bad="epochs = 10  # kdoctor: ignore[lint.no-prefetch] the data is in memory\n",
     good="epochs = 10\n",
-    sources=("docs/lint.md",),
+    sources=("the comments that silence a finding: kdoctor lint --help",),
 )

@@ -142,6 +142,15 @@ def test_inherited_entry_can_be_left_out_with_a_reason(tmp_path: Path, catalog: 
     assert overridden(checklist)["checks.gpu.free"] == ("listed", "nothing")
 
 
+def test_inherited_rule_for_a_check_that_is_left_out_has_no_effect(tmp_path: Path, catalog: Catalog) -> None:
+    base = BASE.replace("[versions.*]", "[host.memory]")
+    write(tmp_path, "", base)
+    over = OVER + "without: {host.memory: not ours}\n"
+    assert load(tmp_path, catalog, over, base).rollback is not None
+    with pytest.raises(ChecklistError, match=r"cluster\.yaml:6:.* matches no check"):
+        load(tmp_path, catalog, over + "rollback: {decides: ada, at_once: [host.memory]}\n", base)
+
+
 def test_scenario_that_is_listed_again_drops_the_inherited_reason(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "middle.yaml").write_text(
         OVER.replace("cluster", "middle") + "without: {smoke.baseline: slow, baseline: slow}\n"

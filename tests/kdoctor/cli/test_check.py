@@ -36,6 +36,8 @@ def test_missing_tensorflow_fails_and_skips_training(tmp_path: Path) -> None:
     baseline = result_of(report, "smoke.baseline")
     assert baseline["status"] == "skip"
     assert baseline["blocked_by"] == "versions.tensorflow-installed"
+    unknown = {result["id"] for result in report["results"] if result["status"] == "unknown"}
+    assert unknown <= {*report["causes"][0]["unjudged"]}
 
 
 @cases(

@@ -1,4 +1,5 @@
 import itertools
+import re
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from kdoctor.failures.known import load_failures
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.verdict import Machine
+from kdoctor.report.phrases import CONCLUSIONS
 from kdoctor_lint.registry import RULES
 
 LOG = (
@@ -57,10 +59,19 @@ def test_name_is_found_by_its_parts() -> None:
     misspelt = kdoctor_here("explain", "gradient acumulation")
     assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
     assert kdoctor_here("explain", "the training hangs at start").returncode == 1
-    mentioned = kdoctor_here("explain", "global batch size")
-    assert (mentioned.returncode, "job.batch-is-global" in mentioned.stdout) == (1, True)
-    *_, last = kdoctor_here("explain", "replica").stdout.splitlines()
-    assert last.endswith(" more: kdoctor list | grep -i -B1 replica")
+    mentioned = kdoctor_here("explain", "last batch")
+    assert (mentioned.returncode, "nan_first_step" in mentioned.stdout) == (1, True)
+    *_, last = kdoctor_here("explain", "gradients").stdout.splitlines()
+    assert last.endswith(" more: kdoctor list | grep -i -B1 gradients")
+
+
+def test_words_of_the_report_are_explained() -> None:
+    known = Known()
+    words = {"left out", "unknown", "skipped", "replica", "global batch size", *CONCLUSIONS.values()}
+    assert [word for word in words if not explain_name(word.lower(), known)] == []
+    term = kdoctor_here("explain", "NOT READY")
+    assert (term.returncode, term.stdout.splitlines()[0]) == (0, "not ready")
+    assert "gpu.replicas-match" in explain_name("replica", known) == explain_name("replicas", known)
 
 
 @cases(
@@ -88,7 +99,9 @@ def test_commands_of_an_explanation_name_the_checks() -> None:
     assert "kdoctor smoke misuse" in kdoctor_here("explain", "jit_compile_true_multi").stdout
 
 
-@pytest.mark.parametrize("name", ["gpu", "single-gpu-keras", "lint.no-prefetch", "no-prefetch", "nccl_system_error"])
+@pytest.mark.parametrize(
+    "name", ["gpu", "baseline", "single-gpu-keras", "lint.no-prefetch", "no-prefetch", "nccl_system_error"]
+)
 def test_every_kind_of_name_is_explained(name: str) -> None:
     done = kdoctor_here("explain", name)
     assert done.returncode == 0
@@ -106,7 +119,10 @@ def test_every_id_on_a_screen_is_explained() -> None:
             verdicts = compatible(each, Machine(driver="535.54.03", gpus=(gpu,), python=python))
             ids.update(reason.failure for verdict in verdicts for reason in verdict.reasons if reason.failure)
     assert {"h5py_pin_python314", "tf214_tensorrt_pin", "ptx_newer_than_driver"} <= ids
-    assert [name for name in sorted(ids) if not explain_name(name, known)] == []
+    texts = {name: explain_name(name, known) for name in sorted(ids.union(known.names))}
+    assert [name for name in sorted(ids) if not texts[name]] == []
+    # Pages of the repository are not where kdoctor is installed.
+    assert [name for name, text in texts.items() if re.search(r"\bdocs/[\w-]+\.md", text)] == []
     assert [name for name in known.matrix.features if not name.islower()] == []
 
 

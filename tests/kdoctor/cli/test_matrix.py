@@ -38,6 +38,12 @@ def test_table_shows_best_release_and_install_command() -> None:
     assert "A100, compute capability 8.0 (--gpu)" in done.stdout
 
 
+def test_several_gpus_may_be_one_option() -> None:
+    assert (
+        answer(*EXAMPLE, "--gpu", "H100,L4")["machine"] == answer(*EXAMPLE, "--gpu", "H100", "--gpu", "L4")["machine"]
+    )
+
+
 def test_command_installs_into_the_interpreter_that_was_named() -> None:
     named = run("--platform", "linux-x86_64", "--gpu", "A100", "--driver", "580.95", "--python", sys.executable)
     assert f"    {sys.executable} -m pip install " in named.stdout

@@ -1,13 +1,19 @@
 import json
 import subprocess
+import sys
 import venv
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
+from helpers.locks import lock
 from helpers.wheels import wheel
+from kdoctor.cli import rollback
+from kdoctor.rollback.rebuild import RebuildError
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
@@ -140,3 +146,17 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
     assert sourced.stdout == "WARN it's\n"
     variables["NCCL_DEBUG"] = "WARN it's"
     assert json.loads(back("--format", "json").stdout)["steps"] == []
+
+
+def test_building_the_recorded_environment_is_shown_while_it_lasts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(rollback, "progress", lambda: nullcontext(Mock(note=notes.append)))
+    monkeypatch.setattr(rollback, "rebuild", Mock(side_effect=RebuildError("no index")))
+    monkeypatch.setattr(rollback, "treat_ends_as_interrupts", Mock())
+    python = ".".join(map(str, sys.version_info[:3]))
+    recorded = lock(facts={**lock().facts, "python": {"version": python}})
+    assert rollback._verify(recorded, Mock(), Mock(), sys.executable, 5.0) == 1
+    assert [f"{len(recorded.facts['packages'])} packages" in note for note in notes] == [True]
+    assert "no index" in capsys.readouterr().out

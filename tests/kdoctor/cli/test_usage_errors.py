@@ -46,6 +46,8 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--format", "yaml"), "--format yaml"),
     (("check", "--select", "gpu.fre"), "did you mean 'gpu.free'"),
     (("check", "--select", "cluster.same-checklst"), "did you mean 'cluster.same-checklist'"),
+    (("check", "-c", "cpu-smoke", "--select", "smoke.clipping"), "kdoctor smoke smoke.silent-features --replicas 2"),
+    (("check", "-c", "cpu-smoke", "--select", "job.clipping"), "kdoctor check --model "),
     (("check", "--skip", "*"), "--skip *"),
     (("check", "--plugin", "no.such.module:checks"), "--plugin no.such.module:checks"),
     (("check", "--fail-on", "fatal"), "'fatal'"),

@@ -91,13 +91,14 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     assert "no run of cpu-smoke" in why_none(place, wanted)
     assert not place.exists()
     kept(place, gpu_report())
+    kept(place, gpu_report(), scope="--snapshot node9.json")  # of another machine
     with closing(sqlite3.connect(place)) as connection:
         host, checklist, target = connection.execute("SELECT host, checklist, target FROM runs").fetchone()
     assert "1 run of multi-gpu-keras" in why_none(place, Series(host=host, checklist=checklist, target=target))
     kept(place, cpu_report(), lock())
     mine = series(place)
     reason = why_none(place, replace(mine, target="/elsewhere/python"))
-    assert f"cpu-smoke (2) examined {mine.target}, not /elsewhere/python" in reason
+    assert f"cpu-smoke (3) examined {mine.target}, not /elsewhere/python" in reason
 
 
 def test_missing_lock_names_the_checklist_that_passed(place: Path) -> None:

@@ -68,6 +68,8 @@ def test_list_fits_in_80_columns() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "and 6 more changes" in text
     assert "segmentation/.venv" in text
+    recorded = run._replace(id=9, target="recorded in node7.json", scope="--snapshot node7.json")
+    assert "".join(render.list_runs([run, recorded], {})).count("node7.json") == 1
 
 
 def test_too_few_runs_are_no_trend(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_show_begins_with_the_cause_and_says_a_fix_and_a_reason_once(tmp_path: P
     with opened(history(tmp_path, run), create=False) as connection:
         text = render.show_run(read.report_of(connection, 1))
     assert [line for line in text.splitlines() if line.startswith(("FAIL", "UNK"))] == [
-        *(f"FAIL  {check} (error)" for check in run.causes[0].checks),
+        *(f"FAIL  {check}" for check in run.causes[0].checks),
         "UNKNOWN  gpu.b, gpu.c",
     ]
     assert text.count("no facts about gpus") == text.count("Fix: as of") == 1
@@ -212,6 +214,14 @@ def test_show_prints_waived_failure_and_policy(tmp_path: Path, screen: SnapshotA
     run = replace(a_run(failed=False), results=(judged, result("gpu.count-expected")))
     with opened(history(tmp_path, run), create=False) as connection:
         assert render.show_run(read.report_of(connection, 1)) == screen
+
+
+def test_warning_of_a_passing_run_is_no_failure(tmp_path: Path) -> None:
+    with opened(history(tmp_path, cpu_report()), create=False) as connection:
+        text = render.show_run(read.report_of(connection, 1))
+    assert "\nWARNING  smoke.starved-replica\n" in text
+    assert ", 1 with a warning, " in text
+    assert "fail" not in text.lower().partition("failure policy")[0]
 
 
 def test_missing_run_names_the_existing_ones(tmp_path: Path) -> None:

@@ -43,6 +43,13 @@ def test_changed_added_and_removed_facts_are_drift() -> None:
     ]
 
 
+def test_what_kdoctor_brings_into_the_environment_is_not_drift() -> None:
+    brought = package("keras-doctor", "1", "Typer>=0.12", 'torch; extra == "torch"'), package("typer", "1", "click")
+    others = package("click", "8"), package("torch", "2"), package("dask", "1", "click")
+    found = compared(packages(*packages().installed, *brought, *others))
+    assert changes(found) == [("packages.dask", None, "1"), ("packages.torch", None, "2")]
+
+
 def test_change_explains_a_failed_assumption() -> None:
     found = compared(gpus(driver_version="575.57.08"), results=(failure("versions.runtime-expected"),))
     assert [(change.fact, change.explains) for change in found.changes] == [

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from helpers.facts import gpu, gpus
+from helpers.facts import gpu, gpus, package, packages, target
 from helpers.matrices import with_driver
 from kdoctor.errors import UsageError
-from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts import Gpu, Gpus, Packages, Target
 from kdoctor.matrix import machine as module
+from kdoctor.matrix.compatibility import best as newest
+from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, Found, describe
 
@@ -216,22 +219,44 @@ def test_other_versions_of_python_are_refused(tmp_path: Path, text: str) -> None
         asked(tmp_path, python=text)
 
 
-def test_interpreter_of_kdoctor_has_its_own_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "site"
-    for name, version in (("tf_nightly", "2.23.0.dev1"), ("tensorflow", "2.21.0")):
-        folder = place / f"{name}-{version}.dist-info"
-        folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n")
-    monkeypatch.setattr(sys, "path", [str(place)])
-    found = asked(tmp_path, python=sys.executable)
-    assert found.machine.python == ".".join(map(str, sys.version_info[:3]))
-    assert found.machine.interpreter == sys.executable
-    assert found.installed == "2.21.0"
-    assert facts(found)["Installed"] == ("tensorflow 2.21.0, tf-nightly 2.23.0.dev1", "site-packages")
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "empty")])
-    without = asked(tmp_path, python=sys.executable)
-    assert without.installed is None
-    assert facts(without)["Installed"] == ("no TensorFlow", "site-packages")
+@cases(
+    (("tensorflow",), "none", "2.21.0", False),
+    (("tensorflow-cpu",), "none", "2.21.0", False),
+    (("tensorflow-cpu",), "A100", None, True),
+    (("tensorflow", "tensorflow-cpu"), "none", "2.21.0", True),
+    ((), "none", None, False),
+)
+def test_command_replaces_another_tensorflow_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: tuple[str, ...], gpu: str, installed: str | None,
+    *, replaces: bool,
+) -> None:  # fmt: skip
+    there = packages(package("pip"), *(package(name, "2.21.0") for name in names))
+    python = "/opt/job/bin/python"
+    chosen = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python", stand_in=False)
+    monkeypatch.setattr(module, "choose_target", lambda *_: chosen)
+    monkeypatch.setattr(module, "collect_facts", lambda *_: {Target: target(), Packages: there})
+    found = asked(tmp_path, python=python, gpus=(gpu,), driver="580.95")
+    assert found.installed == installed
+    assert facts(found)["Python"] == ("3.11.7", f"{python}, --python")
+    shown = ", ".join(f"{name} 2.21.0" for name in names) or "no TensorFlow"
+    assert facts(found)["Installed"] == (shown, "site-packages")
+    best = newest(compatible(MATRIX, found.machine))
+    assert best is not None
+    assert (best.removal is not None) is replaces
+    for command in best.commands[: 1 + replaces]:
+        assert command.startswith(f"{python} -m pip {'un' if command == best.removal else ''}install ")
+    assert all(name in (best.removal or name) for name in names)
+    chosen.stand_in = True
+    alone = asked(tmp_path, python=None).machine
+    assert (alone.interpreter, alone.target) == ("python", None)
+
+
+def test_environment_without_pip_is_changed_with_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    there = replace(packages(has_pip=False), has_uv=True)
+    monkeypatch.setattr(module, "collect_facts", lambda *_: {Target: target(), Packages: there})
+    found = newest(compatible(MATRIX, asked(tmp_path, python=sys.executable, gpus=("none",)).machine))
+    assert found is not None
+    assert found.command.startswith(f"uv pip install --python {sys.executable} tensorflow==")
 
 
 def nvml(monkeypatch: pytest.MonkeyPatch, *devices: Gpu) -> Any:
@@ -267,24 +292,6 @@ def test_linux_is_wsl2_if_it_has_the_device_of_windows(
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(Path, "exists", lambda path: has_dxg and str(path) == "/dev/dxg")
     assert REAL_PLATFORM() == platform
-
-
-def test_packages_of_another_interpreter_are_those_of_its_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for minor, version in (("3.11", "2.21.0"), ("3.12", "2.20.0")):
-        folder = tmp_path / f"venv/lib/python{minor}/site-packages/tensorflow-{version}.dist-info"
-        folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n")
-    python = str(tmp_path / "venv/bin/python")
-    target = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python", stand_in=False)
-    monkeypatch.setattr(module, "choose_target", lambda *_: target)
-    found = asked(tmp_path, python=python)
-    assert (found.machine.python, found.installed) == ("3.11.7", "2.21.0")
-    assert facts(found)["Python"] == ("3.11.7", f"{python}, --python")
-    assert found.machine.interpreter == asked(tmp_path, python=None).machine.interpreter == python
-    target.stand_in = True
-    assert asked(tmp_path, python=None).machine.interpreter == "python"
 
 
 def test_slow_or_failing_reads_are_given_up() -> None:

@@ -93,9 +93,7 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
         "command": wanted if found and wanted and wanted in "\n".join(found.commands) else None,
         "package": way.package if way else None,
         "needed": way.driver if way else None,
-        "on_cpu": question.get("on_cpu")
-        if view.on_cpu and (question.get("on_cpu") or "") in view.on_cpu
-        else view.on_cpu,
+        "on_cpu": question.get("on_cpu") if (question.get("on_cpu") or "") in "".join(view.on_cpu) else view.on_cpu,
         "with_wheels": with_wheels.release.version if with_wheels else None,
         "undecided": near.release.version if near and near.outcome == "unknown" else None,
         "says": [text for text in question.get("says", ()) if text in " ".join(screen.split())],

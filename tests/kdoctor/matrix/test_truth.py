@@ -48,6 +48,9 @@ def test_features_with_one_title_are_named_once() -> None:
     assert describe(MATRIX, [known("a/clip"), known("c/loss", "hangs"), known("x/y")]) == (
         "wrong without an error with clipping, x/y; hangs with losses"
     )
+    named = [known(name) for name in ("losses: sum", "a/clip", "losses: mean")]
+    assert describe(MATRIX, named) == "wrong without an error with losses (sum, mean), clipping"
+    assert describe(MATRIX, named, 2) == "wrong without an error with losses: sum, clipping and 1 more"
     assert describe(MATRIX, [known("a/clip", "right"), known("c/loss", "unsupported")]) == ""
     assert describe(MATRIX, []) == ""
 

@@ -50,15 +50,15 @@ def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
 
 def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
     on_mac = Machine(driver="560.28", gpus=(A100,), python="3.11", platform="macos")
-    assert view(machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
-    assert view().on_cpu is None
-    assert view(machine=None).on_cpu is None
+    assert view(machine=on_mac).on_cpu == ("python -m pip install tensorflow==2.19.0",)
+    assert view().on_cpu == ()
+    assert view(machine=None).on_cpu == ()
     unknown_python = Machine(driver="560.28", gpus=(A100,), platform="macos")
-    assert view(machine=unknown_python).on_cpu is None  # a release that only lacks facts cannot be promised either
+    assert view(machine=unknown_python).on_cpu == ()  # a release that only lacks facts cannot be promised either
     mixed = small_matrix(release("2.12.0"), NEW)  # 2.12 has no wheel for it at all
-    assert view(mixed, machine=on_mac).on_cpu == "python -m pip install tensorflow==2.19.0"
+    assert view(mixed, machine=on_mac).on_cpu == ("python -m pip install tensorflow==2.19.0",)
     old_driver = Machine(driver="470.1", gpus=(A100,), python="3.9", platform="macos")
-    assert view(machine=old_driver).on_cpu is None  # there is no wheel for that Python
+    assert view(machine=old_driver).on_cpu == ()  # there is no wheel for that Python
 
 
 EARLIER = small_matrix(

@@ -46,6 +46,15 @@ def test_failed_check_leads_with_its_finding() -> None:
     assert lines[-1] == f"Check: gpu.free (error): {failed.title}"
 
 
+def test_failure_that_another_explains_names_it_instead_of_a_second_fix() -> None:
+    report = gpu_report()
+    cause = replace(report.causes[0], checks=("gpu.visible-to-driver",), explains=("versions.driver-for-cuda",))
+    (outcome,) = cases(replace(report, causes=(cause,)))["versions.driver-for-cuda"].result
+    assert "gpu.visible-to-driver" in outcome.text
+    assert LONG_COMMAND not in outcome.text
+    assert "To undo" not in outcome.text
+
+
 def test_several_findings_are_all_shown() -> None:
     (outcome,) = cases(gpu_report())["gpu.visible-to-driver"].result
     assert outcome.message.endswith("(and 1 more)")

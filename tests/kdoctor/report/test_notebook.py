@@ -7,6 +7,7 @@ import pytest
 from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
 from kdoctor.engine.report import Report
 from kdoctor.model import Severity
+from kdoctor.report.causes import cause_blocks
 from kdoctor_job.preflight import Preflight
 
 
@@ -85,3 +86,14 @@ def test_odd_text_is_text(text: str) -> None:
 def test_text_is_the_terminal_report_without_colours() -> None:
     assert str(Preflight(cpu_report())).startswith("kdoctor ")
     assert "\x1b" not in str(Preflight(cpu_report()))
+
+
+def test_guard_prints_each_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    result = Preflight(cpu_report(target="/opt/job/bin/python, MirroredStrategy over 2 replicas"))
+    result.require()
+    verdict, *warnings = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("kdoctor: READY in ")
+    assert verdict.endswith("; MirroredStrategy over 2 replicas")
+    (block,), (line,) = cause_blocks(result.report), warnings
+    assert block.findings[0] in line
+    assert block.id in line

@@ -123,7 +123,7 @@ def test_truncated_file_says_where() -> None:
     ("[]", "found a list"),
     ("{}", f"expected schema {SCHEMA!r}, found no schema"),
     ('{"schema": "other/v1"}', "found 'other/v1'"),
-    ('{"schema": "kdoctor/report/v1"}', "found 'kdoctor/report/v1'"),
+    ('{"schema": "kdoctor/report/v1"}', "kdoctor check --save-snapshot FILE"),
     ('{"schema": 1}', "found 1"),
     ("{schema: x}", "at line 1, column 2"),
     ("[" * 100_000, "nested too deeply"),

@@ -50,7 +50,7 @@ def test_function_and_method_are_found() -> None:
 @cases(
     ("jobs9.none:build", "jobs9.none"),
     ("nothing9:build", "nothing9"),
-    ("jobs9.good:bild", "; did you mean 'build'?"),
+    ("jobs9.good:bild", "jobs9.good has no bild"),
     ("jobs9.good:number", "int"),
     ("jobs9.sick:build", "ZeroDivisionError: division by zero ("),
     ("jobs9.lacks:build", "ModuleNotFoundError: No module named 'no_such_thing9'"),
@@ -63,6 +63,7 @@ def test_missing_callable_is_reported(place: str, expected: str) -> None:
     assert expected in str(error.value)
     named = "Name a function of jobs9.good: Maker, build, optional, raises, wants."
     fix = {"jobs9.good:bild": named, "jobs9.trains:fit": parts._OUTSIDE}.get(place, "")
+    fix = parts._ELSEWHERE if "no module named" in str(error.value) else fix
     raised = expected.partition(": ")[0].endswith(("Error", "Exit"))
     assert error.value.record == {"part": "data", "message": str(error.value), "raised": raised, "fix": fix}
     assert "\n" not in str(error.value)
@@ -163,6 +164,11 @@ def test_error_of_a_call_is_named_where_keras_cannot_build_the_model() -> None:
     error = RuntimeError("Unable to automatically build the model. Exception encountered:\n'0'")
     error.__context__ = KeyError(0)
     assert describe(error) == "KeyError: 0"
+
+
+def test_error_of_a_file_begins_with_the_file() -> None:
+    assert describe(FileNotFoundError(2, "No such file", "/data/w.h5")) == "FileNotFoundError: /data/w.h5: No such file"
+    assert describe(OSError("no answer")) == "OSError: no answer"
 
 
 def test_cell_of_a_notebook_is_named_as_such() -> None:

@@ -23,7 +23,7 @@ def tasks(hosts: JobHosts | Unavailable) -> tuple[JobHost, ...]:
 def not_several(hosts: JobHosts | Unavailable, environment: Environment | Unavailable) -> Iterator[Outcome]:
     """Why the hosts of the job cannot be judged; nothing if there are several."""
     if isinstance(hosts, JobHosts) and hosts.malformed:
-        yield Unjudged(subject=VARIABLE, reason=hosts.malformed)
+        yield Unjudged(subject=VARIABLE, reason=hosts.malformed, explained_by=("network.hosts-resolve",))
     elif tasks(hosts):
         return
     elif isinstance(hosts, JobHosts) or (isinstance(environment, Environment) and environment.is_unset(VARIABLE)):

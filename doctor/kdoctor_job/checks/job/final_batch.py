@@ -17,7 +17,7 @@ def final_batch(run: SmokeRun, data: JobData, model: JobModel, replicas: int) ->
     """The final batch trains without an error, and leaves weights and losses finite.
 
     Why: a batch of n is split over R replicas into chunks of ceil(n / R). A replica without examples computes the
-    moments of an empty batch, or divides by its size, and the weights become NaN without an error (docs/smoke.md).
+    moments of an empty batch, or divides by its size, and the weights become NaN without an error.
     kdoctor takes a step with a batch of that size.
     Remedy: batch with drop_remainder=True, set synchronized=True on BatchNormalization, or repeat() with
     steps_per_epoch.

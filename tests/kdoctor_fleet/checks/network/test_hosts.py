@@ -29,10 +29,12 @@ def hosts(check: Check, own: dict[str, Any] | None = None, other: dict[str, Any]
 
 
 @pytest.mark.parametrize("check", OF_HOSTS, ids=lambda check: check.id)
-def test_job_on_one_machine_is_skipped_and_a_broken_config_unknown(check: Check) -> None:
+def test_job_on_one_machine_is_skipped_and_a_broken_config_fails_once(check: Check) -> None:
     assert compute_check(check, JobHosts(), environment()).status is Status.SKIP
     assert compute_check(check, environment()).status is Status.SKIP
-    assert compute_check(check, JobHosts(malformed="it is not JSON"), environment()).status is Status.UNKNOWN
+    broken = compute_check(check, JobHosts(malformed="it is not JSON"), environment())
+    assert broken.status is (Status.FAIL if check is hosts_resolve else Status.UNKNOWN)  # no strategy can be made
+    assert "it is not JSON" in said(broken)["TF_CONFIG"]
     assert compute_check(check, environment(TF_CONFIG="{}")).status is Status.UNKNOWN
 
 

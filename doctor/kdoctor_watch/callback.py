@@ -31,7 +31,8 @@ class Watch:
 
     It compares the replicas' variables bit by bit, finds the first NaN, and notices stalls, slower steps, growing
     memory, waiting for data, idle or throttled GPUs and Xids in the kernel log. ``kdoctor explain watch.finite``
-    describes each check. A finding goes to the logger ``kdoctor.watch``. At the end there is a report.
+    describes each check. A finding goes to the logger ``kdoctor.watch``. At the end there is a report. Steps
+    are counted from 0, as Keras counts batches, over all epochs.
 
     ```python
     model.fit(data, callbacks=[kdoctor.Watch()])

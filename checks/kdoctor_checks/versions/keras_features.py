@@ -76,7 +76,7 @@ def _finding(subject: str, package: str, wrong: Sequence[KnownFeature], loud: st
         remedy=Remedy.change_code(
             "Before a job uses such a feature, replace it"
             f"{f', or train with {alternative}' if alternative else ''}. To examine your job, add --model and --data.",
-            look=("kdoctor explain versions.keras-features",),
+            look=(f"kdoctor explain {subject}",),
         ),
         rollback=Rollback.nothing("not needed (only the job's code changes)"),
     )

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Annotated
 
 import typer
+from packaging.version import VERSION_PATTERN
 
 from kdoctor.catalog.explanations import explanations
 from kdoctor.catalog.load import Catalog, load_catalog
@@ -23,9 +24,10 @@ from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.failures.tables import described_in, spelled_out
+from kdoctor.matrix.keras import HARMLESS, VERBS, features_of
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import KnownBad, VersionMatrix
-from kdoctor.matrix.truth import features_of_checks, spans
+from kdoctor.matrix.truth import by_scenario, features_of_checks, spans, titles
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
@@ -220,6 +222,9 @@ def _in_matrix(name: str, matrix: VersionMatrix) -> Iterator[str]:
     for feature, row in matrix.features.items():
         if name in _names_of(feature, row.title):
             yield explain_feature(feature, matrix)
+    release = re.fullmatch(rf"(keras|tf[-_]keras)(?:[ ]|==)({VERSION_PATTERN})", name, re.VERBOSE)
+    if release:
+        yield explain_keras(release[1].replace("-", "_"), release[2], matrix)
 
 
 def _names_of(feature: str, title: str) -> tuple[str, ...]:
@@ -311,6 +316,17 @@ def explain_feature(feature: str, matrix: VersionMatrix) -> str:
     row = matrix.features[feature]
     sections = [("Measured", _measured([feature], matrix)), ("Checks", _paragraph(", ".join(row.checks)))]
     return _sections(f"{feature}: {row.title}", "A feature of jobs, on several replicas.", sections)
+
+
+def explain_keras(package: str, version: str, matrix: VersionMatrix) -> str:
+    """What a release of Keras does on several replicas, with all features that were measured."""
+    known = [matrix.keras_feature(feature, package, version) for feature in features_of(matrix.keras_features, package)]
+    sections = [("On several replicas", _paragraph(known[0].basis if known else "no release was measured"))]
+    for result in (*sorted(VERBS, key=HARMLESS.__contains__), None):  # defects first
+        named = titles(matrix, [item.feature for item in known if item.result == result])
+        verb = VERBS[result] if result else "not known"
+        sections.append((verb.capitalize(), _paragraph(by_scenario(named)) if named else []))
+    return _sections(f"{package} {version}", "To read about one of them: kdoctor explain NAME", sections)
 
 
 def _measured(features: list[str], matrix: VersionMatrix) -> list[str]:

@@ -64,11 +64,11 @@ def describe(matrix: VersionMatrix, known: Sequence[KnownFeature], most: int | N
     for result, verb in VERBS.items():
         names = titles(matrix, [item.feature for item in known if item.result == result])
         if names and result not in HARMLESS:
-            parts.append(f"{verb} with {some(names, most) if most else _by_scenario(names)}")
+            parts.append(f"{verb} with {some(names, most) if most else by_scenario(names)}")
     return "; ".join(parts)
 
 
-def _by_scenario(names: Iterable[str]) -> str:
+def by_scenario(names: Iterable[str]) -> str:
     """All names; ``losses: scalar loss`` and others of the same scenario once: ``losses (scalar loss, mean)``."""
     found = grouped((scenario, case) for scenario, _, case in (name.partition(": ") for name in names))
     return ", ".join(name if cases == [""] else f"{name} ({', '.join(cases)})" for name, cases in found.items())

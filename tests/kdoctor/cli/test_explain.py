@@ -12,6 +12,8 @@ from kdoctor.cli.explain import Known, explain_name
 from kdoctor.failures.known import load_failures
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.keras import defects
+from kdoctor.matrix.truth import by_scenario, titles
 from kdoctor.matrix.verdict import Machine
 from kdoctor.report.phrases import CONCLUSIONS
 from kdoctor_lint.registry import RULES
@@ -145,6 +147,17 @@ def test_feature_is_explained_by_its_case() -> None:
     done = kdoctor_here("explain", "clipnorm")
     assert (done.returncode, "smoke.clipping" in done.stdout, "keras 3.2.1 to " in done.stdout) == (0, True, True)
     assert "clipnorm" in kdoctor_here("explain", "clipnrm").stderr
+
+
+def test_release_of_keras_is_explained_with_its_defects_first() -> None:
+    known = Known()
+    for row in known.matrix.keras_releases:
+        shown = " ".join(explain_name(f"{row.package} {row.release}", known).split())
+        wrong = [one for one in defects(known.matrix.keras_features, row.package, row.release) if one.result == "wrong"]
+        listed = by_scenario(titles(known.matrix, [one.feature for one in wrong]))
+        assert ("Wrong without an error" in shown, listed in shown.partition(" Right ")[0]) == (bool(wrong), True)
+    assert "was not measured" in explain_name("keras==99.0", known)
+    assert not explain_name("keras 3.x", known)
 
 
 def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:

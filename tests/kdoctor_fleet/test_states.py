@@ -62,6 +62,12 @@ def test_trainings_may_be_left_out_only_by_the_option_that_the_verdict_names(opt
     assert own_state(one, Asked.of([one]))[0].value == expected
 
 
+@pytest.mark.parametrize("verdict", [Conclusion.PASS, Conclusion.UNKNOWN])
+def test_failure_is_the_reason_whatever_the_verdict_of_the_report_says(verdict: Conclusion) -> None:
+    one = node(result(status=Status.FAIL), verdict=verdict)
+    assert own_state(one, Asked.of([one])) == (NodeState.FAILED, f"{GPU} failed")
+
+
 def test_verdict_can_only_make_it_worse() -> None:
     assert state(result(), verdict=Conclusion.FAIL) is NodeState.FAILED
     assert state(result(), verdict=Conclusion.UNKNOWN) is NodeState.UNKNOWN

@@ -79,6 +79,7 @@ def test_training_on_another_machines_gpus_is_not_used() -> None:
 def test_record_of_other_versions_is_not_used() -> None:
     assert reason(tensorflow(), keras()) is None
     assert reason(tensorflow(version="2.21.0+build.7")) is None
+    assert "and 2.21.0rc1 is installed" in (reason(tensorflow(version="2.21.0rc1")) or "")
     assert "TensorFlow 2.21.0, and 2.20.0 is installed" in (reason(tensorflow(version="2.20.0")) or "")
     assert "keras 3.15.1, and 3.10.0 is installed" in (reason(keras(version="3.10.0")) or "")
     assert reason(keras(package="tf-keras", version="2.21.0")) is None

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, NamedTuple, TypeVar
 
 from kdoctor.facts.bounds import MayBeEmpty, Within
-from kdoctor.facts.gpus import Gpu, Gpus
+from kdoctor.facts.gpus import Gpu, GpuPair, Gpus
 from kdoctor.facts.sampling import Spread
 
 T = TypeVar("T")
@@ -28,13 +28,21 @@ def plausible(value: T) -> T:
 
 
 def _within_bounds(gpus: Gpus) -> Gpus:
-    """The first GPUs, each once. Their count stays, so that a report says that some were not judged."""
+    """The first GPUs and their pairs, each once. Their count stays: a report says that some were not judged."""
     devices = _distinct(gpus.devices)[:LARGEST_MACHINE]
+    pairs = _agreeing(gpus.pairs, {gpu.index for gpu in devices})
     if len(devices) == len(gpus.devices):
-        return gpus
-    kept = {gpu.index for gpu in devices}
-    pairs = tuple(pair for pair in gpus.pairs if pair.first in kept and pair.second in kept)
+        return gpus if len(pairs) == len(gpus.pairs) else replace(gpus, pairs=pairs)
     return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
+
+
+def _agreeing(pairs: tuple[GpuPair, ...], kept: set[int]) -> tuple[GpuPair, ...]:
+    """The pairs of these GPUs, each once. Of one that is listed twice, differently, nothing is known."""
+    listed: dict[frozenset[int], set[str]] = {}
+    for pair in pairs:
+        listed.setdefault(frozenset((pair.first, pair.second)), set()).add(repr(replace(pair, first=0, second=0)))
+    agreed = {ends for ends, values in listed.items() if len(ends) == 2 and ends <= kept and len(values) == 1}  # noqa: PLR2004
+    return tuple({ends: pair for pair in pairs if (ends := frozenset((pair.first, pair.second))) in agreed}.values())
 
 
 def _distinct(devices: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
@@ -77,7 +85,8 @@ def _checked(value: Any) -> Any:
                 changes[name] = None
                 impossible[name] = f"impossible value {found!r}" if found != "" else "an empty text"
         elif field.may_be_none and isinstance(found, Spread):
-            if not all(map(field.allows, (found.low, found.mean, found.high))):
+            spread = (found.low, found.mean, found.high)
+            if not all(map(field.allows, spread)) or list(spread) != sorted(spread):
                 changes[name] = None
         elif (cleaned := _without(found)) is not found:
             changes[name] = cleaned

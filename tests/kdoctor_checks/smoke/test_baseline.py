@@ -73,6 +73,14 @@ test_import = table(
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
     *(
         fails(
+            not_imported(f"the process that imports tensorflow died of {end} (x)"),
+            fix,
+            briefs=[f"its process died of {end}"],
+        )
+        for end, fix in (("SIGKILL", "Free memory"), ("SIGSEGV", "Fix the error"))
+    ),
+    *(
+        fails(
             not_imported(f"ImportError: /opt/job/lib/site-packages/tensorflow/{error}"),
             environment(LD_LIBRARY_PATH="/opt/old:/opt/other"),
             briefs=[error],

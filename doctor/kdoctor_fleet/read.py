@@ -106,8 +106,10 @@ def _keep(gathered: Gathered, node: FleetNode) -> None:
 
 
 def _age(node: FleetNode) -> tuple[dt.datetime, bool]:
-    """What is greater for a newer report. One whose time cannot be read is older than all others."""
-    return instant(node.started_at) or dt.datetime.min.replace(tzinfo=dt.timezone.utc), node.verdict.value != "pass"
+    """What is greater for a newer report. One whose time cannot be read, or is to come, is older than all others."""
+    found, now = instant(node.started_at), dt.datetime.now(dt.timezone.utc)
+    known = found if found and found <= now else dt.datetime.min.replace(tzinfo=dt.timezone.utc)
+    return known, node.verdict.value != "pass"
 
 
 def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Iterator[_Found]:

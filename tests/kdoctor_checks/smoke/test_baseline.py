@@ -181,7 +181,11 @@ test_baseline = table(
             (1, 2, "cpu", "2 replicas", "1 replica instead of 2"),
         )
     ),
-    *(unknown(run(**{size: few}), "every replica") for size in ("global_batch", "final_batch") for few in (1, None)),
+    *(
+        unknown(run(**{size: few}), "every replica")
+        for size in ("examples", "global_batch", "final_batch")
+        for few in (1, None)
+    ),
     fails(run(weights=weights(mirrored=5)), "5 of 6", "keras 3.15.1 with TensorFlow 2.21.0 does not"),
     passes(
         replace(run(), keras=None, tensorflow=None), "; weights within 0 of one device; Keras unknown, import 3.3 s"

@@ -73,6 +73,7 @@ test_nvlink = table(
     unknown(several(*({"nvlinks": None, "errors": {"nvlinks": NOT_SUPPORTED}},) * 2)),  # their pairs have some
     fails(
         several({"virtualization_mode": "passthrough", "nvlinks": (NvLink(index=0), NvLink(index=1, active=False))}),
+        NOTHING,
         ": 0 of 2 NVLinks active (inactive: 1); the state of 1 NVLink was not read.",
     ),
     unknown(several({}, {"nvlinks": None, "errors": {"nvlinks": NOT_SUPPORTED}})),

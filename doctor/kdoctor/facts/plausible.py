@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kdoctor.facts.bounds import MayBeEmpty, Within
 from kdoctor.facts.gpus import Gpu, GpuPair, Gpus
+from kdoctor.facts.pci import PciBridge, PciDevices
 from kdoctor.facts.sampling import Spread
 
 T = TypeVar("T")
@@ -23,7 +24,8 @@ LARGEST_MACHINE = 128
 
 def plausible(value: T) -> T:
     """The same facts without values that cannot be, of a machine of possible size."""
-    cleaned: T = _without(_within_bounds(value) if isinstance(value, Gpus) else value)
+    once: Any = _within_bounds(value) if isinstance(value, Gpus) else value
+    cleaned: T = _without(_with_equal_bridges(once) if isinstance(once, PciDevices) else once)
     return cleaned
 
 
@@ -43,6 +45,20 @@ def _agreeing(pairs: tuple[GpuPair, ...], kept: set[int]) -> tuple[GpuPair, ...]
         listed.setdefault(frozenset((pair.first, pair.second)), set()).add(repr(replace(pair, first=0, second=0)))
     agreed = {ends for ends, values in listed.items() if len(ends) == 2 and ends <= kept and len(values) == 1}  # noqa: PLR2004
     return tuple({ends: pair for pair in pairs if (ends := frozenset((pair.first, pair.second))) in agreed}.values())
+
+
+def _with_equal_bridges(pci: PciDevices) -> PciDevices:
+    """A bridge above several devices has one reading. What they disagree about was not read."""
+    known: dict[str, PciBridge] = {}
+    for bridge in (bridge for device in pci.devices for bridge in device.path or ()):
+        other = known.setdefault(bridge.bus_id, bridge)
+        unequal = [item.name for item in fields(bridge) if getattr(bridge, item.name) != getattr(other, item.name)]
+        known[bridge.bus_id] = replace(other, **dict.fromkeys(unequal)) if unequal else other  # type: ignore[arg-type]
+    devices = tuple(
+        replace(device, path=tuple(known[bridge.bus_id] for bridge in device.path)) if device.path else device
+        for device in pci.devices
+    )
+    return pci if devices == pci.devices else replace(pci, devices=devices)
 
 
 def _distinct(devices: tuple[Gpu, ...]) -> tuple[Gpu, ...]:

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from helpers.facts import gpu, gpus, h100_node, host
+from helpers.facts import gpu, gpus, h100_node, host, pci
+from kdoctor.facts import PciBridge, PciDevices
 from kdoctor.facts.plausible import plausible
 from kdoctor.facts.sampling import GpuUse, Spread
 
@@ -49,6 +50,14 @@ def test_gpu_that_is_listed_twice_hides_another() -> None:
     assert [item.index for item in plausible(gpus(8, *listed)).devices] == list(range(7))
     unread = (*(gpu(index) for index in range(6)), gpu(6, bus_id=None), gpu(7, bus_id=None))
     assert len(plausible(gpus(8, *unread)).devices) == 8
+
+
+def test_bridge_above_several_devices_has_one_reading() -> None:
+    bridge = PciBridge(bus_id="0000:01:00.0", device_id="1", link_width=16, link_speed="16.0 GT/s PCIe")
+    above = (bridge, replace(bridge, link_width=None), replace(bridge, link_width=8))
+    devices = tuple(replace(device, path=(one,)) for device, one in zip(pci(3).devices, above, strict=False))
+    found = plausible(PciDevices(devices=devices))
+    assert [device.path for device in found.devices] == [(replace(bridge, link_width=None),)] * 3
 
 
 def test_pair_that_is_listed_twice_with_different_values_was_not_read() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -156,7 +156,9 @@ def too_new(error: str | None) -> bool:
     return error is not None and letters(error).endswith(endings)
 
 
-def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], list[Outcome]]:
+def readings(
+    gpus: Gpus, *fields: str, newer: bool = False, owed: Callable[[Gpu], bool] = lambda _: False
+) -> tuple[list[Gpu], list[Outcome]]:
     """The answering GPUs for which every field was read, and the outcomes for the others.
 
     A GPU that does not support a reading is not judged if no GPU of its model supports it, or if it is partitioned by
@@ -167,6 +169,7 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
         fields: names of fields of ``Gpu``.
         newer: whether supported drivers may lack the call. If no GPU has the reading for this reason, the check is not
             applicable; ``gpu.readings`` reports that the driver is too old.
+        owed: whether something else that was read shows that the GPU has it.
     """
     present = answering(gpus)
     judged = [gpu for gpu in present if not unread(gpu, *fields)]
@@ -181,7 +184,7 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
         lacking = [name for name in fields if getattr(gpu, name) is None]
         errors = [gpu.errors.get(name) for name in lacking]
         missing = " and ".join(map(field_label, lacking))
-        if all(map(unsupported, errors)) and (gpu.mig_mode or gpu.name not in models):
+        if all(map(unsupported, errors)) and (gpu.mig_mode or not (gpu.name in models or owed(gpu))):
             whose = "while MIG is on" if gpu.mig_mode else f"for {gpu.name or 'this GPU'}"
             excuses.add(f"{missing} not reported here {whose}")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):

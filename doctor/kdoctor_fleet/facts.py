@@ -7,6 +7,7 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net). GUIDs, GI
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -264,8 +265,18 @@ class NodeResult:
     accepted: str | None = None
     scenario: str | None = None
     left_out: bool = False
+    blocked_by: str | None = None
     action: Annotated[Action, Field(validation_alias=AliasPath("findings", 0, "remedy", "action"))] = Action.CONFIGURE
     """The kind of work that its first fix requires."""
+
+
+def instant(text: str) -> dt.datetime | None:
+    """A time as ISO 8601; None if it is not one, or has no time zone."""
+    try:
+        found = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
 
 
 @dataclass(frozen=True, kw_only=True)

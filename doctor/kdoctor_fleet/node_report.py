@@ -4,16 +4,17 @@ What a node sends is data. Texts that are too long or too many make the file unu
 before anything is shown.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from kdoctor.documents import Part
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
 from kdoctor.facts import Node
-from kdoctor.model import Rollback
+from kdoctor.model import Rollback, Status
 from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult, Section
 
 MOST_BYTES = 32 * 2**20
@@ -39,6 +40,23 @@ def _reported(cause: Cause) -> Cause:
     return replace(cause, fix="", commands=(), look=(), rollback=Rollback.irreversible("see the reports of the nodes"))
 
 
+def _computed(line: object) -> object:
+    """A result without a pass that its own parts contradict: it needs evidence, and nothing that is wrong or unread."""
+    if not isinstance(line, dict) or line.get("status") != Status.PASS.value:
+        return line
+    counting = [item for item in line.get("findings", ()) if not (isinstance(item, dict) and item.get("hidden"))]
+    if line.get("evidence") and not line.get("unjudged") and not counting:
+        return line
+    return {**line, "status": Status.UNKNOWN.value, "reason": "its report states no evidence, or contradicts it"}
+
+
+def _each_once(results: tuple[NodeResult, ...]) -> tuple[NodeResult, ...]:
+    twice = [check for check, number in Counter(line.id for line in results).items() if number > 1]
+    if twice:
+        raise ValueError(f"it has {twice[0]} twice")
+    return results
+
+
 def _asked(checklist: ChecklistName) -> str:
     content = checklist.expectations.removeprefix("sha256:")[:_SHORT_DIGEST]
     parts = (f"{checklist.name}, version {checklist.version}", content and f"({content})", checklist.options)
@@ -57,7 +75,11 @@ class SentReport(Part):
     target: str = ""
     checklist: ChecklistName
     started_at: str = ""
-    results: Annotated[tuple[NodeResult, ...], Field(max_length=2_000)]
+    results: Annotated[
+        tuple[Annotated[NodeResult, BeforeValidator(_computed)], ...],
+        Field(max_length=2_000),
+        AfterValidator(_each_once),
+    ]
     categories: Annotated[tuple[Category, ...], Field(max_length=100)] = ()
     causes: Annotated[tuple[Annotated[Cause, AfterValidator(_reported)], ...], Field(max_length=1_000)] = ()
     trainings: Annotated[tuple[Training, ...], Field(max_length=2_000)] = ()

@@ -1,5 +1,6 @@
 """Reads the reports and snapshots of many nodes. What cannot be used is named, and the rest is read."""
 
+import datetime as dt
 import json
 import re
 import stat
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from kdoctor.errors import UsageError
 from kdoctor.inputs import exists, is_folder
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.facts import FleetNode, UnreadReport
+from kdoctor_fleet.facts import FleetNode, UnreadReport, instant
 from kdoctor_fleet.names import is_valid
 from kdoctor_fleet.node_report import MOST_BYTES, SentReport, Shared
 from kdoctor_fleet.run_record import read_run, report_file
@@ -96,12 +97,19 @@ def gather(places: Iterable[str], judge_snapshot: JudgeSnapshot, stdin: BinaryIO
 
 
 def _keep(gathered: Gathered, node: FleetNode) -> None:
-    """Keep the newest report of each node."""
+    """Keep the newest report of each node; of two of the same time, one that did not pass."""
     known = gathered.nodes.get(node.name)
     if known is not None:
         gathered.replaced[node.name] = gathered.replaced.get(node.name, 0) + 1
-    if known is None or node.started_at >= known.started_at:
+    if known is None or _age(node) >= _age(known):
         gathered.nodes[node.name] = node
+
+
+def _age(node: FleetNode) -> tuple[dt.datetime, bool]:
+    """What is greater for a newer report. One whose time cannot be read, or is to come, is older than all others."""
+    found, now = instant(node.started_at), dt.datetime.now(dt.timezone.utc)
+    known = found if found and found <= now else dt.datetime.min.replace(tzinfo=dt.timezone.utc)
+    return known, node.verdict.value != "pass"
 
 
 def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Iterator[_Found]:

@@ -76,10 +76,11 @@ def _gaps(node: FleetNode, required: Iterable[NodeResult], applied: frozenset[st
         [
             line.id
             for line in lines.values()
-            if line.status is Status.UNKNOWN and line.accepted in (None, ALLOW_UNKNOWN)
+            if line.blocked_by or (line.status is Status.UNKNOWN and line.accepted in (None, ALLOW_UNKNOWN))
         ],
         "could not be evaluated",
     )
-    yield ([line.id for line in lines.values() if line.left_out and not line.scenario], "left out by an option")
+    untrained = "--no-smoke" in node.options.split()  # which the verdict of the fleet names
+    yield [line.id for line in lines.values() if line.left_out and not (line.scenario and untrained)], "left out"
     known = {line.id for line in node.results}
     yield sorted(applied - known), "not in its report, but in those of other nodes"

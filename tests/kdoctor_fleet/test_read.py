@@ -91,7 +91,12 @@ CAUSE = {
 @cases(
     {"verdict_reason": "x" * 40_001},
     {"causes": [CAUSE | {"checks": []}]},
-    {"results": [{"id": "gpu.free", "title": "t", "status": "pass", "severity": "error"}] * 2_001},
+    {"results": [{"id": f"gpu.x{n}", "title": "t", "status": "pass", "severity": "error"} for n in range(2_001)]},
+    {
+        "results": [
+            {"id": "gpu.free", "title": "t", "status": status, "severity": "error"} for status in ("fail", "pass")
+        ]
+    },
     {"results": [{"id": "../x", "title": "t", "status": "pass", "severity": "error"}]},
     {"facts": {"packages": {f"p{index}": "1" for index in range(5_001)}}},
     {"facts": {f"s{index}": {} for index in range(51)}},
@@ -125,13 +130,34 @@ def test_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
     assert "larger than 32 MiB" in unusable(read(folder))["large.json"]
 
 
-def test_newest_report_of_a_node_counts(tmp_path: Path) -> None:
-    old, new = healthy("node1"), healthy("node1")
-    new["started_at"], new["kdoctor"] = "2025-02-01T00:00:00+00:00", "9.9"
-    for documents in ([old, new], [new, old]):
-        found = read("-", stdin="\n".join(map(json.dumps, documents)).encode())
-        assert found.nodes["node1"].kdoctor == "9.9"
+@cases(
+    ("2025-01-02T03:04:05+00:00", "2025-02-01T00:00:00+00:00"),
+    ("2025-01-02T03:04:05+00:00", "2025-01-02T02:30:00-02:00"),
+    ("2025-01-02T03:04:05Z", "2025-01-02T03:04:05.5+00:00"),
+    ("yesterday", "2025-01-02T03:04:05+00:00"),
+    ("9000-01-02T03:04:05+00:00", "2025-01-02T03:04:05+00:00"),  # of a clock that is ahead
+    ("2025-01-02T03:04:05", "2025-01-02T03:04:05Z"),  # of no time zone
+    ("2025-01-02T03:04:05Z", "2025-01-02T03:04:05+00:00"),  # of two at one time, the one that failed
+)
+def test_newest_report_of_a_node_counts(tmp_path: Path, older: str, newer: str) -> None:
+    documents = [healthy("node1") | {"started_at": older}, healthy("node1") | {"started_at": newer, "verdict": "fail"}]
+    for order in (documents, documents[::-1]):
+        found = read("-", stdin="\n".join(map(json.dumps, order)).encode())
+        assert found.nodes["node1"].verdict.value == "fail"
         assert found.replaced == {"node1": 1}
+
+
+@cases(
+    {"evidence": []},
+    {"unjudged": [{"subject": "GPU 3", "reason": "not read"}]},
+    {"findings": [{"finding": {"subject": "GPU 3"}, "hidden": False}]},
+)
+def test_pass_that_its_own_parts_contradict_is_unknown(tmp_path: Path, change: dict[str, Any]) -> None:
+    good = {"id": "gpu.free", "title": "t", "status": "pass", "severity": "error", "evidence": [{"subject": "GPU 3"}]}
+    hidden = {"findings": [{"finding": {"subject": "GPU 4"}, "hidden": True}]}
+    for result, status in ((good, "pass"), (good | hidden, "pass"), (good | change, "unknown")):
+        node = read("-", stdin=json.dumps(healthy("node1") | {"results": [result]}).encode()).nodes["node1"]
+        assert [line.status.value for line in node.results] == [status]
 
 
 def test_stream_with_other_text_is_read(tmp_path: Path) -> None:

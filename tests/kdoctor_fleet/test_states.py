@@ -20,8 +20,11 @@ def result(check: str = GPU, status: Status = Status.PASS, **changes: Any) -> No
     return NodeResult(id=check, status=status, **values)
 
 
-def node(*results: NodeResult, verdict: Conclusion = Conclusion.PASS) -> FleetNode:
-    return FleetNode(name="n", checklist="c, version 1", kdoctor="1", verdict=verdict, results=results)
+UNTRAINED = result(SMOKE, Status.SKIP, left_out=True, scenario=SMOKE)
+
+
+def node(*results: NodeResult, verdict: Conclusion = Conclusion.PASS, options: str = "") -> FleetNode:
+    return FleetNode(name="n", checklist="c, version 1", kdoctor="1", verdict=verdict, results=results, options=options)
 
 
 def state(
@@ -37,7 +40,8 @@ def state(
         ((result(),), NodeState.PASSED),
         ((result(), result("gpu.free", Status.FAIL, severity=Severity.WARNING)), NodeState.PASSED),
         ((result(), result("gpu.free", Status.SKIP)), NodeState.PASSED),
-        ((result(), result(SMOKE, Status.SKIP, left_out=True, scenario=SMOKE)), NodeState.PASSED),
+        ((result(), UNTRAINED), NodeState.UNKNOWN),
+        ((result(), result("gpu.free", Status.SKIP, blocked_by="driver.loaded")), NodeState.UNKNOWN),
         ((result(), result("gpu.free", Status.UNKNOWN, accepted="agreed")), NodeState.PASSED),
         ((), NodeState.UNKNOWN),
         ((result(status=Status.SKIP),), NodeState.UNKNOWN),
@@ -50,6 +54,18 @@ def state(
 )
 def test_verdict_of_a_report_is_not_believed(results: tuple[NodeResult, ...], expected: NodeState) -> None:
     assert state(*results) is expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [("--no-smoke", "passed"), ("--skip smoke.baseline", "unknown")])
+def test_trainings_may_be_left_out_only_by_the_option_that_the_verdict_names(options: str, expected: str) -> None:
+    one = node(result(), UNTRAINED, options=options)
+    assert own_state(one, Asked.of([one]))[0].value == expected
+
+
+@pytest.mark.parametrize("verdict", [Conclusion.PASS, Conclusion.UNKNOWN])
+def test_failure_is_the_reason_whatever_the_verdict_of_the_report_says(verdict: Conclusion) -> None:
+    one = node(result(status=Status.FAIL), verdict=verdict)
+    assert own_state(one, Asked.of([one])) == (NodeState.FAILED, f"{GPU} failed")
 
 
 def test_verdict_can_only_make_it_worse() -> None:

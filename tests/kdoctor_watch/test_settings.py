@@ -58,5 +58,5 @@ def test_usual_settings_are_taken(tmp_path: Path) -> None:
         stall_s=60,
         interval_s=0.5,
         canary="10min",
-        limits={"watch.step-time": {"factor": 2}, "watch.memory": {"least_bytes": 2**30}},
+        limits={"watch.step-time": {"factor": 2}, "watch.memory": {"most_bytes": 2**30}},
     )

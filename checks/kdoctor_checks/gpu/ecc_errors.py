@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, judge, readings
+from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, judge, readings, virtual
 from kdoctor_checks.gpu._memory import worn_out
 
 
@@ -19,7 +19,9 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
-    judged, others = readings(gpus, "ecc_uncorrected_volatile")
+    judged, others = readings(
+        gpus, "ecc_uncorrected_volatile", owed=lambda gpu: gpu.ecc_mode is True and virtual(gpus) is None
+    )
     yield from others
     counting = [gpu for gpu in judged if gpu.ecc_mode is not False]
     if judged and not counting:

@@ -16,6 +16,7 @@ _EXPECTED = "TensorFlow is imported, and the trainings run"
 _LIBRARIES = "LD_LIBRARY_PATH"
 _OTHER_LIBRARY = re.compile("undefined symbol|version `[^']*' not found")
 """What the loader says of a library that was found and is not the one that was linked."""
+_DIED = re.compile(r"the process that imports [^()]* (died of \w+)")
 _BACKEND_REMEDY = Remedy.configure(
     "Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
     "--strategy data-parallel.",
@@ -56,6 +57,9 @@ def judge_import(
         "installation, or a file system that does not respond.",
         look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
     )
+    died = _DIED.match(failure)
+    if died and died[1] == "died of SIGKILL":
+        remedy = KILLED
     folders = environment.get(_LIBRARIES) if isinstance(environment, Environment) else None
     if folders and _OTHER_LIBRARY.search(failure):
         summary = f"Unset {_LIBRARIES}, or remove the folder with the old library: it comes before the system's."
@@ -67,7 +71,9 @@ def judge_import(
         expected=_EXPECTED,
         remedy=remedy,
         rollback=rollback,
-        brief=first_short(message or kind, re.sub(r"^/\S*/", "", message) or kind, f"raises {kind}", "fails"),
+        brief=f"its process {died[1]}"
+        if died
+        else first_short(message or kind, re.sub(r"^/\S*/", "", message) or kind, f"raises {kind}", "fails"),
         explained_by=of_import(run),
     )
 

@@ -175,6 +175,10 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas < requested:
         reason = f"{framework_name(run)} made {case.replicas} of {counted(requested, 'replica')}"
         return unknown(case, reason, of_replicas(run))
+    if run.devices_kind == "gpu" and case.on_gpus < len(case.devices):
+        return unknown(
+            case, f"{case.on_gpus} of {counted(len(case.devices), 'replica')} were on GPUs", of_replicas(run)
+        )
     return None
 
 

@@ -19,6 +19,7 @@ from kdoctor_checks.smoke._judging import (
     finding,
     loss_falls,
     requested_replicas,
+    starves,
     subject,
     training,
     unknown,
@@ -87,6 +88,12 @@ def _replica_problems(run: SmokeRun, case: SmokeCase, target: Target | Unavailab
     on_gpus = run.devices_kind == "gpu"
     silent_cpu = on_gpus and any("device:GPU" not in device for device in case.devices)
     if case.replicas == requested and not silent_cpu:
+        if any(
+            size is None or starves(size, case.replicas)
+            for size in (case.examples, case.global_batch, case.final_batch)
+        ):
+            sizes = f"batches of {case.global_batch}, the last of {case.final_batch}"
+            yield unknown(case, f"{sizes}: it is not known that every replica trained on examples")
         return
     observed = f"{counted(case.replicas, 'replica')} on {', '.join(case.devices) or 'unknown devices'}"
     if run.gpus_seen is not None:

@@ -4,7 +4,15 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._frameworks import framework_and_version, this_keras
-from kdoctor_checks.smoke._judging import Comparison, evidence, finding, not_replicated, unknown, weights_differ
+from kdoctor_checks.smoke._judging import (
+    Comparison,
+    evidence,
+    finding,
+    not_replicated,
+    starves,
+    unknown,
+    weights_differ,
+)
 from kdoctor_checks.smoke._trained import trained
 
 
@@ -40,4 +48,8 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
         return unknown(case, "its weights were not compared with one device")
     if case.name == "guarded" and case.weight_deviation > compare.tolerance:
         return compare.wrong(case, weights_differ(case.weight_deviation, compare.tolerance))
+    whole, size = case.global_batch, case.final_batch
+    fits = size == whole if case.name == "guarded" else size and size != whole and not starves(size, case.replicas or 1)
+    if size is None or whole is None or not fits:
+        return unknown(case, f"{batch} of {whole}, which is not what the case is for")
     return evidence(case, f"{batch}; {losses}; weights finite and within {case.weight_deviation:.2g} of one device")

@@ -70,7 +70,9 @@ def judge_links(
     links = gpu.nvlinks or ()
     if not links:
         return Unjudged(subject=gpu.subject, reason="none of its NVLinks was read")
+    timed = any(link.speed_gbs for peer in peers for link in peer.nvlinks or ())
     unread = [link for link in links if link.active is None]
+    unmeasured = [link for link in links if timed and link.active and link.speed_gbs is None]
     active = [link for link in links if link.active]
     expected = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])
     full = sum(_active(peer) == expected for peer in peers if peer.name == gpu.name)
@@ -79,20 +81,22 @@ def judge_links(
     if down and not active and expected and full:
         observed = f"0 of {counted(expected, 'NVLink')} active; {counted(full, 'other GPU')} {has(full)} {expected}"
         brief = "all NVLinks are inactive"
-    elif down and not active:
+    elif down and not active and not unread:
         observed = f"all {counted(len(links), 'NVLink')} are inactive" if len(links) > 1 else "all NVLinks are inactive"
         brief = "all NVLinks are inactive"
     elif down:
         observed = f"{len(active)} of {counted(len(links), 'NVLink')} active (inactive: {', '.join(map(str, down))})"
+        observed += f"; the state of {counted(len(unread), 'NVLink')} was not read" if unread else ""
         brief = "some NVLinks are inactive"
     elif not unread and len(active) < expected:
         observed = f"{counted(len(active), 'NVLink')} active, {expected} expected"
         brief = "fewer NVLinks are active than expected"
     elif slow:
         observed, brief = f"slow NVLinks: {', '.join(slow)}", "some NVLinks are slow"
-    elif unread:
-        errors = sorted({link.errors.get("active", "no reason given") for link in unread})
-        reason = f"the state of {counted(len(unread), 'NVLink')} was not read ({', '.join(errors)})"
+    elif unread or unmeasured:
+        what, field, lacking = ("state", "active", unread) if unread else ("speed", "speed_gbs", unmeasured)
+        errors = sorted({link.errors.get(field, "no reason given") for link in lacking})
+        reason = f"the {what} of {counted(len(lacking), 'NVLink')} was not read ({', '.join(errors)})"
         return Unjudged(subject=gpu.subject, reason=reason)
     else:
         return Evidence(subject=gpu.subject, observed=_describe(active))

@@ -32,7 +32,8 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://github.com/Azure/azurehpc-health-checks
     """
-    judged, others = readings(gpus, "nvlinks")
+    linking = {index for pair in gpus.pairs if pair.nvlinks for index in (pair.first, pair.second)}
+    judged, others = readings(gpus, "nvlinks", owed=lambda gpu: gpu.index in linking)
     whole = {gpu.index for gpu in judged}
     unlike = {index: odd for index, odd in unlike_equals(gpus).items() if index not in whole}
     alone = [gpu for gpu in judged if not may_be_linked(gpu) and stands_alone(gpu, gpus, pci)]

@@ -48,4 +48,4 @@ def _module(fault: PackageFault) -> str:
     """The name by which Python imports what is hidden."""
     if fault.file.endswith((".pth", ".dist-info")):
         return fault.package
-    return fault.file.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
+    return fault.file.removesuffix("/__init__.py").rpartition("/")[2].partition(".")[0]

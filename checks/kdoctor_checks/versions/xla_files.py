@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
 from kdoctor_checks._builds import after_a_gpu, release_of
 from kdoctor_checks.versions._libraries import pinned
@@ -29,8 +29,10 @@ def xla_files(
         https://openxla.org/xla/flags_guidance
     Failure modes: libdevice
     """
-    if not libraries.xla_files:
-        yield NotApplicable(reason=libraries.note or "this TensorFlow does not compile for GPUs")
+    if libraries.note:
+        yield NotApplicable(reason=libraries.note)
+    elif not libraries.xla_files:
+        yield Unjudged(subject="libdevice and ptxas", reason="they were not looked for")
     package = f"nvidia-cuda-nvcc-cu{(tensorflow.cuda_version or '12').partition('.')[0]}"
     pin = pinned(release_of(tensorflow, matrix), package)
     # The package comes with the libraries of [and-cuda].

@@ -51,6 +51,8 @@ def _pattern(where: str, old: str | None, new: str | None) -> Iterator[Change]:
         yield change("loosened", where, old, new, "more names match")
     elif _includes(old, new):
         yield change("tightened", where, old, new, "fewer names match")
+    elif {*"?["} & {*old, *new}:
+        yield change("loosened", where, old, new, "more names may match")
     else:
         yield from expectation(where, old, new)
 

@@ -116,9 +116,12 @@ def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator
     if old == new:
         return
     looser = direction_of(parameter.name)
-    kind = compare_numbers(old, new, looser) if looser else "moved"
+    if looser is None:
+        yield change("loosened", where, old, new, "the parameter changed, which may be looser")
+        return
+    kind = compare_numbers(old, new, looser)
     why = {"loosened": "the tolerance was widened", "tightened": "the tolerance was narrowed"}
-    yield change(kind, where, old, new, why.get(kind, "the parameter changed, in an unknown direction"))
+    yield change(kind, where, old, new, why.get(kind, "other values are accepted"))
 
 
 def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:

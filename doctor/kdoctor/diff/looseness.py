@@ -17,7 +17,7 @@ DIRECTIONS: tuple[tuple[str, Looser], ...] = (
     (r"^farthest$", "farther"),
 )
 """Names of parameters to what is looser: ``max_...``, ``least_...``, ``..._tolerance``, ``allow_...``. Other names have
-no known direction, and their changes are reported as moved."""
+no known direction: their changes may loosen, so they do."""
 
 _DISTANCES = ("internal", "PIX", "PXB", "PHB", "NODE", "SYS")
 

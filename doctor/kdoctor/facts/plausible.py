@@ -12,7 +12,8 @@ from types import UnionType
 from typing import Any, NamedTuple, TypeVar
 
 from kdoctor.facts.bounds import MayBeEmpty, Within
-from kdoctor.facts.gpus import Gpu, Gpus
+from kdoctor.facts.gpus import Gpu, GpuPair, Gpus
+from kdoctor.facts.pci import PciBridge, PciDevices
 from kdoctor.facts.sampling import Spread
 
 T = TypeVar("T")
@@ -23,18 +24,41 @@ LARGEST_MACHINE = 128
 
 def plausible(value: T) -> T:
     """The same facts without values that cannot be, of a machine of possible size."""
-    cleaned: T = _without(_within_bounds(value) if isinstance(value, Gpus) else value)
+    once: Any = _within_bounds(value) if isinstance(value, Gpus) else value
+    cleaned: T = _without(_with_equal_bridges(once) if isinstance(once, PciDevices) else once)
     return cleaned
 
 
 def _within_bounds(gpus: Gpus) -> Gpus:
-    """The first GPUs, each once. Their count stays, so that a report says that some were not judged."""
+    """The first GPUs and their pairs, each once. Their count stays: a report says that some were not judged."""
     devices = _distinct(gpus.devices)[:LARGEST_MACHINE]
+    pairs = _agreeing(gpus.pairs, {gpu.index for gpu in devices})
     if len(devices) == len(gpus.devices):
-        return gpus
-    kept = {gpu.index for gpu in devices}
-    pairs = tuple(pair for pair in gpus.pairs if pair.first in kept and pair.second in kept)
+        return gpus if len(pairs) == len(gpus.pairs) else replace(gpus, pairs=pairs)
     return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
+
+
+def _agreeing(pairs: tuple[GpuPair, ...], kept: set[int]) -> tuple[GpuPair, ...]:
+    """The pairs of these GPUs, each once. Of one that is listed twice, differently, nothing is known."""
+    listed: dict[frozenset[int], set[str]] = {}
+    for pair in pairs:
+        listed.setdefault(frozenset((pair.first, pair.second)), set()).add(repr(replace(pair, first=0, second=0)))
+    agreed = {ends for ends, values in listed.items() if len(ends) == 2 and ends <= kept and len(values) == 1}  # noqa: PLR2004
+    return tuple({ends: pair for pair in pairs if (ends := frozenset((pair.first, pair.second))) in agreed}.values())
+
+
+def _with_equal_bridges(pci: PciDevices) -> PciDevices:
+    """A bridge above several devices has one reading. What they disagree about was not read."""
+    known: dict[str, PciBridge] = {}
+    for bridge in (bridge for device in pci.devices for bridge in device.path or ()):
+        other = known.setdefault(bridge.bus_id, bridge)
+        unequal = [item.name for item in fields(bridge) if getattr(bridge, item.name) != getattr(other, item.name)]
+        known[bridge.bus_id] = replace(other, **dict.fromkeys(unequal)) if unequal else other  # type: ignore[arg-type]
+    devices = tuple(
+        replace(device, path=tuple(known[bridge.bus_id] for bridge in device.path)) if device.path else device
+        for device in pci.devices
+    )
+    return pci if devices == pci.devices else replace(pci, devices=devices)
 
 
 def _distinct(devices: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
@@ -77,7 +101,8 @@ def _checked(value: Any) -> Any:
                 changes[name] = None
                 impossible[name] = f"impossible value {found!r}" if found != "" else "an empty text"
         elif field.may_be_none and isinstance(found, Spread):
-            if not all(map(field.allows, (found.low, found.mean, found.high))):
+            spread = (found.low, found.mean, found.high)
+            if not all(map(field.allows, spread)) or list(spread) != sorted(spread):
                 changes[name] = None
         elif (cleaned := _without(found)) is not found:
             changes[name] = cleaned

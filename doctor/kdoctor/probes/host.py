@@ -18,7 +18,7 @@ from kdoctor.probes.container import container, container_image
 from kdoctor.probes.files import chosen_word, parse_int, parse_list, parse_mask, read_int, read_list, read_quietly
 from kdoctor.probes.probe import Context, Probe
 
-_LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
+_LIMITS = ("as", "core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "stack")
 """Limits (``RLIMIT_...`` in lower case) that matter to training jobs."""
 
 _HUGEPAGES = "sys/kernel/mm/transparent_hugepage/enabled"

@@ -67,7 +67,8 @@ def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[Fact
     table: dict[type[FactGroup], FactGroup | Unavailable] = {}
     for group in facts:
         if isinstance(group, SmokeRun):
-            table[SmokeRuns] = SmokeRuns(runs={scenario or group.scenario: group})
+            name = scenario or group.scenario
+            table[SmokeRuns] = SmokeRuns(runs={name: replace(group, scenario=name)})
         else:
             table[type(group)] = group
     return table

@@ -7,13 +7,14 @@ import os
 import re
 import sys
 import sysconfig
+from _imp import is_frozen
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 from kdoctor_target.inspect.elf import ElfError, Header, OtherMachineError, own_header, verify
 from kdoctor_target.inspect.names import canonical_name
-from kdoctor_target.runner.faults import Fault, compared, recorded_files, shadowing
+from kdoctor_target.runner.faults import Fault, compared, hiding, recorded_files, shadowing
 
 _LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
 """Modules and libraries."""
@@ -67,10 +68,14 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     if folder:
         faults += [
             {"package": "python", "version": sys.version.split()[0], "files": 0, "file": path, "shadowed": True}
-            for path in (os.path.join(folder, f"{name}.py") for name in getattr(sys, "stdlib_module_names", ()))
-            if os.path.isfile(path)
+            for path in hiding(filter(_is_searched, getattr(sys, "stdlib_module_names", ())), folder)
         ]
     return {"faults": faults, "files": files}
+
+
+def _is_searched(name: str) -> bool:
+    """Whether Python looks for a module of its library in folders."""
+    return name not in sys.builtin_module_names and not is_frozen(name)
 
 
 def real_path(distribution: metadata.Distribution) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import os
+import pkgutil
 import re
 import sys
 import sysconfig
 import traceback
 from importlib import metadata
-from typing import Any, Dict, Iterator, List, Optional, Pattern, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Pattern, Sequence, Tuple
 
 Fault = Dict[str, Any]
 _Row = Tuple[str, Optional[int]]
@@ -94,15 +96,27 @@ def shadowing(rows: List[_Row], folder: str, path: Sequence[str]) -> Optional[st
     """The file that Python imports instead of one of these: it is in a folder that is searched earlier."""
     real = os.path.realpath(folder)
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-    names = {path.partition("/")[0] for path, _ in rows if path.endswith("/__init__.py") and path.count("/") == 1}
+    names = sorted({_imported_as(path) for path, _ in rows} - {""})
     for entry in path:
         here = os.path.realpath(entry or os.getcwd())
         if here == real:
             return None
-        if here in standard or not os.path.isdir(here):
-            continue
-        for name in sorted(names):
-            for candidate in (os.path.join(entry, name, "__init__.py"), os.path.join(entry, f"{name}.py")):
-                if os.path.isfile(candidate):
-                    return candidate
+        if here not in standard:
+            for found in hiding(names, entry):
+                return found
     return None
+
+
+def _imported_as(path: str) -> str:
+    """The name by which a job imports a recorded file or its package; empty for other files."""
+    first, *rest = path.split("/")
+    is_package = rest[-1:] == ["__init__.py"] and len(rest) <= 2  # noqa: PLR2004 - google/protobuf/__init__.py
+    return first if is_package else inspect.getmodulename(path) or "" if not rest else ""
+
+
+def hiding(names: Iterable[str], folder: str) -> Iterator[str]:
+    """What Python would import from the folder by these names, without an import: modules of any kind, and packages."""
+    finder: Any = pkgutil.get_importer(folder) if os.path.isdir(folder or os.getcwd()) else None
+    for found in map(finder.find_spec, names) if finder else ():
+        if found and found.loader and found.origin:  # a folder without __init__.py hides nothing
+            yield found.origin

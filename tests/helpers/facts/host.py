@@ -23,7 +23,7 @@ def host(**changes: Any) -> Host:
         "shm_free_bytes": 1024 * GIB,
         "container": "none",
         "limits": (
-            ResourceLimit(name="memlock", soft=None, hard=None),
+            *(ResourceLimit(name=name, soft=None, hard=None) for name in ("cpu", "fsize", "memlock")),
             ResourceLimit(name="nofile", soft=65536, hard=1048576),
         ),
         "cpu_limit": 224.0,

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import keras, tensorflow
+from helpers.facts import gpu, gpus, keras, lost_gpu, tensorflow
+from helpers.facts.gpus import bus_id
 from helpers.facts.smoke import smoke_run
-from kdoctor.facts import FactGroup, SmokeRuns, SmokeWorker, Unavailable
+from kdoctor.facts import FactGroup, SmokeRuns, SmokeWorker, Unavailable, Weights
 from kdoctor.facts.consistent import consistent
 from kdoctor.testing import fact_table
 
@@ -32,6 +33,8 @@ def reason(*environment: FactGroup, **changes: Any) -> str | None:
         {"bus_ids": ("0000:1b:00.0",) * 8},
         {"signal": "SIGSEGV"},
         {"exit_code": 3},
+        {"error_type": "RuntimeError"},
+        {"weights": Weights(variables=6, mirrored=9, nonfinite=(), replicas_agree=True)},
         {"examples": 0},
         {"steps": 0},
         {"global_batch": 0},
@@ -58,9 +61,25 @@ def test_training_without_a_contradiction_is_used(changes: dict[str, Any]) -> No
     assert reason(**changes) is None
 
 
+def test_case_that_ended_twice_and_run_of_another_scenario_are_not_used() -> None:
+    twice = replace(RUN, cases=(CASE, replace(CASE, outcome="raised")))
+    for run in (twice, replace(RUN, scenario="smoke.speed")):
+        runs = consistent(fact_table(SmokeRuns(runs={"smoke.baseline": run})))[SmokeRuns]
+        assert isinstance(runs, SmokeRuns)
+        assert isinstance(runs.runs["smoke.baseline"], Unavailable)
+
+
+def test_training_on_another_machines_gpus_is_not_used() -> None:
+    own, foreign = tuple(bus_id(index) for index in range(8)), ("0000:ff:00.0",)
+    assert reason(gpus(8), bus_ids=own) is None
+    assert "0000:ff:00.0, which is not a GPU of this machine" in (reason(gpus(8), bus_ids=own[1:] + foreign) or "")
+    assert reason(gpus(8, *(gpu(index) for index in range(7)), lost_gpu(7)), bus_ids=own) is None
+
+
 def test_record_of_other_versions_is_not_used() -> None:
     assert reason(tensorflow(), keras()) is None
     assert reason(tensorflow(version="2.21.0+build.7")) is None
+    assert "and 2.21.0rc1 is installed" in (reason(tensorflow(version="2.21.0rc1")) or "")
     assert "TensorFlow 2.21.0, and 2.20.0 is installed" in (reason(tensorflow(version="2.20.0")) or "")
     assert "keras 3.15.1, and 3.10.0 is installed" in (reason(keras(version="3.10.0")) or "")
     assert reason(keras(package="tf-keras", version="2.21.0")) is None

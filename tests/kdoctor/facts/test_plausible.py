@@ -1,9 +1,11 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from helpers.cases import cases
-from helpers.facts import gpu, gpus, h100_node, host
+from helpers.facts import gpu, gpus, h100_node, host, pci
+from kdoctor.facts import PciBridge, PciDevices
 from kdoctor.facts.plausible import plausible
 from kdoctor.facts.sampling import GpuUse, Spread
 
@@ -50,6 +52,23 @@ def test_gpu_that_is_listed_twice_hides_another() -> None:
     assert len(plausible(gpus(8, *unread)).devices) == 8
 
 
+def test_bridge_above_several_devices_has_one_reading() -> None:
+    bridge = PciBridge(bus_id="0000:01:00.0", device_id="1", link_width=16, link_speed="16.0 GT/s PCIe")
+    above = (bridge, replace(bridge, link_width=None), replace(bridge, link_width=8))
+    devices = tuple(replace(device, path=(one,)) for device, one in zip(pci(3).devices, above, strict=False))
+    found = plausible(PciDevices(devices=devices))
+    assert [device.path for device in found.devices] == [(replace(bridge, link_width=None),)] * 3
+
+
+def test_pair_that_is_listed_twice_with_different_values_was_not_read() -> None:
+    pairs = gpus(4).pairs
+    turned = replace(pairs[0], first=pairs[0].second, second=pairs[0].first)
+    other = replace(turned, level="SYS")
+    itself, absent = replace(pairs[0], second=pairs[0].first), replace(pairs[0], second=9)
+    assert len(plausible(gpus(4, pairs=(*pairs, turned))).pairs) == 6
+    assert plausible(gpus(4, pairs=(other, *pairs, itself, absent))).pairs == pairs[1:]
+
+
 @pytest.mark.parametrize("value", [-1.0, float("inf"), float("-inf"), float("nan"), 1e30])
 def test_samples_that_cannot_be_are_not_read(value: float) -> None:
     use = GpuUse(
@@ -61,3 +80,4 @@ def test_samples_that_cannot_be_are_not_read(value: float) -> None:
     cleaned = plausible(use)
     assert (cleaned.memory_used_bytes, cleaned.processes) == (None, None)
     assert cleaned.temperature_margin_c == use.temperature_margin_c
+    assert plausible(replace(use, memory_used_bytes=Spread(low=3.0, mean=2.0, high=9.0))).memory_used_bytes is None

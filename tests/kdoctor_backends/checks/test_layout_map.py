@@ -10,6 +10,7 @@ from kdoctor_backends.checks.smoke.layout_map import layout_map
 WHOLE = Weights(variables=4, mirrored=4, sharded=0, nonfinite=(), replicas_agree=True)
 SHARDED = Weights(variables=4, mirrored=3, sharded=1, nonfinite=(), replicas_agree=True)
 REFUSED: dict[str, Any] = {"outcome": "raised", "error_type": "ValueError", "error_message": "no", "phase": "build"}
+TRAINED: dict[str, Any] = {"outcome": "trained", "error_type": None}
 MEASURED: dict[str, dict[str, Any]] = {
     "matches-nothing": {"weights": WHOLE},
     "partial-path": {"weights": WHOLE},
@@ -49,9 +50,9 @@ def test_key_that_matches_a_part_of_a_path_may_shard() -> None:
 @cases(
     ({"matches_nothing": {"weights": SHARDED}}, "1 of 4"),
     ({"partial_path": {"weight_deviation": 0.2}}, "0.2"),
-    ({"not_divisible": {"outcome": "trained", "weights": WHOLE}}, "0 of 4"),
-    ({"unknown_axis": {"outcome": "trained", "weights": SHARDED}}, "1 of 4"),
-    ({"model_outside": {"outcome": "trained", "weights": SHARDED, "weight_deviation": 0.3}}, "0.3"),
+    ({"not_divisible": {**TRAINED, "weights": WHOLE}}, "0 of 4"),
+    ({"unknown_axis": {**TRAINED, "weights": SHARDED}}, "1 of 4"),
+    ({"model_outside": {**TRAINED, "weights": SHARDED, "weight_deviation": 0.3}}, "0.3"),
     ({"model_outside": {"error_type": "MemoryError"}}, "MemoryError in the first step"),
     ({"matches_nothing": {"outcome": "timed-out", "phase": "trace", "finished": "data"}}, "phase trace"),
 )

@@ -51,7 +51,7 @@ def test_passes_with_differences_by_design() -> None:
     ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0, "equal_masks_of_ranks": 1.0}}),
     ("uneven_tail", {"weights": DISAGREE}),
     ("batch_normalization", {"outcome": "raised", "error_type": "ValueError"}),
-    ("model_built_late", {"outcome": "trained", "workers": ()}),
+    ("model_built_late", {"outcome": "trained", "error_type": None, "workers": ()}),
     ("lost_rank", {"measures": {"patience_s": 25.0}}),
 )
 def test_each_defect_is_a_finding_about_its_case(name: str, change: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
     ("lost-rank", {"measures": {"patience_s": 25.0}, "workers": ()}, "the loss of a rank was not observed"),
     ("dropout", {}, "equal masks with the rank in the seed in 0 of 3 steps, with the same seed in 3"),
     ("dropout", {"measures": {"masks": 3.0, "equal_masks": 3.0}}, "its masks were not compared"),
-    ("model-built-late", {"outcome": "trained"}, "trains without an error"),
+    ("model-built-late", {"outcome": "trained", "error_type": None}, "trains without an error"),
     ("metrics-of-classes", {"measures": {**METRICS, "part f1": None}}, "its metrics were not compared with one device"),
 )
 def test_outcome_of_each_case_is_stated(name: str, change: dict[str, Any], stated: str) -> None:

@@ -38,6 +38,9 @@ test_device_nodes = table(
     fails(closed("/dev/nvidia1", gpu(0), lost_gpu(1)), explained_by=["gpu.responding"] * 2),
     fails(gpus(2, gpu(0, minor_number=5), gpu(1), node_errors={"/dev/nvidia0": "EIO"}), explained_by=[""] * 2),
     fails(closed("/dev/nvidia0", gpu(0), lost_gpu(1)), explained_by=["", "gpu.responding"], of=["/dev/nvidia0"]),
+    fails(gpus(2, node_errors={"/dev/nvidiactl": "EPERM"}), of=["/dev/nvidiactl"], evidence=2),
+    fails(kernel(2, nodes=()), of=["/dev/nvidiactl", GPU0, GPU1]),
+    passes(kernel(2, loaded=False)),  # a container without the folder of the module
     skips(kernel(0, loaded=False, nodes=())),  # WSL
     unknown(gpus(2, gpu(0), lost_gpu(1))),
     unknown(gpus(2, node_errors=None)),

@@ -308,7 +308,7 @@ def test_only_gpu_is_fixed_without_its_address(name: str) -> None:
 @by_question
 def test_reading_that_no_gpu_supports_is_skipped(name: str) -> None:
     question = QUESTIONS[name]
-    state = {**question.unread, "errors": dict.fromkeys(question.fields, NOT_SUPPORTED)}
+    state = {"ecc_mode": None, **question.unread, "errors": dict.fromkeys(question.fields, NOT_SUPPORTED)}
     result = judged(name, state, state)
     assert result.status is Status.SKIP
     assert (question.build(0).name or "") in (result.reason or "")
@@ -360,9 +360,10 @@ def test_ecc_off_and_mig_leave_errors_uncounted() -> None:
     unread = {"ecc_mode": None, "ecc_uncorrected_volatile": 1}
     for others in ((), ({"ecc_mode": False},), ({},)):
         assert judged("gpu.ecc-errors", unread, *others).status is Status.FAIL
-    errors = {"ecc_uncorrected_volatile": "N/A"}
-    split = {"mig_mode": True, "ecc_uncorrected_volatile": None, "errors": errors}
-    assert judged("gpu.ecc-errors", {}, split).status is Status.PASS
+    lacking = {"ecc_uncorrected_volatile": None, "errors": {"ecc_uncorrected_volatile": "N/A"}}
+    assert judged("gpu.ecc-errors", {}, {"mig_mode": True, **lacking}).status is Status.PASS
+    assert judged("gpu.ecc-errors", lacking, lacking).status is Status.UNKNOWN  # ECC is on, so errors are counted
+    assert judged("gpu.ecc-errors", {"virtualization_mode": "vgpu", **lacking}).status is Status.SKIP
 
 
 def test_gaming_card_without_remapping_passes() -> None:

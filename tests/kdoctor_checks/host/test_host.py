@@ -179,6 +179,24 @@ test_memory = table(
     unknown(memory(None, 16 * GIB)),
 )
 
+
+def job_limits(cpu: int | None, fsize: int | None = None, hard: int | None = None) -> Host:
+    named = (("cpu", cpu), ("fsize", fsize))
+    return host(limits=tuple(ResourceLimit(name=name, soft=soft, hard=hard) for name, soft in named))
+
+
+test_job_limits = table(
+    "host.job-limits",
+    Severity.WARNING,
+    passes(job_limits(None), said={"ulimit -t": "unlimited", "ulimit -f": "unlimited"}),
+    passes(job_limits(24 * 3600, 16 * GIB), said={"ulimit -t": "24 h of CPU time", "ulimit -f": "16 GiB in a file"}),
+    passes(job_limits(3), {"least_hours": 0.0}),
+    fails(job_limits(24 * 3600 - 1), of=["ulimit -t"], commands=("ulimit -S -t unlimited",)),
+    fails(job_limits(None, 16 * GIB - 1, hard=20 * GIB), of=["ulimit -f"], commands=("ulimit -S -f hard",)),
+    skips(host(os="Windows", limits=())),
+    unknown(host(limits=()), of=2),
+)
+
 test_open_files = table(
     "host.open-files",
     Severity.INFO,

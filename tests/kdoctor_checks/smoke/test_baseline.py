@@ -73,6 +73,14 @@ test_import = table(
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
     *(
         fails(
+            not_imported(f"the process that imports tensorflow died of {end} (x)"),
+            fix,
+            briefs=[f"its process died of {end}"],
+        )
+        for end, fix in (("SIGKILL", "Free memory"), ("SIGSEGV", "Fix the error"))
+    ),
+    *(
+        fails(
             not_imported(f"ImportError: /opt/job/lib/site-packages/tensorflow/{error}"),
             environment(LD_LIBRARY_PATH="/opt/old:/opt/other"),
             briefs=[error],
@@ -172,6 +180,11 @@ test_baseline = table(
             (2, 1, "gpu", "1 replica, each on its GPU", "2 replicas instead of 1"),
             (1, 2, "cpu", "2 replicas", "1 replica instead of 2"),
         )
+    ),
+    *(
+        unknown(run(**{size: few}), "every replica")
+        for size in ("examples", "global_batch", "final_batch")
+        for few in (1, None)
     ),
     fails(run(weights=weights(mirrored=5)), "5 of 6", "keras 3.15.1 with TensorFlow 2.21.0 does not"),
     passes(

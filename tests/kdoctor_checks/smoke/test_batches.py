@@ -72,11 +72,18 @@ test_uneven_final_batch = table(
     unknown(uneven(guarded={"weight_deviation": None})),
     unknown(uneven({"weights": None})),
     unknown(
-        smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 2), failure="the child died"),
+        smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 2, final_batch=3), failure="the child died"),
         reason="training guarded: the child died",
     ),
     unknown(
         smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1), smoke_case("guarded", 1)), "1 of 2 replicas"
+    ),
+    *(unknown(uneven({"final_batch": size}), f"final batch of {size} over") for size in (None, 1, 16)),
+    *(unknown(uneven(guarded={"final_batch": size}), f"final batch of {size} over") for size in (None, 1)),
+    unknown(uneven(replicas=8), "final batch of 3 over 8 replicas"),  # six are empty
+    unknown(
+        replace(uneven({"devices": ("/device:CPU:0", "/device:CPU:1")}), devices_kind="gpu"),
+        "0 of 2 replicas were on GPUs",
     ),
     skips(uneven(replicas=1)),
 )

@@ -66,7 +66,16 @@ test_nvlink = table(
     fails(several({}, {"nvlinks": nvlinks(17)}), ": 17 NVLinks active, 18 expected"),
     fails(several({}, with_last(speed_gbs=20.0)), ": slow NVLinks: link 17 20 of 26.562 GB/s.", explained_by=[""]),
     unknown(several({}, with_last(**BROKEN)), f"{GPU1}: the state of 1 NVLink was not read (NVML_ERROR_UNKNOWN)."),
+    unknown(several({}, with_last(speed_gbs=None)), f"{GPU1}: the speed of 1 NVLink was not read (no reason given)."),
+    passes(several(*({"nvlinks": nvlinks(speed_gbs=None)},) * 2), f"{GPU0}: 18 NVLinks active."),
     unknown(several({}, {"nvlinks": None, "errors": {"nvlinks": "Unknown"}})),
+    unknown(several(CARD, {**CARD, "nvlinks": None, "errors": {"nvlinks": "Unknown"}})),
+    unknown(several(*({"nvlinks": None, "errors": {"nvlinks": NOT_SUPPORTED}},) * 2)),  # their pairs have some
+    fails(
+        several({"virtualization_mode": "passthrough", "nvlinks": (NvLink(index=0), NvLink(index=1, active=False))}),
+        NOTHING,
+        ": 0 of 2 NVLinks active (inactive: 1); the state of 1 NVLink was not read.",
+    ),
     unknown(several({}, {"nvlinks": None, "errors": {"nvlinks": NOT_SUPPORTED}})),
     skips(geforces(2)),
     skips(*v100_workstation()),

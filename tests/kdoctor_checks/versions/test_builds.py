@@ -29,6 +29,7 @@ test_cuda_build = table(
         rollback=(f"{INSTALL} tensorflow-cpu==2.21.0",),
     ),
     fails(CPU_BUILD, target(platform="linux-aarch64"), "; docker run --gpus all ", "Rollback: not needed", rollback=()),
+    unknown(tensorflow(cuda_build=None), reason="tensorflow 2.21.0: the build does not state whether it has CUDA"),
     unknown(tensorflow(cuda_build=None, unreadable="no build_info.py"), reason="tensorflow 2.21.0: no build_info.py"),
     skips(CPU_BUILD, Assumptions(gpus=GpuAssumption(count=0))),
     given=(tensorflow(), packages(), target()),

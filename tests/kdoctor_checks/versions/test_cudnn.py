@@ -192,7 +192,6 @@ test_xla_files = table(
     # It is explained only if its wheel is missing, too.
     fails(libraries(missing("cudart"), xla_files=(PTXAS,)), installed(), explained_by=[CUDA_LIBRARIES]),
     skips(no_libraries(), reason=NOTE),
-    skips(libraries(xla_files=()), reason="this TensorFlow does not compile for GPUs", evidence=0),
-    skips(libraries(xla_files=())),
+    unknown(libraries(xla_files=()), reason="libdevice and ptxas: they were not looked for"),
     given=NODE,
 )

@@ -105,6 +105,7 @@ test_keras_compatible = table(
     ),
     fails(keras(version=None), installed(None), "fail keras: not installed.", "Fix: Install keras.;"),
     unknown(keras(version=None), packages(package("keras", None))),
+    unknown(keras(package="tf-keras", version=None, legacy=True), packages(package("tf-keras", None))),
     *(
         fails(keras(backend="jax", backend_from=origin), ": jax", origin, rollback=(back,))
         for origin, back in (("KERAS_BACKEND", "export KERAS_BACKEND=jax"), ("keras.json", "unset KERAS_BACKEND"))

@@ -49,6 +49,10 @@ test_packages_intact = table(
         of=["import random"],
         commands=("mv /home/ada/job/random.py /home/ada/job/random.py.unused",),
     ),
+    *(
+        fails(found(fault("wrapt", "2.0", f"/home/ada/job/wrapt{form}", shadowed=True)), of=["import wrapt"])
+        for form in (".pyc", ".cpython-312-x86_64-linux-gnu.so")
+    ),
     fails(
         found(fault("keras", "3.15.1", "/opt/job/site/a.pth", shadowed=True)),
         "puts a folder with another one before keras",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.recorded_packages import fault, site, write
 from kdoctor_target.inspect.damage import find_damage
 from kdoctor_target.inspect.environment import read_packages
@@ -67,16 +68,31 @@ def test_files_of_another_distribution_are_found(site: Path) -> None:
     assert found["overwritten_by"] == "orchid-nightly"
 
 
-def test_what_the_folder_of_the_script_hides_is_found(site: Path, tmp_path: Path) -> None:
-    write(tmp_path / "job/fern.py", "")
-    write(tmp_path / "job/random.py", "")
-    write(tmp_path / "job/train.py", "")
+@cases(
+    ("fern.py", True),
+    ("fern.pyc", True),
+    (f"fern{EXTENSION_SUFFIXES[0]}", True),
+    ("fern/__init__.py", True),
+    ("fern/leaf.py", False),  # a folder without __init__.py comes last
+    ("moss.py", True),  # a distribution of one file
+    ("wood/__init__.py", True),  # shared by distributions, none of which has its __init__.py
+    ("random.py", True),
+    ("random/__init__.py", True),
+    ("time.py", False),  # a part of the interpreter
+    ("train.py", False),
+)
+def test_what_the_folder_of_the_script_hides_is_found(
+    site: Path, tmp_path: Path, file: str, *, is_hiding: bool
+) -> None:
+    with (site / "fern-1.0.dist-info/RECORD").open("a") as record:
+        record.write("\nmoss.py,,0\nwood/mushroom/__init__.py,,0")
+    write(site / "moss.py", "")
+    write(site / "wood/mushroom/__init__.py", "")
+    write(tmp_path / "job" / file, "")
     found = find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"]
-    assert [(item["package"], Path(item["file"]).name) for item in found] == [
-        ("fern", "fern.py"),
-        ("python", "random.py"),
-    ]
-    assert all(item["shadowed"] for item in found)
+    package = "python" if file.startswith("random") else "fern"
+    expected = [(package, str(tmp_path / "job" / file), True)] if is_hiding else []
+    assert [(item["package"], item["file"], item["shadowed"]) for item in found] == expected
 
 
 def test_path_file_that_puts_another_copy_first_is_found(

@@ -1,9 +1,8 @@
-import datetime as dt
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_fleet.facts import Fleet, FleetNode
+from kdoctor_fleet.facts import Fleet, FleetNode, instant
 
 _FIX = Remedy.configure(
     "Start chrony or systemd-timesyncd on these nodes, and let it set the clock:",
@@ -70,8 +69,5 @@ def _problem(node: FleetNode, merged_at: str, most_seconds: float, most_ahead_se
 
 
 def _seconds_after(last_at: str, first_at: str) -> float | None:
-    try:
-        first, last = (dt.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (first_at, last_at))
-        return (last - first).total_seconds()
-    except (ValueError, TypeError):
-        return None
+    last, first = instant(last_at), instant(first_at)
+    return (last - first).total_seconds() if last and first else None

@@ -14,7 +14,7 @@ _FEWEST = 4
 
 
 @check("cluster.training-speed", severity=Severity.WARNING)
-def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: float = 1.3) -> Iterator[Outcome]:
+def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, most_factor: float = 1.3) -> Iterator[Outcome]:
     """No node is much slower than its peers in the same training.
 
     Why: a synchronous job runs at the pace of its slowest node. A node is slow if its median step exceeds the median of
@@ -34,7 +34,7 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
     slow = grouped(
         (name, f"{training}: {text}")
         for training, steps in compared.items()
-        for name, text in _slow(steps, most_deviations, least_factor).items()
+        for name, text in _slow(steps, most_deviations, most_factor).items()
     )
     for name, texts in slow.items():
         more = f" and {counted(len(texts) - 1, 'more training')}" if len(texts) > 1 else ""
@@ -42,7 +42,7 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
             subject=name,
             observed=f"{texts[0]}{more}",
             brief="trains much slower than its peers",
-            expected=f"at most {least_factor:g} times the median of all nodes",
+            expected=f"at most {most_factor:g} times the median of all nodes",
             remedy=Remedy.inspect(
                 "Look at clocks, temperature, power and other processes, or leave the nodes out.",
                 "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
@@ -57,10 +57,10 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, least_factor: 
         )
 
 
-def _slow(steps: Mapping[str, float], most_deviations: float, least_factor: float) -> dict[str, str]:
+def _slow(steps: Mapping[str, float], most_deviations: float, most_factor: float) -> dict[str, str]:
     middle = statistics.median(steps.values())
     sigma = _TO_SIGMA * statistics.median(abs(seconds - middle) for seconds in steps.values())
-    limit = max(middle + most_deviations * sigma, middle * least_factor)
+    limit = max(middle + most_deviations * sigma, middle * most_factor)
     return {
         name: f"a step takes {1000 * seconds:.1f} ms, {seconds / middle:.1f} times the median ({1000 * middle:.1f} ms)"
         for name, seconds in steps.items()

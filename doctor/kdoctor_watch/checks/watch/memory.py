@@ -15,7 +15,7 @@ _FEW = 8
 
 
 @check("watch.memory", severity=Severity.WARNING)
-def memory(watched: Watched, *, most_growth: float = 0.1, least_bytes: int = 256 * MIB) -> Iterator[Outcome]:
+def memory(watched: Watched, *, most_growth: float = 0.1, most_bytes: int = 256 * MIB) -> Iterator[Outcome]:
     """Memory in use does not keep growing.
 
     Why: memory that grows with each step ends the job after hours or days, when the machine or the GPU has no more. The
@@ -27,17 +27,17 @@ def memory(watched: Watched, *, most_growth: float = 0.1, least_bytes: int = 256
     if not watched.memory:
         yield Unjudged(subject="process", reason="memory was not read")
     for use in watched.memory:
-        yield _judge(use, most_growth, least_bytes)
+        yield _judge(use, most_growth, most_bytes)
 
 
-def _judge(use: WatchedMemory, most_growth: float, least_bytes: int) -> Outcome:
+def _judge(use: WatchedMemory, most_growth: float, most_bytes: int) -> Outcome:
     if len(use.lows) < _FEW:
         seconds = use.every_s * _FEW
         return Unjudged(subject=use.name, reason=f"watched for less than {seconds:.0f} s, which shows no trend")
     half = use.lows[len(use.lows) // 2 - 1 :]
     grown = half[-1] - half[0]
     observed = f"{size(half[0])} in use after half of the run, {size(half[-1])} at its end"
-    if not all(first < second for first, second in pairwise(half)) or grown < max(least_bytes, most_growth * half[0]):
+    if not all(first < second for first, second in pairwise(half)) or grown < max(most_bytes, most_growth * half[0]):
         return Evidence(subject=use.name, observed=observed)
     return Finding(
         subject=use.name,

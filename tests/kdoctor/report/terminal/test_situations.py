@@ -58,8 +58,16 @@ def eight_h100(*changed: FactGroup, seen: int = 8) -> Facts:
 def on_gpus(run: SmokeRun, seen: int) -> SmokeRun:
     """A run on CPU devices as if on GPUs."""
     devices = tuple(f"/job:localhost/replica:0/task:0/device:GPU:{index}" for index in range(seen))
+    last = {"fed-tail": 2 * seen - 1, "starved-tail": max(seen - 1, 1)}
     cases = tuple(
-        replace(case, replicas=case.replicas and seen, devices=case.devices and devices) for case in run.cases
+        replace(
+            case,
+            replicas=case.replicas and seen,
+            devices=case.devices and devices,
+            global_batch=8 * seen,
+            final_batch=last.get(case.name, 8 * seen),
+        )
+        for case in run.cases
     )
     return replace(run, devices_kind="gpu", replicas_requested=seen, gpus_seen=seen, cases=cases)
 

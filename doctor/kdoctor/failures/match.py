@@ -20,6 +20,8 @@ _LINE_EDGE = re.compile(r"^[\s>|│┃╎]+|[\s|│┃╎]+$", re.MULTILINE)
 _QUOTES = re.compile(r"['\"`\u00b4\u2018\u2019\u201c\u201d]+")
 _IGNORED = re.compile(r"[\s\\]+")
 _WORD = re.compile(r"[a-z_][a-z_0-9.]+[a-z_0-9]", re.IGNORECASE)
+_PREFIX_ENDS = ("] ", ": ")
+"""What ends the time and place that a logger writes before a message, or the name of an error."""
 _LEAST_PART = 3
 """Words of a text that can identify a message as a part of it."""
 _ANY_MESSAGE = frozenset(
@@ -82,9 +84,11 @@ class _Plain:
 
     def __init__(self, text: str) -> None:
         lines = _LINE_EDGE.sub("", clean(text).replace("\\n", "\n"))
-        self.is_long_enough = len(lines.split()) >= _LEAST_PART
-        self.quoted = _QUOTES.sub("'", _IGNORED.sub("", lines)).lower()
+        self.quoted = _squeezed(lines)
         self.unquoted = self.quoted.replace("'", "")
+        parts = (lines, *(lines.partition(end)[2] for end in _PREFIX_ENDS))
+        self.parts = [_squeezed(part).replace("'", "") for part in parts if len(part.split()) >= _LEAST_PART]
+        """The text, and what is left without a prefix, of which each may be a part of a message."""
 
     def has(self, pattern: str) -> bool:
         """Whether a message is in the text. A pattern of which a piece is missing cannot match, and is not compiled."""
@@ -93,8 +97,12 @@ class _Plain:
         return bool(squeezed(pattern).search(self.quoted if has_quotes(pattern) else self.unquoted))
 
     def is_part_of(self, message: str) -> bool:
-        """Whether the text is a part of the message."""
-        return self.is_long_enough and self.unquoted in _unquoted(message)
+        """Whether the text is a part of the message, also one with a prefix."""
+        return any(part in _unquoted(message) for part in self.parts)
+
+
+def _squeezed(text: str) -> str:
+    return _QUOTES.sub("'", _IGNORED.sub("", text)).lower()
 
 
 @lru_cache(maxsize=4096)

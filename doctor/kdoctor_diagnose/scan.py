@@ -263,15 +263,17 @@ class _Reader:
 
     def _exception(self, raised: Raised, number: int) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
-        line, hits = raised.line, self._messages(raised.line.text)
+        line, hits, inner = raised.line, self._messages(raised.line.text), []
         if not hits and raised.text not in line.text:
             # The class and the message that it passes on may be known together.
-            alone = {hit.rule for hit in self._messages(raised.text.partition(": ")[2])}
+            inner = self._messages(raised.text.partition(": ")[2])
+            alone = {hit.rule for hit in inner}
             hits = [hit for hit in self._messages(raised.text) if hit.rule not in alone]
             names = frozenset(id(hit.rule.failure) for hit in hits)
             for hit in hits:
                 self._take(hit, replace(line, text=raised.text), number, names)
-        known = [hit.rule.failure for hit in hits if hit.rule.failure]
+        follows = [hit for hit in inner if hit.rule.failure and hit.rule.failure.follows]
+        known = [hit.rule.failure for hit in (*hits, *follows) if hit.rule.failure]
         if all(failure.can_be_ruled_out or failure.kind not in (*FATAL, "harmless") for failure in known):
             error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
             self._keep(replace(error, own=raised.own, is_raised=True))

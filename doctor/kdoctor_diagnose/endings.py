@@ -23,8 +23,8 @@ _FAILURE = re.compile(
     r"|signal \d+|sig[a-z]{3,4})\b|\bErrors?\b|\berror:"
 )
 _WELL = re.compile(
-    r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\b(?:error|fail\w*)s?\W{1,3}(?:\d*\.\d|0\b|none|false)|\binfo\b"
-    r"|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b|original exception that occurred"
+    r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\binfo\b|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b"
+    r"|\b(?:error|fail\w*)s?(?: \w+){0,2}\W{1,3}(?:\d*\.\d|0\b|none|false)|original exception that occurred"
 )
 """Counts of failures that are zero, metrics, what was saved about failures, and what JAX writes after an exception."""
 _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")

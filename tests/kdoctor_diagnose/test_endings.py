@@ -57,6 +57,7 @@ def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
 
 @cases(
     "0 errors, 0 failed batches",
+    "failed samples: 0",
     "val error 0.31",
     "Error: 0.31",
     "finished without failures",

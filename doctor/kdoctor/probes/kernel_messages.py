@@ -53,7 +53,7 @@ _FAILURES = (
     _message(
         "not-supported",
         r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|requires use of the NVIDIA open kernel modules|"
-        r"is not supported by (?:the )?(?:open|NVIDIA|[\d.]+))"
+        r"is not supported by (?:the$|(?:the )?(?:open|NVIDIA|[\d.]+)))"
         r"|NVRM: +Open nvidia\.ko is only ready",
         _MODULE,
     ),

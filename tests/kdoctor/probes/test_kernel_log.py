@@ -128,6 +128,7 @@ def test_unrelated_lines_are_ignored(line: str) -> None:
     ("nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed", "unclassified"),
     ("nouveau 0000:01:00.0: timeout", "not-probed"),
     ("NVRM: installed in this system is not supported by the 367.57", "not-supported"),
+    ("NVRM: installed in this system is not supported by the", "not-supported"),
     ("NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x0)", "init-failed"),
 )
 def test_problems_of_a_driver_are_events(line: str, kind: KernelLogKind) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import inspect
 import pickle
+import random
 from typing import Any, Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.framework import tensor_util
 
 _NAMES = [f"{kind}{name}" for name in ("normal", "uniform", "truncated_normal") for kind in ("", "stateless_")]
@@ -29,6 +31,23 @@ def random_numbers_fixed(*, fixed: bool = True) -> Iterator[None]:
         return
     with _replaced(lambda name, function: _same_for_each_row(function, name.rpartition("stateless_")[2])):
         yield
+
+
+@contextlib.contextmanager
+def random_numbers_repeated() -> Iterator[None]:
+    """Let what is made meanwhile draw what it drew the last time, as random features that are not weights.
+
+    The generators of Python and NumPy are not restored.
+    """
+    eager = context.context()
+    kept = eager._seed, getattr(eager, "_rng", None)  # noqa: SLF001 - of tf.random.set_seed
+    random.seed(_SEED[0])
+    np.random.seed(_SEED[0])  # noqa: NPY002 - what the job's code may use
+    tf.random.set_seed(_SEED[0])
+    try:
+        yield
+    finally:
+        eager._seed, eager._rng = kept  # noqa: SLF001
 
 
 def seed_numpy(model: Any) -> None:

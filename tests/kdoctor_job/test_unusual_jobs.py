@@ -69,7 +69,7 @@ CAUSES = {
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
-    *("last bit", "turns on", "random features"),
+    *("last bit", "turns on", "function: random features"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
 TWO_CAUSES = {"positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}}

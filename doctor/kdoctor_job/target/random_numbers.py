@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import pickle
 import random
+import sys
 from typing import Any, Callable, Iterator
 
 import numpy as np
@@ -18,6 +19,8 @@ from tensorflow.python.framework import tensor_util
 
 _NAMES = [f"{kind}{name}" for name in ("normal", "uniform", "truncated_normal") for kind in ("", "stateless_")]
 _SEED = (3, 5)
+_GENERATOR = "global_seed_generator"
+"""What ``keras.random`` uses without a seed. Keras makes one for each thread."""
 
 
 @contextlib.contextmanager
@@ -44,10 +47,16 @@ def random_numbers_repeated() -> Iterator[None]:
     random.seed(_SEED[0])
     np.random.seed(_SEED[0])  # noqa: NPY002 - what the job's code may use
     tf.random.set_seed(_SEED[0])
+    of_thread: Any = sys.modules.get("keras.src.backend.common.global_state")  # of Keras 3
+    generator = of_thread and of_thread.get_global_attribute(_GENERATOR)
+    if of_thread:
+        of_thread.set_global_attribute(_GENERATOR, None)
     try:
         yield
     finally:
         eager._seed, eager._rng = kept  # noqa: SLF001
+        if of_thread:
+            of_thread.set_global_attribute(_GENERATOR, generator)
 
 
 def seed_numpy(model: Any) -> None:

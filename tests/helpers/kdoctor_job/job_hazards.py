@@ -286,7 +286,7 @@ class Features(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """Multiplies by numbers in a random order that are not weights, so that each copy of the model draws them."""
 
     def build(self, shape: Any) -> None:
-        self.many = tf.Variable(tf.random.shuffle(tf.range(1.0, 1.0 + shape[-1])), trainable=False)
+        self.many = tf.Variable(tf.random.shuffle(keras.random.normal(shape[1:])), trainable=False)
 
     def call(self, inputs: Any) -> Any:
         return inputs * self.many
@@ -551,7 +551,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),
         "counts examples": lambda: _compiled(_model(keras.Model, Counts())),
         "keeps the least": lambda: _compiled(_model(keras.Model, KeepsLeast())),
-        "random features": lambda: _compiled(_model(keras.Model, Features())),
+        "function: random features": lambda: _compiled(_model(keras.Model, Features())),
         "seed that never changes": lambda: _compiled(_model(keras.Model, SameNoise())),
         "noise of the trace": lambda: _compiled(_model(keras.Model, TracedNoise())),
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),

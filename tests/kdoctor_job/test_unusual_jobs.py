@@ -44,6 +44,7 @@ FOUND = {
     "seed that never changes": ("job.random-layers", "same_noise on 2 replicas: equal numbers"),
     "noise of the trace": ("job.random-layers", "NumPy draws when a step is traced"),
     "mixed examples": ("job.equals-one-device", "weights differ from one device's (relative difference"),
+    "mixes neighbors": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "function: loss with a mean": ("job.state", "of_loss differ"),
@@ -62,6 +63,7 @@ ALSO = {"sums gradients": {"job.random-layers"}, "keeps the least": {"job.state"
 CAUSES = {
     "mixed examples": "the outputs of an example depend on the others",
     "sharpens a batch": "what train_step does with a batch",
+    "mixes neighbors": "what train_step does with a batch",
     "added sum": "what layers add to the loss is not a mean",
     "pairs": "the loss of a batch does not follow from those of its shares",
 }

@@ -60,6 +60,8 @@ class Comparison:
         """Whether the weights of the job's own optimizer show anything."""
         self._precise, self._may_be_precise = False, trials.can_be_precise
         """Whether the copies compute in float64, because rounding may have made a difference."""
+        self._order = 1
+        """Of the training whose difference is rounding: another order of the examples, or only other last bits."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -138,6 +140,12 @@ class Comparison:
             # Rounding turns a unit on or off whose input is about zero; not the same one in another order.
             again = _difference(reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
             found = again if again and again.deviation < found.deviation else found
+        if found and found.rounded:
+            # A job may use the order, as pairs of neighbors do. Then other last bits and random numbers change nothing.
+            bits = [self._trials.on_one_device(setup, order=-1)]
+            exact = _difference(alone, mirrored, bits)
+            if exact and exact.noise <= measures.QUIET:
+                reordered, found, self._order = bits, exact, -1
         return alone, mirrored, reordered, found
 
     def _wants_float64(self, deviation: float) -> bool:
@@ -206,9 +214,9 @@ class Comparison:
         again: List[Trained] = []
         rest = _difference(alone, mirrored, again)
         if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
-            again.append(self._trials.on_one_device(setup, order=1))
+            again.append(self._trials.on_one_device(setup, order=self._order))
             rest = _difference(alone, mirrored, again)
-        return mirrored, again, rest
+        return mirrored, again, rest if rest and rest.rounded_share <= measures.MOSTLY else None
 
     def _find_several(self, found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
         """The options without all of which the replicas match one device. Each is judged without the others."""
@@ -314,12 +322,12 @@ class Comparison:
             except Exception:  # the job's own code may not take float64
                 self._precise = self._may_be_precise = False
         # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
-        again = trials.on_one_device(setup, order=1)
+        again = trials.on_one_device(setup, order=self._order)
         noise = measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale)
         self._say(noise=noise, stretch_noise=_stretch(alone, again))
         noisy = measures.TOLERANCE < deviation <= noise * measures.BEYOND_ROUNDING
         if deviation > measures.TOLERANCE and not noisy:
-            other = trials.on_replicas(setup, order=1)
+            other = trials.on_replicas(setup, order=self._order)
             left = measures.max_or_nan(measures.largest(again.weights, other.copies) / scale)
             if left <= measures.TOLERANCE:
                 self._say(deviation=left)

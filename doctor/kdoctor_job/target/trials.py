@@ -352,7 +352,7 @@ def _reseed(model: Any, order: int) -> None:
     for part in (model, *layers_of(model)) if order else ():
         for generator in getattr(part, "_seed_generators", ()):
             state = generator.state.numpy()
-            state[0] += order
+            state[0] += abs(order)
             generator.state.assign(state)
 
 

@@ -228,6 +228,13 @@ class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": loss}
 
 
+class MixesNeighbors(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """It mixes each example with its neighbor, so its steps depend on the order of the examples."""
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step((data[0] + tf.roll(data[0], 1, 0), data[1]))
+
+
 class TurnsOn(keras.Model):  # type: ignore[misc]  # Keras has no types
     """What rounding does to a unit that is about zero: not if the last bit of an input is another. Not in float64."""
 
@@ -546,6 +553,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
         "clips in its optimizer": lambda: _compiled(_model(), LimitsGradients(0.05)),
         "sharpens a batch": lambda: _compiled(_model(SharpensBatch)),
+        "mixes neighbors": lambda: _compiled(_model(MixesNeighbors)),
         "last bit": lambda: _compiled(_model(keras.Model, LastBit()), keras.optimizers.Adam(1e-4)),
         "turns on": lambda: _compiled(_model(TurnsOn), keras.optimizers.Adam(0.01)),
         "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),

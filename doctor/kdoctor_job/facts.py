@@ -137,7 +137,7 @@ class JobComparison:
     """Why the weights were not compared."""
     deviation: float | None = None
     """Root mean square difference of a variable from one device's, relative to the change of the variable there, or to
-    a tenth of the largest change of any. The largest one of the variables that rounding does not decide."""
+    a tenth of the largest change of its kind. The largest one of the variables that rounding does not decide."""
     noise: float | None = None
     """The largest difference that another order of the examples in a batch makes on one device."""
     rounded: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class JobTraining:
     """Loss after each step with SGD, on one device."""
     deviation: float | None = None
     """With SGD: the largest difference of a weight from one device's, relative to the largest change of its variable
-    there, or to a tenth of the largest change of any variable."""
+    there, or to a tenth of the largest change of its kind."""
     noise: float | None = None
     """The same between two orders of the examples on one device, if measured; more than rounding means randomness."""
     stretch: float | None = None

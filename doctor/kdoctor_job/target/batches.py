@@ -41,13 +41,14 @@ def reordered(batch: Any, order: int, bit: float) -> Any:
 
     Args:
         batch: arrays, in any structure.
-        order: which order; 0 changes nothing.
+        order: which order; 0 changes nothing, and a negative number only the last bits.
         bit: the smallest relative change that the model sees, see :func:`last_bit`.
     """
     if not order:
         return batch
-    numbers = np.random.RandomState(order)
-    indices = {size: numbers.permutation(size) for size in sorted(set(map(len, tf.nest.flatten(batch))))}
+    numbers = np.random.RandomState(abs(order))
+    sizes = sorted(set(map(len, tf.nest.flatten(batch))))
+    indices = {size: numbers.permutation(size) if order > 0 else np.arange(size) for size in sizes}
 
     def moved(leaf: Any) -> Any:
         return leaf[indices[len(leaf)]]

@@ -4,88 +4,21 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
-import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
-from kdoctor_job.target.batches import dataset
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup
+from kdoctor_job.target.evaluating import compare_evaluations, final_batches, is_equal, leaf
 from kdoctor_job.target.layers import layers_of
-from kdoctor_job.target.measures import Difference, Logs, differ, named_as, numbers
+from kdoctor_job.target.measures import Difference, Logs, differ, named_as
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimizers_in, optimizers_of
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
 from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread
-
-
-def final_batches(batch: int, replicas: int) -> List[int]:
-    """Sizes of a final batch to evaluate: one that does not divide but leaves no replica empty, and a full one."""
-    uneven = [
-        size for size in range(batch - 1, 0, -1) if size % replicas and (replicas - 1) * -(-size // replicas) < size
-    ]
-    return [*uneven[:1], batch]
-
-
-def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:
-    """What ``evaluate`` reports for the batches, the last of which is cut to ``final`` examples.
-
-    Args:
-        model: a compiled copy.
-        batches: full batches.
-        final: examples in the final batch.
-        reverse: reverse the order of the examples in each batch.
-    """
-    parts = [*batches[:-1], tf.nest.map_structure(lambda leaf: leaf[:final], batches[-1])]
-    if reverse:
-        parts = [tf.nest.map_structure(lambda leaf: leaf[::-1], part) for part in parts]
-    return numbers(model.evaluate(dataset(parts), verbose=0, return_dict=True))
-
-
-def leaf(batch: Any) -> Any:
-    """The first array of a batch."""
-    return tf.nest.flatten(batch)[0]
-
-
-def compare_evaluations(trials: Trials, final: int) -> Facts:
-    """``evaluate`` of the two copies, or only ``raises``: how it ends on one device.
-
-    Args:
-        trials: has both copies, with equal weights.
-        final: examples in the final batch.
-    """
-    facts = _evaluations(trials, final)
-    # Without true positives, a metric that divides by them shows nothing.
-    if is_equal(facts) and 0 in facts["reference"].values():
-        trials.reset(-1)
-        facts = _evaluations(trials, final)
-    return facts
-
-
-def is_equal(facts: Facts) -> bool:
-    """Whether an evaluation gave what one device gives."""
-    return "reference" in facts and "problem" not in facts and not differ(facts["logs"], facts["reference"])
-
-
-def _evaluations(trials: Trials, final: int) -> Facts:
-    def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
-        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
-
-    try:
-        facts: Facts = {"final_batch": final, "reference": alone()}
-    except Exception as error:
-        return {"raises": describe(error)}
-    try:
-        facts["logs"] = named_as(evaluate(trials.mirrored, trials.batches, final), facts["reference"])
-    except Exception as error:
-        return dict(facts, problem=describe(error))
-    if differ(facts["logs"], facts["reference"]):
-        facts["reordered"] = alone(reverse=True)
-    return facts
-
 
 Facts = Dict[str, Any]
 
@@ -127,6 +60,8 @@ class Comparison:
         """Whether the weights of the job's own optimizer show anything."""
         self._precise, self._may_be_precise = False, trials.can_be_precise
         """Whether the copies compute in float64, because rounding may have made a difference."""
+        self._order = 1
+        """Of the training whose difference is rounding: another order of the examples, or only other last bits."""
         self._cause: Optional[str] = None
         """What is computed from a whole batch at once, if the weights of the job's own optimizer differ."""
         self._starts_alike = self._equal_slots = False
@@ -144,12 +79,10 @@ class Comparison:
         Args:
             first: the job's own first steps. If one device takes the same, they are not taken again.
         """
-        model = self._trials.mirrored
-        names = [getattr(one, "path", one.name) for one in model.weights]
         optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
         facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
         try:
-            alone, mirrored, reordered, found = self._compared(self._setup(), names, first)
+            alone, mirrored, reordered, found = self._compared(self._setup(), first)
         except Exception as error:
             if self._precise:  # the job's own code may not take float64
                 self._precise = self._may_be_precise = False
@@ -178,7 +111,7 @@ class Comparison:
             self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
             return
-        blamed = self._find_option(names, alone, reordered, found) or self._find_several(names, found)
+        blamed = self._find_option(alone, reordered, found) or self._find_several(found)
         if blamed:
             out, rest = blamed
             self._without = (*self._without, *out)
@@ -186,27 +119,33 @@ class Comparison:
             self._say(own=dict(facts, without=list(self._without), **rest), of_whole_batch=None)
 
     def _compared(
-        self, setup: Setup, names: List[str], first: Optional[Trained]
+        self, setup: Setup, first: Optional[Trained]
     ) -> Tuple[Trained, Trained, List[Trained], Optional[Difference]]:
         """Steps on one device, on the replicas, and on one device with other orders of the examples, if needed."""
         alone = self._trials.on_one_device(setup)
         reordered: List[Trained] = []
-        mirrored = self._on_replicas(setup, names, alone, first)
-        found = _difference(names, alone, mirrored, reordered)
+        mirrored = self._on_replicas(setup, alone, first)
+        found = _difference(alone, mirrored, reordered)
         clips = any(option.name == CLIPS for option in self._options)
         if found and self._wants_float64(found.deviation):
             self._precise = True
-            return self._compared(self._setup(), names, None)
+            return self._compared(self._setup(), None)
         if found and (clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)):
             reordered.append(self._trials.on_one_device(setup, order=1))
-            found = _difference(names, alone, mirrored, reordered)
+            found = _difference(alone, mirrored, reordered)
         if found and not found.deviation <= measures.TOLERANCE:
             reordered.append(self._trials.on_one_device(setup, order=2))
-            found = _difference(names, alone, mirrored, reordered)
+            found = _difference(alone, mirrored, reordered)
         if found and found.deviation > measures.TOLERANCE and not self._precise:
             # Rounding turns a unit on or off whose input is about zero; not the same one in another order.
-            again = _difference(names, reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
+            again = _difference(reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
             found = again if again and again.deviation < found.deviation else found
+        if found and found.rounded:
+            # A job may use the order, as pairs of neighbors do. Then other last bits and random numbers change nothing.
+            bits = [self._trials.on_one_device(setup, order=-1)]
+            exact = _difference(alone, mirrored, bits)
+            if exact and exact.noise <= measures.QUIET:
+                reordered, found, self._order = bits, exact, -1
         return alone, mirrored, reordered, found
 
     def _wants_float64(self, deviation: float) -> bool:
@@ -216,8 +155,8 @@ class Comparison:
     def _setup(self, *without: str) -> Setup:
         return Setup(without=(*self._without, *without), still=True, precise=self._precise)
 
-    def _on_replicas(self, setup: Setup, names: List[str], alone: Trained, first: Optional[Trained]) -> Trained:
-        found = _difference(names, alone, first, []) if first else None
+    def _on_replicas(self, setup: Setup, alone: Trained, first: Optional[Trained]) -> Trained:
+        found = _difference(alone, first, []) if first else None
         if first and found and found.deviation <= measures.TOLERANCE and not differ(*_named(first, alone)):
             return first
         return self._trials.on_replicas(setup)
@@ -233,7 +172,7 @@ class Comparison:
         return bool(copier.drawing)
 
     def _find_option(
-        self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
+        self, alone: Trained, reordered: List[Trained], found: Difference
     ) -> Optional[Tuple[Tuple[str, ...], Facts]]:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
@@ -246,7 +185,7 @@ class Comparison:
             facts: Facts = {"name": option.name, "value": option.value}
             try:
                 alone_without = self._trials.on_one_device(setup)
-                effect = _difference(names, alone, alone_without, reordered)
+                effect = _difference(alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
                 if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
                     self._note_option(facts)  # no gradient reached the limit
@@ -255,7 +194,7 @@ class Comparison:
                 if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):
                     self._note_option(facts)
                     continue
-                mirrored, again, rest = self._rest(names, setup, alone_without, found)
+                mirrored, again, rest = self._rest(setup, alone_without, found)
             except (CopyError, SpentError):
                 continue
             facts["without"] = rest.deviation if rest else None
@@ -268,18 +207,18 @@ class Comparison:
         return None
 
     def _rest(
-        self, names: List[str], setup: Setup, alone: Trained, found: Difference
+        self, setup: Setup, alone: Trained, found: Difference
     ) -> Tuple[Trained, List[Trained], Optional[Difference]]:
         """A training on the replicas, one device with another order if needed, and what is left of the difference."""
         mirrored = self._trials.on_replicas(setup)
         again: List[Trained] = []
-        rest = _difference(names, alone, mirrored, again)
+        rest = _difference(alone, mirrored, again)
         if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
-            again.append(self._trials.on_one_device(setup, order=1))
-            rest = _difference(names, alone, mirrored, again)
-        return mirrored, again, rest
+            again.append(self._trials.on_one_device(setup, order=self._order))
+            rest = _difference(alone, mirrored, again)
+        return mirrored, again, rest if rest and rest.rounded_share <= measures.MOSTLY else None
 
-    def _find_several(self, names: List[str], found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
+    def _find_several(self, found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
         """The options without all of which the replicas match one device. Each is judged without the others."""
         tried = [facts for facts in self._noted if facts.get("without") is not None]
         out = tuple(facts["name"] for facts in tried)
@@ -288,14 +227,14 @@ class Comparison:
         try:
             setup = self._setup(*out)
             alone = self._trials.on_one_device(setup)
-            mirrored, again, rest = self._rest(names, setup, alone, found)
+            mirrored, again, rest = self._rest(setup, alone, found)
             if rest is None or not rest.deviation <= FRACTION * found.deviation:
                 return None
             for facts in tried:
                 others = (name for name in out if name != facts["name"])
                 setup = self._setup(*others)
                 with_it = self._trials.on_one_device(setup)
-                effect, (*_, left) = _difference(names, alone, with_it, again), self._rest(names, setup, with_it, found)
+                effect, (*_, left) = _difference(alone, with_it, again), self._rest(setup, with_it, found)
                 facts["effect"], facts["deviation"] = (one and one.deviation for one in (effect, left))
                 facts["without"] = rest.deviation if left and left.deviation > measures.TOLERANCE else None
         except (CopyError, SpentError):
@@ -368,12 +307,12 @@ class Comparison:
         mirrored = trials.on_replicas(setup)
         alone = trials.on_one_device(setup)
         self._say(losses=mirrored.losses, reference_losses=alone.losses)
-        scale = measures.scale_of(alone.started, alone.weights, measures.largest)
+        scale = measures.scale_of(alone.started, alone.weights, measures.largest, alone.kinds)
         if scale is None:
             self._say(not_compared=self._unmoved(alone))
             return False
         deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
-        self._say(deviation=deviation, stretch=measures.stretch(alone.started, alone.weights, mirrored.weights))
+        self._say(deviation=deviation, stretch=_stretch(alone, mirrored))
         if deviation < measures.QUIET:
             return False
         if self._wants_float64(deviation):
@@ -383,12 +322,12 @@ class Comparison:
             except Exception:  # the job's own code may not take float64
                 self._precise = self._may_be_precise = False
         # Replicas see other rows of a batch, so numbers that are drawn by row differ as in another order.
-        again = trials.on_one_device(setup, order=1)
+        again = trials.on_one_device(setup, order=self._order)
         noise = measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale)
-        self._say(noise=noise, stretch_noise=measures.stretch(alone.started, alone.weights, again.weights))
+        self._say(noise=noise, stretch_noise=_stretch(alone, again))
         noisy = measures.TOLERANCE < deviation <= noise * measures.BEYOND_ROUNDING
         if deviation > measures.TOLERANCE and not noisy:
-            other = trials.on_replicas(setup, order=1)
+            other = trials.on_replicas(setup, order=self._order)
             left = measures.max_or_nan(measures.largest(again.weights, other.copies) / scale)
             if left <= measures.TOLERANCE:
                 self._say(deviation=left)
@@ -403,8 +342,13 @@ class Comparison:
         return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
 
 
-def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
-    return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+def _difference(alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
+    noisy = [one.weights for one in reordered]
+    return measures.compare(other.names, alone.started, alone.weights, other.copies, noisy, kinds=alone.kinds)
+
+
+def _stretch(alone: Trained, other: Trained) -> Optional[float]:
+    return measures.stretch(*map(alone.of_trainable, (alone.started, alone.weights, other.weights)))
 
 
 def _starts_alike(alone: Trained, mirrored: Trained) -> bool:

@@ -53,12 +53,14 @@ def typical(reference: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
     return np.array([max_or_nan([_rms(one, other) for other in others]) for one, others in zip(reference, copies)])
 
 
-def compare(
+def compare(  # noqa: PLR0913 - of several trainings
     names: Sequence[str],
     started: Sequence[Any],
     reference: Sequence[Any],
     copies: Sequence[Sequence[Any]],
     reordered: Sequence[Sequence[Any]],
+    *,
+    kinds: Sequence[str] = (),
 ) -> Optional[Difference]:
     """The difference of all replicas from one device; None if no weight changes there, or one is not finite.
 
@@ -68,8 +70,9 @@ def compare(
         reference: the weights of one device.
         copies: each variable's copy on each replica.
         reordered: the weights of one device after trainings with another order of the examples in each batch, if any.
+        kinds: of the variables, see :func:`scale_of`; none if all are of one kind.
     """
-    scale = scale_of(started, reference)
+    scale = scale_of(started, reference, kinds=kinds)
     if scale is None:
         return None
     apart = typical(reference, copies) / scale
@@ -86,11 +89,20 @@ def compare(
     )
 
 
-def scale_of(started: Sequence[Any], reference: Sequence[Any], measure: Any = typical) -> Any:
-    """How far each variable moved; None if none did, or one is not finite."""
+def scale_of(
+    started: Sequence[Any], reference: Sequence[Any], measure: Any = typical, kinds: Sequence[str] = ()
+) -> Any:
+    """How far each variable moved; None if none did, or one is not finite.
+
+    A variable that the job assigns has another size than weights. So ``SMALLEST_CHANGE`` holds for those of one kind.
+    """
     changes = measure(started, [[one] for one in reference])
     way = max_or_nan(changes)
-    return np.maximum(changes, SMALLEST_CHANGE * way) if way and math.isfinite(way) else None
+    if not way or not math.isfinite(way):
+        return None
+    labels = np.array(kinds or [""] * len(changes))
+    ways = np.array([np.max(changes, where=labels == kind, initial=0.0) for kind in labels])
+    return np.maximum(changes, SMALLEST_CHANGE * np.where(ways, ways, way))
 
 
 def stretch(started: Sequence[Any], reference: Sequence[Any], other: Sequence[Any]) -> Optional[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from functools import partial
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple
 
 import tensorflow as tf
@@ -17,8 +18,9 @@ from kdoctor_job.target.states import is_seed
 TOGETHER = "steps_per_execution"
 BUILT_LATE = "optimizer built late"
 """A custom ``train_step`` whose first step builds the optimizer. Without this option, it is built before."""
-GRADIENTS = "gradients in train_step"
-"""What an own ``train_step`` does with them. Without this option, the optimizer gets them as the tapes give them."""
+GRADIENTS = "changed gradients"
+"""What an own ``train_step`` or optimizer does with those of a replica. Without this option, they are added up as the
+tapes give them."""
 NO_CALL = "model without call"
 """Keras 3 calls a model before its first step on replicas. Without this option, only its optimizer is built then."""
 STATE = "state of layers"
@@ -38,6 +40,7 @@ _SPARSE = "sparse gradients"
 """Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
 _SCALES = "loss scaling"
 _ASSIGNS = ("assign", "assign_add", "assign_sub")
+_GET_GRADIENTS = ("train_step", "apply", "apply_gradients")
 _OF_OPTIMIZER = {
     "gradient_accumulation_steps": ("gradient_accumulation_steps",),
     CLIPS: CLIPPING,
@@ -272,8 +275,18 @@ def _pass_gradients_on(model: Any) -> None:
     model.train_step = with_given_gradients
 
 
+def changing_gradients(model: Any) -> List[str]:
+    """The job's own functions that get the gradients of a replica, before those of all are added up."""
+    optimizers = [one for one in optimizers_in(keras_of(model), model).values() if hasattr(one, "apply")]
+    kinds = dict.fromkeys(kind for part in (model, *optimizers) for kind in type(part).__mro__ if is_own_class(kind))
+    return [f"{kind.__name__}.{name}" for kind in kinds for name in _GET_GRADIENTS if name in vars(kind)]
+
+
 def _apply_given(optimizer: Any, given: _OfTapes) -> None:
     apply = optimizer.apply
+    if is_own_class(type(optimizer)):
+        of_keras: Any = next(kind for kind in type(optimizer).__mro__ if not is_own_class(kind))
+        apply = partial(of_keras.apply, optimizer)
 
     def of_tapes(gradients: Any, variables: Any = None) -> Any:
         if variables is not None:

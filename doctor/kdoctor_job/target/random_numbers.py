@@ -8,14 +8,19 @@ from __future__ import annotations
 import contextlib
 import inspect
 import pickle
+import random
+import sys
 from typing import Any, Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.framework import tensor_util
 
 _NAMES = [f"{kind}{name}" for name in ("normal", "uniform", "truncated_normal") for kind in ("", "stateless_")]
 _SEED = (3, 5)
+_GENERATOR = "global_seed_generator"
+"""What ``keras.random`` uses without a seed. Keras makes one for each thread."""
 
 
 @contextlib.contextmanager
@@ -29,6 +34,29 @@ def random_numbers_fixed(*, fixed: bool = True) -> Iterator[None]:
         return
     with _replaced(lambda name, function: _same_for_each_row(function, name.rpartition("stateless_")[2])):
         yield
+
+
+@contextlib.contextmanager
+def random_numbers_repeated() -> Iterator[None]:
+    """Let what is made meanwhile draw what it drew the last time, as random features that are not weights.
+
+    The generators of Python and NumPy are not restored.
+    """
+    eager = context.context()
+    kept = eager._seed, getattr(eager, "_rng", None)  # noqa: SLF001 - of tf.random.set_seed
+    random.seed(_SEED[0])
+    np.random.seed(_SEED[0])  # noqa: NPY002 - what the job's code may use
+    tf.random.set_seed(_SEED[0])
+    of_thread: Any = sys.modules.get("keras.src.backend.common.global_state")  # of Keras 3
+    generator = of_thread and of_thread.get_global_attribute(_GENERATOR)
+    if of_thread:
+        of_thread.set_global_attribute(_GENERATOR, None)
+    try:
+        yield
+    finally:
+        eager._seed, eager._rng = kept  # noqa: SLF001
+        if of_thread:
+            of_thread.set_global_attribute(_GENERATOR, generator)
 
 
 def seed_numpy(model: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import measures
+from kdoctor_job.target.batches import last_bit
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
@@ -29,22 +30,30 @@ def of_whole_batch(model: Any, batch: Any, replicas: int) -> Optional[str]:
 
     That is ``outputs`` if those of an example depend on the others, ``layers`` if what layers add to the loss is not a
     mean over the examples, ``loss`` if the rest of the loss is neither a mean nor a sum; None if none of them is known.
+    Shares that are alike have almost the value of the whole. The gradient of the loss shows the difference.
     """
     leaves = tf.nest.flatten(batch)
     shares = zip(*(np.split(leaf, replicas) for leaf in leaves))
     whole, *parts = (_values_of(model, tf.nest.pack_sequence_as(batch, rows)) for rows in (leaves, *shares))
     known = min(map(len, (whole, *parts)))
-    outputs, layers, loss = range(3)
-    if known > outputs and not all(
-        _equal(one, np.concatenate(ones)) for one, *ones in zip(*(part[outputs] for part in (whole, *parts)))
-    ):
+    outputs, layers, loss, slopes = range(4)
+
+    def are_joined(place: int, factor: int = 1, allowed: float = TOLERANCE) -> bool:
+        pairs = zip(whole[place], zip(*(part[place] for part in parts)))
+        return all(_equal(factor * one, np.concatenate(ones), allowed) for one, ones in pairs)
+
+    if known > outputs and not are_joined(outputs):
         return "outputs"
     if known > layers and not _equal(whole[layers], np.mean([part[layers] for part in parts])):
         return "layers"
-    if known > loss:
-        mean = np.mean([part[loss] for part in parts])
-        return None if _equal(whole[loss], mean) or _equal(whole[loss], replicas * mean) else "loss"
-    return None
+    if known <= loss:
+        return None
+    mean, allowed = np.mean([part[loss] for part in parts]), max(measures.QUIET, last_bit(model))
+    follows = any(
+        _equal(whole[loss], replicas // factor * mean) and (known <= slopes or are_joined(slopes, factor, allowed))
+        for factor in (replicas, 1)  # a mean or a sum
+    )
+    return None if follows else "loss"
 
 
 def is_step_of_whole_batch(trials: Trials, setup: Setup) -> bool:
@@ -61,20 +70,21 @@ def is_step_of_whole_batch(trials: Trials, setup: Setup) -> bool:
     kept, trials.batches = trials.batches, trials.batches[:1]
     try:
         whole = trials.on_one_device(setup)
-        shares = [trials.on_one_device(setup, part=(place, replicas)).weights for place in range(replicas)]
+        parts = [trials.on_one_device(setup, part=(place, replicas)).weights for place in range(replicas)]
     except Exception:  # of a batch that cannot be split, or no time is left
         return False
     finally:
         trials.batches = kept
-    scale = measures.scale_of(whole.started, whole.weights, measures.largest)
-    apart = measures.largest(whole.weights, [[np.mean(ones, axis=0)] for ones in zip(*shares)])
+    started, moved, *shares = map(whole.of_trainable, (whole.started, whole.weights, *parts))
+    scale = measures.scale_of(started, moved, measures.largest)
+    apart = measures.largest(moved, [[np.mean(ones, axis=0)] for ones in zip(*shares)])
     return scale is not None and bool(measures.max_or_nan(apart / scale) > _LINEAR)
 
 
 def _values_of(model: Any, rows: Any) -> List[Any]:
-    """The outputs, what layers add to the loss, and the rest of the loss; those before the first that raises.
+    """The outputs, what layers add to the loss, the rest of the loss, and its gradient by the outputs.
 
-    Some models have no call, or a loss that only train_step computes.
+    Only those before the first that raises. Some models have no call, or a loss that only train_step computes.
     """
     values: List[Any] = []
     with contextlib.suppress(Exception), random_numbers_fixed(), state_held(model):
@@ -82,13 +92,18 @@ def _values_of(model: Any, rows: Any) -> List[Any]:
         outputs = model(inputs, training=False)
         values.append([np.atleast_1d(np.asarray(leaf, "float64")) for leaf in tf.nest.flatten(outputs)])
         values.append(float(sum(map(tf.reduce_sum, model.losses))))
-        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights)
+        known = [leaf for leaf in tf.nest.flatten(outputs) if leaf.dtype.is_floating]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(known)
+            loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights)
         values.append(float(tf.reduce_sum(loss)) - values[-1])
+        slopes = tape.gradient(loss, known, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        values.append([np.atleast_1d(np.asarray(leaf, "float64")) for leaf in slopes])
     return values
 
 
-def _equal(one: Any, other: Any) -> bool:
-    allowed = TOLERANCE * float(np.max(np.abs(one), initial=0.0))
+def _equal(one: Any, other: Any, tolerance: float = TOLERANCE) -> bool:
+    allowed = tolerance * float(np.max(np.abs(one), initial=0.0))
     return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=0, atol=allowed))
 
 

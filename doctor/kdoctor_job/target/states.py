@@ -78,7 +78,10 @@ def apart(before: State, wanted: State, perturbed: State, found: State) -> List[
     """
     finite = [name for name, one in wanted.items() if _is_real(one) and np.isfinite(one).all()]
     changes = {name: _size(wanted[name] - before[name]) if name in before else 0.0 for name in finite}
-    least = max(changes.values(), default=0.0) / 10
+    kinds = {name: kind for name, (kind, *_) in zip(wanted, _keys(wanted))}
+    ways: Dict[str, float] = {}
+    for name, change in changes.items():
+        ways[kinds[name]] = max(change, ways.get(kinds[name], 0.0))
     ours, others = _matched(wanted, found), _matched(wanted, perturbed)
 
     def is_equal(name: str, one: Any) -> bool:
@@ -86,7 +89,7 @@ def apart(before: State, wanted: State, perturbed: State, found: State) -> List[
         if name not in changes or other is None:
             return other is not None and np.array_equal(one, other, equal_nan=_is_real(one))
         noise = 0.0 if others[name] is None else _size(one - others[name])
-        return _size(one - other) <= max(BEYOND_ROUNDING * noise, _LEAST * max(changes[name], least))
+        return _size(one - other) <= max(BEYOND_ROUNDING * noise, _LEAST * max(changes[name], ways[kinds[name]] / 10))
 
     return [name for name, one in wanted.items() if not is_seed(name) and not is_equal(name, one)]
 

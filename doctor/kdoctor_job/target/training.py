@@ -10,12 +10,23 @@ import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
-from kdoctor_job.target.comparing import Comparison, leaf
+from kdoctor_job.target.comparing import Comparison
 from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
+from kdoctor_job.target.evaluating import leaf
 from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.model import is_compiled, is_real
-from kdoctor_job.target.options import BUILT_LATE, GRADIENTS, NO_CALL, STATE, UNSET, Option, options_of, own_state
+from kdoctor_job.target.options import (
+    BUILT_LATE,
+    GRADIENTS,
+    NO_CALL,
+    STATE,
+    UNSET,
+    Option,
+    changing_gradients,
+    options_of,
+    own_state,
+)
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
 from kdoctor_job.target.shares import why_incomparable
@@ -107,7 +118,7 @@ class JobTrainer:
         # Building the optimizer changes what it copies from the weights, so it is tried last, if the weights differ.
         used = {
             STATE: ", ".join(list(own_state(copy))[:_NAMES_SHOWN]),
-            GRADIENTS: GRADIENTS if self._has_own_step else "",
+            GRADIENTS: ", ".join(changing_gradients(copy)[:_NAMES_SHOWN]),
         }
         unset = [Option(name, used.get(name, name)) for name in UNSET if used.get(name, name)]
         options = [*options_of(self._model), *unset]

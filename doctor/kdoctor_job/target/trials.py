@@ -23,7 +23,12 @@ from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
 from kdoctor_job.target.options import optimizers_in
 from kdoctor_job.target.parts import keras_of
-from kdoctor_job.target.random_numbers import random_numbers_added, random_numbers_fixed, watch_numpy
+from kdoctor_job.target.random_numbers import (
+    random_numbers_added,
+    random_numbers_fixed,
+    random_numbers_repeated,
+    watch_numpy,
+)
 from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
@@ -60,6 +65,13 @@ class Trained(NamedTuple):
     """What ``fit`` reports at the end of the epoch."""
     slots: List[Slot]
     """The variables that the optimizers have before the first step. Those of Keras 2 are left out."""
+    names: List[str]
+    kinds: List[str]
+    """The last word of a variable's name if it is not trainable, else empty."""
+
+    def of_trainable(self, values: Sequence[Any]) -> List[Any]:
+        """Those of these values, one of each variable, that belong to trainable ones."""
+        return [value for value, kind in zip(values, self.kinds) if not kind]
 
     @property
     def weights(self) -> List[Any]:
@@ -177,15 +189,17 @@ class Trials:
             train_alone()
             kept, self._alone = self._alone, None
             alone = setup._replace(one_device=True)
-            with _variables_made(kept) as created, random_numbers_fixed(fixed=setup.still):
+            with _variables_made(kept) as created:
                 made = self._ready(kept, alone, tf.distribute.get_strategy(), created)
-                if made is not kept:
-                    self._prepare(made.made)
-                    made.begin()
-                _reseed(made.made, order)
-                self._alone = made
-                batches = [reordered(part_of(batch, *part), order, last_bit(made.made)) for batch in self._read(setup)]
-                return self._train(made, batches, setup, None)
+                with random_numbers_fixed(fixed=setup.still):
+                    if made is not kept:
+                        self._prepare(made.made)
+                        made.begin()
+                    _reseed(made.made, order)
+                    self._alone = made
+                    bit = last_bit(made.made)
+                    batches = [reordered(part_of(batch, *part), order, bit) for batch in self._read(setup)]
+                    return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True), self._precision(setup):
             return in_a_thread(work)
@@ -262,7 +276,8 @@ class Trials:
         if kept is not None and kept.kind == kind and kept.restart():
             return kept
         created.clear()
-        return Copy(self.copier.copy(self.batches[0], setup), kind, strategy, created)
+        with random_numbers_repeated():
+            return Copy(self.copier.copy(self.batches[0], setup), kind, strategy, created)
 
     def _prepare(self, alone: Any) -> None:
         """Have the variables made that the copy on the replicas has, because TensorFlow traces twice to make some."""
@@ -294,7 +309,9 @@ class Trials:
             for one, begun in clock.slots
         ]
         logs = numbers({name: values[-1] for name, values in history.items() if values})
-        return Trained(started, copies, clock.losses, clock.seconds, logs, slots)
+        names = [str(getattr(one, "path", one.name)) for one in model.weights]
+        kinds = ["" if one.trainable else name.rpartition("/")[2] for one, name in zip(model.weights, names)]
+        return Trained(started, copies, clock.losses, clock.seconds, logs, slots, names, kinds)
 
     @contextlib.contextmanager
     def _timed(self, *, is_compared: bool = False) -> Iterator[None]:
@@ -335,7 +352,7 @@ def _reseed(model: Any, order: int) -> None:
     for part in (model, *layers_of(model)) if order else ():
         for generator in getattr(part, "_seed_generators", ()):
             state = generator.state.numpy()
-            state[0] += order
+            state[0] += abs(order)
             generator.state.assign(state)
 
 

@@ -207,6 +207,13 @@ class ClipsByHand(keras.Model):  # type: ignore[misc]  # Keras has no types
         return tf.clip_by_global_norm(gradients, 0.02)[0]
 
 
+class LimitsGradients(keras.optimizers.SGD):  # type: ignore[misc]  # Keras has no types
+    """It limits the gradients of a replica, as adaptive gradient clipping is often written."""
+
+    def apply_gradients(self, gradients: Any) -> Any:
+        return super().apply_gradients([(tf.clip_by_norm(one, 0.01), variable) for one, variable in gradients])
+
+
 class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
     """It weighs the examples by the mean of the batch, in ``train_step``."""
 
@@ -219,6 +226,13 @@ class SharpensBatch(keras.Model):  # type: ignore[misc]  # Keras has no types
         gradients = tape.gradient(share, self.trainable_variables)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
         return {"loss": loss}
+
+
+class MixesNeighbors(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """It mixes each example with its neighbor, so its steps depend on the order of the examples."""
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step((data[0] + tf.roll(data[0], 1, 0), data[1]))
 
 
 class TurnsOn(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -260,6 +274,29 @@ class Counts(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     def call(self, inputs: Any) -> Any:
         self.seen.assign_add(keras.ops.cast(keras.ops.shape(inputs)[0], "float32"))
         return inputs * (1 + self.seen / 64)
+
+
+class KeepsLeast(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Its variable moves much further than the weights, and every replica has another value."""
+
+    def build(self, shape: Any) -> None:
+        start = keras.initializers.Constant(1e9)
+        self.least = self.add_weight(shape=(), initializer=start, trainable=False, name="least")
+
+    def call(self, inputs: Any) -> Any:
+        outputs = inputs * keras.ops.minimum(1.0, self.least)
+        self.least.assign(keras.ops.minimum(self.least, keras.ops.min(keras.ops.max(inputs, 1))))
+        return outputs
+
+
+class Features(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Multiplies by numbers in a random order that are not weights, so that each copy of the model draws them."""
+
+    def build(self, shape: Any) -> None:
+        self.many = tf.Variable(tf.random.shuffle(keras.random.normal(shape[1:])), trainable=False)
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * self.many
 
 
 class SameNoise(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
@@ -514,11 +551,15 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "sampling": lambda: _compiled(_model(keras.Model, Sampling())),
         "sums gradients": _sums,
         "clips in train_step": lambda: _compiled(_model(ClipsByHand)),
+        "clips in its optimizer": lambda: _compiled(_model(), LimitsGradients(0.05)),
         "sharpens a batch": lambda: _compiled(_model(SharpensBatch)),
+        "mixes neighbors": lambda: _compiled(_model(MixesNeighbors)),
         "last bit": lambda: _compiled(_model(keras.Model, LastBit()), keras.optimizers.Adam(1e-4)),
         "turns on": lambda: _compiled(_model(TurnsOn), keras.optimizers.Adam(0.01)),
         "adds up gradients": lambda: _compiled(_model(AddsUpGradients)),
         "counts examples": lambda: _compiled(_model(keras.Model, Counts())),
+        "keeps the least": lambda: _compiled(_model(keras.Model, KeepsLeast())),
+        "function: random features": lambda: _compiled(_model(keras.Model, Features())),
         "seed that never changes": lambda: _compiled(_model(keras.Model, SameNoise())),
         "noise of the trace": lambda: _compiled(_model(keras.Model, TracedNoise())),
         "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 import kdoctor
 from helpers.kdoctor_job import job_classes, job_fits, job_hazards, job_models
-from kdoctor_job.target import comparing
+from kdoctor_job.target import comparing, evaluating
 from kdoctor_job.target.copies import Copier, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.layers import random_layers
@@ -329,6 +329,12 @@ def _shares(_: Any) -> dict[str, Any]:
         model = OfBatch(function)
         model.compile("sgd", loss=lambda _, predicted: tf.reduce_mean(predicted))
         found[name] = of_whole_batch(model, (numbers, numbers[:, :1]), 2)
+    # The square of the mean of a batch is 1, and the mean of those of its shares 1.0025.
+    alike = np.repeat([[1.05], [0.95]], 4, axis=0).astype("float32")
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Activation("linear")])
+    for name, loss in {"alike": tf.identity, "square of alike": tf.square}.items():
+        model.compile("sgd", loss=lambda _, predicted, loss=loss: loss(tf.reduce_mean(predicted)))
+        found[name] = of_whole_batch(model, (alike, alike), 2)
     return found
 
 
@@ -336,8 +342,8 @@ def _evaluations(_: Any) -> dict[str, Any]:
     """What is kept of a first evaluation that differs and has a metric of 0, and of a second one that is equal."""
     differs = {"reference": {"f1": 0.0, "loss": 1.0}, "logs": {"f1": 0.0, "loss": 2.0}}
     equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
-    with mock.patch.object(comparing, "_evaluations", side_effect=[differs, equal]):
-        return comparing.compare_evaluations(mock.Mock(), 3)
+    with mock.patch.object(evaluating, "_evaluations", side_effect=[differs, equal]):
+        return evaluating.compare_evaluations(mock.Mock(), 3)
 
 
 def _again(strategy: Any) -> dict[str, Any]:

@@ -272,6 +272,14 @@ test_state = table(
         run(training={"of_one_replica": ("bn/moving_mean", "bn/moving_variance")}), "bn/moving_mean", of=["your model"]
     ),
     skips(run(training={"of_one_replica": ("bn/moving_mean",)}, replicas=1)),
+    *(
+        fails(
+            run(training={"of_one_replica": ("kl/seen",), **option("state of layers", value, **WRONG)}),
+            briefs=["kl/seen is saved from one replica only"],
+            explained_by=explained_by,
+        )
+        for value, explained_by in (("kl/seen, kl/sum", ["job.options"]), ("kl/sum", [""]))
+    ),
 )
 test_prefetch = table(
     "job.prefetch",
@@ -355,7 +363,7 @@ test_options = table(
         briefs=["replicas and one device train differently"],
     ),
     fails(run(training=option("model without call", "", problem="RuntimeError: no")), "a model without call()"),
-    fails(run(training=option("gradients in train_step", "", **WRONG)), "a train_step that changes the gradients"),
+    fails(run(training=option("changed gradients", "AGC.apply", **WRONG)), "AGC.apply on 4"),
     fails(run(training=option("state of layers", "kl/seen", **WRONG)), "kl/seen on 4"),
     # It is the cause if the replicas differ by at most a tenth of that without it.
     fails(run(model=AVERAGED, training=option("use_ema", "on", **DIFFERS, without=0.05))),

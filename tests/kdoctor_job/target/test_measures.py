@@ -52,6 +52,15 @@ def test_variable_that_rounding_decides_shows_nothing() -> None:
     assert found.rounded_share == pytest.approx(2 / 3)
 
 
+def test_large_change_of_a_state_does_not_hide_a_difference() -> None:
+    start, reference = [np.zeros(2), np.array([1e9])], [np.array([1.0, 1.0]), np.array([2.0])]
+    found = compare(
+        ["kernel", "best"], start, reference, [[np.array([1.1, 1.1])], reference[1:]], [], kinds=["", "best"]
+    )
+    assert found is not None
+    assert found.deviation == pytest.approx(0.1)
+
+
 def test_numbers_of_names_that_keras_makes_up_are_compared() -> None:
     assert named_as({"auc_3": 1, "auc_2": 2, "loss": 3}, {"loss": 0, "auc_1": 0, "auc": 0}) == {
         "auc": 2,

@@ -6,5 +6,6 @@ from helpers.kdoctor_job.job_runs import trials
 
 
 @pytest.mark.tensorflow
-def test_outputs_without_a_row_for_each_example_are_of_the_whole_batch() -> None:
-    assert trials("shares") == {"each": None, "similarities": "outputs", "one number": "outputs"}
+def test_what_does_not_follow_from_shares_is_of_the_whole_batch() -> None:
+    of_outputs = {"each": None, "similarities": "outputs", "one number": "outputs"}
+    assert trials("shares") == {**of_outputs, "alike": None, "square of alike": "loss"}

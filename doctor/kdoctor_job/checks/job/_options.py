@@ -15,6 +15,8 @@ SHARE = 0.1
 """An option is correct if the replicas differ from one device by at most this share of what the option changes there,
 and the cause if they differ by at most this share without it."""
 
+STATE = "state of layers"
+"""The option that holds what the job's own code assigns to variables. Its value names them."""
 MOSTLY = 0.5
 """If rounding decides a larger share of the weights, the job is not compared."""
 

@@ -27,7 +27,10 @@ _OF_WHOLE_BATCH = {
     ),
     "loss": (
         "the loss of a batch does not follow from those of its shares",
-        "Gather the examples of all replicas for a loss over pairs, or return one number per example.",
+        (
+            "Return one number per example, computed from it alone. Add up counts of the batch with the replica "
+            "context's all_reduce, and get the examples for pairs with all_gather."
+        ),
     ),
     "step": (
         "what train_step does with a batch does not follow from its shares",

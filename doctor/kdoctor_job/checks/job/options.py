@@ -4,19 +4,16 @@ from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import Judged, judge_measured, option_of
+from kdoctor_job.checks.job._options import STATE, Judged, judge_measured, option_of
 from kdoctor_job.checks.job._user_model import job_check, job_of
 from kdoctor_job.facts import JobModel
 
 _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
-_BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "gradients in train_step", "model without call"
-_STATE = "state of layers"
-_UNSET = {
-    _NO_CALL: "a model without call()",
-    _BUILT_LATE: "an optimizer that the first train_step builds",
-    _GRADIENTS: "a train_step that changes the gradients of each replica",
-}
+_BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "changed gradients", "model without call"
+_NAMED = (STATE, _GRADIENTS)
+"""Options whose value names what the job's own code has."""
+_UNSET = {_NO_CALL: "a model without call()", _BUILT_LATE: "an optimizer that the first train_step builds"}
 """What no argument sets, and how the job uses it."""
 _REMEDIES: dict[str, Remedy | str] = {
     "jit_compile": 'Leave jit_compile at its default, "auto", which turns XLA off on several replicas.',
@@ -29,13 +26,13 @@ _REMEDIES: dict[str, Remedy | str] = {
     "loss objects of layers": defect("smoke.loss-object-in-layer").fix,
     "sparse gradients": defect("smoke.position-embedding").fix,
     _GRADIENTS: Remedy.configure(
-        "Add up the gradients of all replicas before train_step clips or changes them, and divide what the optimizer "
-        "gets by their number.",
+        "Change the sum over all replicas: in the update_step of your optimizer, which gets it, or in train_step what "
+        "all_reduce returns, divided by their number.",
         look=("kdoctor explain --reproduce clipping",),
     ),
-    _STATE: (
+    STATE: (
         "Assign these variables what all replicas agree on: sums that tf.distribute.get_replica_context().all_reduce "
-        "returns, or the maximum of what its all_gather returns."
+        "returns, or what you compute from all that its all_gather returns."
     ),
     _NO_CALL: "Define call in the model, such as the call of its main network.",
     _BUILT_LATE: "Call optimizer.build(model.trainable_variables) in strategy.scope(), before fit.",
@@ -56,7 +53,7 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
     tried = {one.name for one in training.options} if training else set()
     used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
     used.update({name: how for name, how in _UNSET.items() if name in tried})
-    used.update({one.name: one.value for one in (training.options if training else ()) if one.name == _STATE})
+    used.update({one.name: one.value for one in (training.options if training else ()) if one.name in _NAMED})
     if not model.compiled:
         yield NotApplicable(reason="the model is not compiled")
     elif model.options is None:
@@ -71,7 +68,7 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
             brief = f"{wrong} on several replicas"
             # Keras may build it incorrectly within the first step on one device, too.
             brief = "replicas and one device train differently" if name == _BUILT_LATE and not fails else brief
-            subject = f"{name} ({value})" if name == _STATE else name
+            subject = f"{name} ({value})" if name in _NAMED else name
             judged = Judged(subject, "trains as on one device", _REMEDIES.get(name, f"Remove {name}."), brief)
             yield judge_measured(run, name, value, judged) or unknown(
                 name, "the job with this option was not compared with one device", ("job.equals-one-device",)

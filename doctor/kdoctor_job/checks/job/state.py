@@ -1,6 +1,7 @@
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_job.checks.job._options import STATE
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
@@ -25,12 +26,15 @@ def state(training: JobTraining) -> Outcome:
     """
     if not training.of_one_replica:
         return evidence("state of the model", "equal on all replicas, or read as their mean or sum")
-    number = counted(len(training.of_one_replica), "variable is", "variables are")
+    count = len(training.of_one_replica)
+    assigned = {name for one in training.options if one.name == STATE for name in one.value.split(", ")}
     are_statistics = all("/moving_" in name for name in training.of_one_replica)
+    named = counted(count, "variable") if are_statistics else some(training.of_one_replica)
     return finding(
         "your model",
         f"{some(training.of_one_replica)} differ between the replicas, and are saved from one only",
         "one value, or the mean of all replicas",
         _OF_STATISTICS if are_statistics else _OF_OTHERS,
-        brief=f"{number} saved from one replica only",
+        brief=f"{named} {'is' if count == 1 else 'are'} saved from one replica only",
+        explained_by=("job.options",) if assigned.issuperset(training.of_one_replica) else (),
     )

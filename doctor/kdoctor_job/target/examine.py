@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_o
 from kdoctor_job.target.strategies import OwnStrategy
 from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
+
+_COLLECTIVE_KEYS = itertools.count(1_000_000, 1_000_000)
+"""Each examination has keys of its own."""
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Job:
         """
 
         def work() -> None:
-            with _random_numbers_kept():
+            with _random_numbers_kept(), _collective_keys_kept(strategy):
                 self._examine(strategy, note, phase)
 
         in_a_thread(work)
@@ -133,3 +137,22 @@ def _random_numbers_kept() -> Iterator[None]:
         np.random.set_state(state[1])  # noqa: NPY002
         if eager is not None:
             eager.setstate(state[2])
+
+
+@contextmanager
+def _collective_keys_kept(strategy: Any) -> Iterator[None]:
+    """Let the collective operations of the copies have keys that no strategy of this process uses otherwise.
+
+    TensorFlow counts from 100 in each strategy. An operation with the key of another one that has another type of
+    numbers fails, also in the job itself after an examination.
+    """
+    table = getattr(getattr(strategy.extended, "_collective_keys", None), "_instance_key_table", {})
+    kept = {group: dict(keys) for group, keys in table.items()}
+    first = next(_COLLECTIVE_KEYS)
+    for keys in table.values():
+        keys.update(dict.fromkeys(keys, first))
+    try:
+        yield
+    finally:
+        for group, keys in kept.items():
+            table[group].update(keys)

@@ -51,6 +51,7 @@ def main() -> None:
         "evaluations": _evaluations,
         "again": _again,
         "fits": _fits,
+        "strategies": _strategies,
     }
     here = Path.cwd()
     for line in sys.stdin:
@@ -363,6 +364,16 @@ def _again(strategy: Any) -> dict[str, Any]:
         "apart": [max(map(np.max, map(np.abs, map(np.subtract, a.weights, b.weights)))).item() for a, b in pairs],
         "slots": [comparing._equal_slots(one, other) for other in (once, twice, once._replace(slots=[]))],
     }
+
+
+def _strategies(strategy: Any) -> dict[str, Any]:
+    """A job on another strategy of the process, with another type of numbers, after one on this strategy."""
+    _trial(strategy, "dense", "none")
+    keras.config.set_dtype_policy("float64")
+    other = tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(strategy.num_replicas_in_sync)])
+    found = _found(_trial(other, "dense", "none"))
+    keras.config.set_dtype_policy("float32")
+    return found
 
 
 class Notes(logging.Handler):

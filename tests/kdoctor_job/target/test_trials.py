@@ -23,3 +23,8 @@ def test_copy_is_trained_again_as_a_new_one(found: dict[str, Any]) -> None:
 
 def test_slots_of_the_optimizer_show_a_gradient_that_is_too_large(found: dict[str, Any]) -> None:
     assert found["slots"] == [True, False, False]
+
+
+def test_job_on_another_strategy_of_the_process_is_compared() -> None:
+    done = trials("strategies")
+    assert (done["findings"].keys() - {"job.input-bound"}, done["unknown"]) == (set(), {})

@@ -19,7 +19,7 @@ from pydantic import AliasPath, Field, StringConstraints
 
 from kdoctor.engine.report import Category, Cause, Conclusion
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
+from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, AtMost, Identity, Reason, Within
 from kdoctor.facts.node import Node
 from kdoctor.model import Action, Severity, Status
 
@@ -33,7 +33,7 @@ _PHYSICAL = re.compile(r"(?:en|eth|ib|hsn|bond|wl)[\w.]*")
 class RdmaPort:
     """A port of an RDMA device. A value that the driver does not provide is None."""
 
-    number: int
+    number: Annotated[int, Identity()]
     state: str | None = None
     """``DOWN``, ``INIT`` (no subnet manager has configured it), ``ARMED``, ``ACTIVE``."""
     physical_state: str | None = None
@@ -58,7 +58,7 @@ class RdmaPort:
 class RdmaDevice:
     """An InfiniBand, RoCE or EFA device (``/sys/class/infiniband``)."""
 
-    name: str
+    name: Annotated[str, Identity()]
     """``mlx5_0``."""
     driver: str | None = None
     """Kernel driver: ``mlx5_core``, ``bnxt_en``, ``efa``."""
@@ -72,7 +72,7 @@ class RdmaDevice:
     """PCI addresses of the bridges above it, the root port first; None if unknown."""
     link_speed: str | None = None
     link_speed_max: str | None = None
-    link_width: Annotated[int | None, Within(0, 64)] = None
+    link_width: Annotated[int | None, Within(0, 64), AtMost("link_width_max")] = None
     link_width_max: Annotated[int | None, Within(0, 64)] = None
     """As in ``PciFunction``."""
     slot_speed_max: str | None = None
@@ -85,7 +85,7 @@ class RdmaDevice:
 class NetworkInterface:
     """A network interface (``/sys/class/net``)."""
 
-    name: str
+    name: Annotated[str, Identity()]
     mtu: Annotated[int | None, POSITIVE] = None
     up: bool | None = None
     """Whether it is up (``operstate``); None if its driver does not report it."""

@@ -58,6 +58,8 @@ class Rules:
     """Accept every unknown."""
     matrix: VersionMatrix | None = None
     """The known releases. Without it, checks that ask for it are unknown."""
+    scenarios: Mapping[str, int] = field(default_factory=dict)
+    """The version of each scenario."""
     raises: bool = False
     """Whether the error of a check ends the run, as in a test, instead of making it unknown."""
 
@@ -68,7 +70,7 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     A prerequisite that is not in the plan is not evaluated.
     """
     planned = {entry.check.id: entry for entry in plan}
-    facts = consistent(facts)
+    facts = consistent(facts, rules.scenarios)
     hidden = _hidden_subjects(facts)
     results: dict[str, Result] = {}
 

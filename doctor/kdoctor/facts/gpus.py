@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
+from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SIGNED, AtMost, Identity, Reason, Within
 
 TopologyLevel = Literal["internal", "PIX", "PXB", "PHB", "NODE", "SYS"]
 """The distance of two GPUs as in ``nvidia-smi topo -m``, nearest first: on one board, one PCIe switch, several PCIe
@@ -73,7 +73,7 @@ class GpuProcess:
 class NvLink:
     """One NVLink of a GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
-    index: int
+    index: Annotated[int, Identity()]
     active: bool | None = None
     version: int | None = None
     """Major version of NVLink: 3 on A100, 4 on H100, 5 on B200."""
@@ -90,27 +90,27 @@ class NvLink:
 class Gpu:
     """One GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
-    index: int
+    index: Annotated[int, Identity()]
     """NVML's index, also used by nvidia-smi; unless ``numbered``, only the place in the list."""
     numbered: bool = True
     """Whether the index was read. A recording of selected GPUs has their addresses only."""
     name: str | None = None
-    uuid: str | None = None
-    bus_id: str | None = None
+    uuid: Annotated[str | None, Identity()] = None
+    bus_id: Annotated[str | None, Identity()] = None
     """PCI address in sysfs form: ``0000:3b:00.0``."""
     compute_capability: str | None = None
     """``major.minor``."""
     memory_total_bytes: Annotated[int | None, POSITIVE] = None
-    memory_used_bytes: int | None = None
+    memory_used_bytes: Annotated[int | None, AtMost("memory_total_bytes")] = None
     processes: tuple[GpuProcess, ...] | None = None
     """Compute processes; empty if the driver reported none."""
     graphics_processes: tuple[GpuProcess, ...] | None = None
     """Processes with a graphics context (nvidia-smi's types G and C+G): a desktop and its programs."""
-    pcie_generation: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
+    pcie_generation: Annotated[int | None, Within(ABOVE_ZERO, 16), AtMost("pcie_generation_max")] = None
     """Current link generation; lower while a GPU is idle."""
-    pcie_generation_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
+    pcie_generation_max: Annotated[int | None, Within(ABOVE_ZERO, 16), AtMost("pcie_generation_gpu_max")] = None
     """Highest generation that both GPU and slot support."""
-    pcie_width: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
+    pcie_width: Annotated[int | None, Within(ABOVE_ZERO, 64), AtMost("pcie_width_max")] = None
     """Current number of lanes."""
     pcie_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     """Lanes that both GPU and slot support."""
@@ -119,7 +119,7 @@ class Gpu:
 
     architecture: str | None = None
     """``Ampere``, ``Ada Lovelace``, ``Hopper``, ``Blackwell``, ..."""
-    minor_number: int | None = None
+    minor_number: Annotated[int | None, Identity()] = None
     """Number of its device node ``/dev/nvidiaN``; may differ from the index."""
     pcie_generation_gpu_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
     """Highest link generation that the GPU supports in any slot."""
@@ -193,9 +193,9 @@ class Gpu:
     clock_event_reasons: tuple[int, ...] | None = None
     """Why the clocks are not higher (nvidia-smi's "Clocks Event Reasons", formerly "Throttle Reasons"): one bit mask
     per reading, in order of time, with the bits ``EVENT_...``. A bit that is not in every reading was transient."""
-    utilization_gpu_percent: int | None = None
+    utilization_gpu_percent: Annotated[int | None, PERCENT] = None
     """Percentage of the last sample period in which a kernel ran."""
-    utilization_memory_percent: int | None = None
+    utilization_memory_percent: Annotated[int | None, PERCENT] = None
     """Percentage of the last sample period in which memory was read or written."""
 
     nvlinks: tuple[NvLink, ...] | None = None

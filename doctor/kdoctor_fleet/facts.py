@@ -7,7 +7,6 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net). GUIDs, GI
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -270,15 +269,6 @@ class NodeResult:
     """The kind of work that its first fix requires."""
 
 
-def instant(text: str) -> dt.datetime | None:
-    """A time as ISO 8601; None if it is not one, or has no time zone."""
-    try:
-        found = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class FleetNode:
     """One node, from its newest report."""
@@ -288,6 +278,9 @@ class FleetNode:
     """The file of the report."""
     checklist: str
     """What it was asked: name, version, digest, options: ``multi-gpu-keras, version 1 (3f9a12cd) --no-smoke``."""
+    name_of_checklist: str = ""
+    expectations: str = ""
+    """Digest of what the checklist expects."""
     options: str = ""
     """The options that changed what it was asked."""
     python: str = ""

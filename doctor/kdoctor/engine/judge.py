@@ -11,6 +11,7 @@ from kdoctor.check import Check
 from kdoctor.engine.report import ALLOW_UNKNOWN, JudgedFinding, Result, Waiver
 from kdoctor.facts import Environment, Facts, Gpus, Host, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.consistent import consistent
+from kdoctor.facts.environment import NotRecordedError
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
@@ -269,6 +270,8 @@ def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules
             if isinstance(outcome, Finding) and outcome.remedy == OF_THE_CHECK:
                 outcome = replace(outcome, remedy=Remedy.configure(entry.check.remedy))  # noqa: PLW2901
             outcomes.append(outcome)  # outcomes from before a crash are kept
+    except NotRecordedError as error:
+        outcomes.append(Unjudged(subject=str(error), reason="it was not recorded"))
     except Exception as error:
         if rules.raises:
             raise

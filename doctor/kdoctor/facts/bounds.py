@@ -32,7 +32,15 @@ class AtMost:
 
 
 class Identity:
-    """What identifies a record within its list. Of different records with the same one, none was read."""
+    """What identifies a record within its list. Of different records with the same one, it was not read."""
+
+
+SHARED = "several have the same one"
+"""The error of an identity of several records."""
+
+
+class OfHbm:
+    """What every GPU with HBM reports, unless it is virtual or partitioned: "not supported" is not true of them."""
 
 
 class OfFailure:

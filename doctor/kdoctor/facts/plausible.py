@@ -1,7 +1,7 @@
 """Values that cannot be are treated as not read: a temperature of 0 K does not show that a GPU is cool.
 
 What cannot be is declared at the fields (:mod:`kdoctor.facts.bounds`). Numbers out of bounds, numbers that contradict
-each other, lists whose records have one identity, and empty texts become None. A group that keeps the errors of its
+each other, identities that several records have, and empty texts become None. A group that keeps the errors of its
 calls (``errors``) names the value there. Where a field cannot be None, its record is not in the list.
 """
 
@@ -13,7 +13,7 @@ from operator import is_
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar
 
-from kdoctor.facts.bounds import AtMost, Identity, MayBeEmpty, Within
+from kdoctor.facts.bounds import SHARED, AtMost, Identity, MayBeEmpty, Within
 from kdoctor.facts.gpus import GpuPair, Gpus
 from kdoctor.facts.pci import PciBridge, PciDevices
 from kdoctor.facts.sampling import Spread
@@ -35,9 +35,11 @@ def _within_bounds(gpus: Gpus) -> Gpus:
     """The first GPUs and their pairs, each once. Their count stays: a report says that some were not judged."""
     devices = (_each_once(gpus.devices) if gpus.devices else ())[:LARGEST_MACHINE]
     pairs = _agreeing(gpus.pairs, {gpu.index for gpu in devices})
-    if len(devices) == len(gpus.devices):
-        return gpus if len(pairs) == len(gpus.pairs) else replace(gpus, pairs=pairs)
-    return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
+    if len(devices) < len(gpus.devices):
+        return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
+    if devices != gpus.devices:  # of two with one identity, one may be another GPU
+        gpus = replace(gpus, devices=devices, count=None, errors={**gpus.errors, "count": SHARED})
+    return gpus if len(pairs) == len(gpus.pairs) else replace(gpus, pairs=pairs)
 
 
 def _agreeing(pairs: tuple[GpuPair, ...], kept: set[int]) -> tuple[GpuPair, ...]:
@@ -64,16 +66,32 @@ def _with_equal_bridges(pci: PciDevices) -> PciDevices:
 
 
 def _each_once(records: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The records of a list, equal ones once, without different ones of one identity: each hides another."""
+    """The records of a list, equal ones once. Of different ones with one identity it was not read, or they were not."""
     left_out: set[int] = set()
-    for name in (name for name, field in _fields(records[0].__class__).items() if field.identifies):
+    unread: dict[int, dict[str, str]] = {}
+    for name, field in _fields(records[0].__class__).items():
         places: dict[Any, int] = {}
-        for place, record in enumerate(records):
+        for place, record in enumerate(records if field.identifies else ()):
             value = getattr(record, name)
             first = places.setdefault(value, place)
-            if value is not None and first != place:
-                left_out |= {place} if record == records[first] else {first, place}
-    return tuple(record for place, record in enumerate(records) if place not in left_out) if left_out else records
+            if value is None or first == place:
+                continue
+            if record == records[first]:
+                left_out.add(place)
+            elif field.may_be_none:
+                for one in (first, place):
+                    unread.setdefault(one, {})[name] = SHARED
+            else:
+                left_out |= {first, place}
+    if not left_out and not unread:
+        return records
+    kept = (place for place in range(len(records)) if place not in left_out)
+    return tuple(_unread(records[place], unread.get(place, {})) for place in kept)
+
+
+def _unread(record: Any, why: Mapping[str, str]) -> Any:
+    errors = {"errors": {**why, **record.errors}} if why and hasattr(record, "errors") else {}
+    return replace(record, **dict.fromkeys(why), **errors) if why else record
 
 
 def _without(value: Any) -> Any:

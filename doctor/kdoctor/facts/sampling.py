@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Facts
-from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SIGNED, AtMost, Identity, Reason, Within, marked
+from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SHARED, SIGNED, AtMost, Identity, Reason, Within, marked
 from kdoctor.facts.gpus import Gpus, NvmlState
 
 SamplingState = NvmlState | Literal["not-started"]
@@ -148,6 +148,8 @@ class GpuSampling(FactGroup):
         known = {gpu.index: gpu for gpu in gpus.devices if gpu.numbered} if isinstance(gpus, Gpus) else {}
         for sampled in self.gpus:
             gpu = known.get(sampled.index)
+            if SHARED in sampled.errors.values():
+                return f"another was sampled as GPU {sampled.index}"
             if known and gpu is None:
                 return f"GPU {sampled.index} was sampled, which the driver does not list"
             for name in marked(SampledGpu, Identity):

@@ -22,7 +22,7 @@ from kdoctor.facts import (
     Unavailable,
     Weights,
 )  # fmt: skip
-from kdoctor.facts.bounds import Identity, OfFailure, marked
+from kdoctor.facts.bounds import SHARED, Identity, OfFailure, marked
 from kdoctor.facts.consistent import consistent
 from kdoctor.testing import fact_table
 
@@ -108,6 +108,7 @@ def test_sampling_of_another_gpu_is_not_used(name: str) -> None:
     assert refused(sampling(2), listed) == set()
     other = replace(sampled_gpu(1), **{name: getattr(sampled_gpu(7), name)})
     assert refused(sampling(2, sampled_gpu(0), other), listed) == {GpuSampling}
+    assert refused(sampling(2, replace(sampled_gpu(0), errors={name: SHARED})), listed) == {GpuSampling}
 
 
 def test_training_on_another_machines_gpus_is_not_used() -> None:

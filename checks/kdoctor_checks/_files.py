@@ -69,7 +69,7 @@ def shadowed(
     """The finding that Python finds another file first; ``error`` is that of an import."""
     path = fault.file.removesuffix("/__init__.py")
     folder, _, name = path.rpartition("/")
-    recorded = environment.get(_PYTHONPATH) if isinstance(environment, Environment) else None
+    recorded = environment.variables.get(_PYTHONPATH) if isinstance(environment, Environment) else None
     entries = [entry for entry in (recorded or "").split(":") if entry]
     kept = [entry for entry in entries if entry.rstrip("/") != folder]
     what = "the standard library" if fault.package == "python" else fault.package

@@ -184,7 +184,8 @@ def readings(
         lacking = [name for name in fields if getattr(gpu, name) is None]
         errors = [gpu.errors.get(name) for name in lacking]
         missing = " and ".join(map(field_label, lacking))
-        if all(map(unsupported, errors)) and (gpu.mig_mode or not (gpu.name in models or owed(gpu))):
+        known = gpu.name in models or owed(gpu) or any(map(gpu.owes, lacking))
+        if all(map(unsupported, errors)) and (gpu.mig_mode or not known):
             whose = "while MIG is on" if gpu.mig_mode else f"for {gpu.name or 'this GPU'}"
             excuses.add(f"{missing} not reported here {whose}")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):

@@ -7,7 +7,6 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net). GUIDs, GI
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,7 @@ from pydantic import AliasPath, Field, StringConstraints
 
 from kdoctor.engine.report import Category, Cause, Conclusion
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
+from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, AtMost, Identity, Reason, Within
 from kdoctor.facts.node import Node
 from kdoctor.model import Action, Severity, Status
 
@@ -33,7 +32,7 @@ _PHYSICAL = re.compile(r"(?:en|eth|ib|hsn|bond|wl)[\w.]*")
 class RdmaPort:
     """A port of an RDMA device. A value that the driver does not provide is None."""
 
-    number: int
+    number: Annotated[int, Identity()]
     state: str | None = None
     """``DOWN``, ``INIT`` (no subnet manager has configured it), ``ARMED``, ``ACTIVE``."""
     physical_state: str | None = None
@@ -58,7 +57,7 @@ class RdmaPort:
 class RdmaDevice:
     """An InfiniBand, RoCE or EFA device (``/sys/class/infiniband``)."""
 
-    name: str
+    name: Annotated[str, Identity()]
     """``mlx5_0``."""
     driver: str | None = None
     """Kernel driver: ``mlx5_core``, ``bnxt_en``, ``efa``."""
@@ -72,7 +71,7 @@ class RdmaDevice:
     """PCI addresses of the bridges above it, the root port first; None if unknown."""
     link_speed: str | None = None
     link_speed_max: str | None = None
-    link_width: Annotated[int | None, Within(0, 64)] = None
+    link_width: Annotated[int | None, Within(0, 64), AtMost("link_width_max")] = None
     link_width_max: Annotated[int | None, Within(0, 64)] = None
     """As in ``PciFunction``."""
     slot_speed_max: str | None = None
@@ -85,7 +84,7 @@ class RdmaDevice:
 class NetworkInterface:
     """A network interface (``/sys/class/net``)."""
 
-    name: str
+    name: Annotated[str, Identity()]
     mtu: Annotated[int | None, POSITIVE] = None
     up: bool | None = None
     """Whether it is up (``operstate``); None if its driver does not report it."""
@@ -270,15 +269,6 @@ class NodeResult:
     """The kind of work that its first fix requires."""
 
 
-def instant(text: str) -> dt.datetime | None:
-    """A time as ISO 8601; None if it is not one, or has no time zone."""
-    try:
-        found = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class FleetNode:
     """One node, from its newest report."""
@@ -288,6 +278,9 @@ class FleetNode:
     """The file of the report."""
     checklist: str
     """What it was asked: name, version, digest, options: ``multi-gpu-keras, version 1 (3f9a12cd) --no-smoke``."""
+    name_of_checklist: str = ""
+    expectations: str = ""
+    """Digest of what the checklist expects."""
     options: str = ""
     """The options that changed what it was asked."""
     python: str = ""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import AboutOneThing, find_causes, relevant
@@ -19,7 +20,7 @@ from kdoctor_fleet.names import fold
 from kdoctor_fleet.read import Gathered
 from kdoctor_fleet.report import FleetCause, FleetReport, NodeNote, NodeProblem, scope_of
 from kdoctor_fleet.results import merge_results
-from kdoctor_fleet.states import Asked, own_state
+from kdoctor_fleet.states import Asked, Measure, own_state
 from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 
 _LAUNCHED: Mapping[str, Engine] = {"slurm": "slurm", "kubernetes": "kubernetes"}
@@ -47,6 +48,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     *,
     pairs: PairTests | None = None,
     remedies: Mapping[str, str] | None = None,
+    measures: Mapping[str, Measure] = MappingProxyType({}),
 ) -> FleetReport:
     """The report of the fleet.
 
@@ -58,6 +60,7 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
         duration_s: how long it took to read the files.
         pairs: what trainings over several nodes showed.
         remedies: what to do where a check of a node failed, by its id.
+        measures: the known checklists by name.
     """
     fleet = Fleet(
         nodes=tuple(gathered.nodes[name] for name in sorted(gathered.nodes)),
@@ -75,13 +78,15 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     causes = tuple(
         _with_nodes(cause, fleet, known, tallies, alike=alike) for cause in find_causes(results, _related(known))
     )
-    nodes = tuple(_notes(fleet, known, results, causes))
+    asked = Asked.of(fleet.nodes, measures)
+    nodes = tuple(_notes(fleet, known, results, causes, asked))
     may_be_nodes = 0 if fleet.expected else len(fleet.unread)
     needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes) + may_be_nodes)
     undecided = tuple(_undecided(results, fleet, known))
-    asked = Asked.of(fleet.nodes).options
     found = FleetReport(
-        verdict=conclude_fleet(nodes, needed, causes=causes, unread=may_be_nodes, undecided=undecided, options=asked),
+        verdict=conclude_fleet(
+            nodes, needed, causes=causes, unread=may_be_nodes, undecided=undecided, options=asked.options
+        ),
         target=_describe(nodes),
         checklist=plan.asked,
         results=results,
@@ -156,13 +161,12 @@ def _with_nodes(
 
 
 def _notes(
-    fleet: Fleet, known: frozenset[str], results: Iterable[Result], causes: Iterable[FleetCause]
+    fleet: Fleet, known: frozenset[str], results: Iterable[Result], causes: Iterable[FleetCause], asked: Asked
 ) -> Iterator[NodeNote]:
     """Every node with its state: what its own checks say, and what the comparison adds."""
     expected, by_name = set(fleet.expected), {node.name: node for node in fleet.nodes}
     problems = _problems(causes, known)
     unknown = _unknown(results, known)
-    asked = Asked.of(fleet.nodes)
     for name in sorted(known):
         node = by_name.get(name)
         if node is None:

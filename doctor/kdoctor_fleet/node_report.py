@@ -5,13 +5,14 @@ before anything is shown.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from kdoctor.documents import Part
+from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
 from kdoctor.facts import Node
 from kdoctor.model import Rollback, Status
@@ -21,7 +22,7 @@ MOST_BYTES = 32 * 2**20
 """A report has about 100 kB. A file that is larger than this is not read."""
 
 _SHORT_DIGEST = 8
-"""Characters of a digest that are shown and compared."""
+"""Characters of a digest that are shown."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -63,10 +64,47 @@ def _asked(checklist: ChecklistName) -> str:
     return " ".join(part for part in parts if part)
 
 
+_EXIT_CODES = {Conclusion.PASS: EXIT_PASS, Conclusion.FAIL: EXIT_FAIL, Conclusion.UNKNOWN: EXIT_UNKNOWN}
+
+
+def _contradicted(sent: Mapping[str, Any]) -> Iterator[str]:
+    """The parts of a report that its results contradict. Reports of older kdoctors lack some parts."""
+    by_status = Counter(line["status"] for line in sent["results"])
+    if any(by_status[status] != number for status, number in sent.get("counts", {}).items()):
+        yield "counts"
+    code = _EXIT_CODES[Conclusion(sent["verdict"])]
+    if not sent.get("interrupted") and sent.get("exit_code", code) != code:
+        yield "exit code"
+    failed = {line["id"] for line in sent["results"] if line["status"] == Status.FAIL.value}
+    named = (
+        check for cause in sent.get("causes", ()) for key in ("checks", "explains") for check in cause.get(key, ())
+    )
+    if not failed.issuperset(named):
+        yield "causes"
+    ends: dict[str, set[str]] = {}
+    for item in sent.get("trainings", ()):
+        ends.setdefault(item["scenario"], set()).add(item["outcome"])
+    passed = {line.get("scenario") for line in sent["results"] if line["status"] == Status.PASS.value} - {None}
+    baselines = {note["id"] for note in sent.get("scenarios", ()) if note["kind"] == "baseline"} & passed
+    if "trainings" in sent and (passed - set(ends) or any(ends[name] != {"trained"} for name in baselines)):
+        yield "trainings"
+
+
+def _compared(sent: object) -> object:
+    """The report, with what its results contradict. What is not a report is refused by its schema."""
+    try:
+        parts = ", ".join(_contradicted(sent)) if isinstance(sent, dict) else ""
+    except (AttributeError, KeyError, TypeError, ValueError):
+        parts = "schema"
+    return {**sent, "contradicted": parts} if isinstance(sent, dict) else sent
+
+
 class SentReport(Part):
     """A report of ``kdoctor check --format json``. Reports of older kdoctors lack the last keys."""
 
     model_config = ConfigDict(str_max_length=40_000)
+
+    _compares = model_validator(mode="before")(_compared)
 
     kdoctor: str
     verdict: Conclusion
@@ -83,6 +121,8 @@ class SentReport(Part):
     categories: Annotated[tuple[Category, ...], Field(max_length=100)] = ()
     causes: Annotated[tuple[Annotated[Cause, AfterValidator(_reported)], ...], Field(max_length=1_000)] = ()
     trainings: Annotated[tuple[Training, ...], Field(max_length=2_000)] = ()
+    contradicted: str = ""
+    """The parts that the results contradict."""
     node: _Place | None = None
     facts: Annotated[Mapping[str, Annotated[Mapping[str, str], Field(max_length=5_000)]], Field(max_length=50)] = {}
 
@@ -104,15 +144,20 @@ class Shared:
             source: the file.
             asked_at: when it was asked for, if it was.
         """
+        is_contradicted = bool(sent.contradicted) and sent.verdict is Conclusion.PASS
         return FleetNode(
             name=name,
             source=source,
             checklist=self._once(_asked(sent.checklist)),
+            name_of_checklist=self._once(sent.checklist.name),
+            expectations=self._once(sent.checklist.expectations),
             options=self._once(sent.checklist.options),
             python=self._once(sent.target.partition(" (")[0] if sent.target.startswith("/") else ""),
             kdoctor=self._once(sent.kdoctor),
-            verdict=Conclusion.UNKNOWN if sent.interrupted else sent.verdict,
-            reason=self._once(sent.verdict_reason),
+            verdict=Conclusion.UNKNOWN if sent.interrupted or is_contradicted else sent.verdict,
+            reason=self._once(
+                f"its results contradict its {sent.contradicted}" if is_contradicted else sent.verdict_reason
+            ),
             results=self._once(sent.results),
             categories=self._once(sent.categories),
             causes=self._once(sent.causes),

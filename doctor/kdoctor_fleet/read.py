@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import exists, is_folder
+from kdoctor.text.instants import instant
 from kdoctor.text.sanitize import clean
-from kdoctor_fleet.facts import FleetNode, UnreadReport, instant
+from kdoctor_fleet.facts import FleetNode, UnreadReport
 from kdoctor_fleet.names import is_valid
 from kdoctor_fleet.node_report import MOST_BYTES, SentReport, Shared
 from kdoctor_fleet.run_record import read_run, report_file

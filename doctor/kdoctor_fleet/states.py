@@ -3,43 +3,84 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kdoctor.engine.report import ALLOW_UNKNOWN, Conclusion
 from kdoctor.model import Severity, Status
 from kdoctor.text.lists import some
+from kdoctor.version import __version__
 from kdoctor_fleet.facts import FleetNode, NodeResult, NodeState
 
 _JUDGED = (Status.PASS, Status.FAIL)
+_OF_ONE = ("clock", "network")
+"""Sections in which equal nodes may differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What a checklist asks, as the kdoctor that brings the reports together knows it."""
+
+    expectations: str
+    """Its digest."""
+    errors: frozenset[str]
+    """The checks whose failure is an error."""
+    checks: frozenset[str]
+    accepted: Mapping[str, str | None]
+    """Checks that may be unknown, with the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What the nodes of a fleet were asked."""
 
-    checklist: str
-    """What most nodes were; of two that are as common, the one by which more was evaluated. Empty without nodes."""
+    checklist: tuple[str, str]
+    """What most nodes were, and its digest; of two that are as common, the one by which more was evaluated."""
     options: str
     """The options among that."""
     applied: frozenset[str]
     """The checks that were not skipped on every node."""
     errors: frozenset[str]
     """The checks whose failure is an error on any node: no node decides by itself what matters less."""
+    passed: Mapping[object, frozenset[str]]
+    """The checks that passed on any of several equal nodes, by what those nodes are."""
+    measures: Mapping[str, Measure]
+    """The known checklists by name."""
 
     @classmethod
-    def of(cls, nodes: Sequence[FleetNode]) -> Asked:
+    def of(cls, nodes: Sequence[FleetNode], measures: Mapping[str, Measure] = MappingProxyType({})) -> Asked:
         """What these nodes were asked."""
-        lines = [(node.checklist, line) for node in nodes for line in node.results]
-        common = Counter(node.checklist for node in nodes)
-        evaluated = Counter(checklist for checklist, line in lines if line.status in _JUDGED)
-        checklist = max(sorted(common), key=lambda name: (common[name], evaluated[name]), default="")
+        lines = [(_asked(node), line) for node in nodes for line in node.results]
+        common = Counter(map(_asked, nodes))
+        evaluated = Counter(asked for asked, line in lines if line.status in _JUDGED)
+        most = max(sorted(common), key=lambda asked: (common[asked], evaluated[asked]), default=("", ""))
+        passed: dict[object, set[str]] = {}
+        for node in nodes:
+            ids = {line.id for line in node.results if line.status is Status.PASS}
+            passed.setdefault(_kind(node), set()).update(ids)
         return cls(
-            checklist=checklist,
-            options=next((node.options for node in nodes if node.checklist == checklist), ""),
+            checklist=most,
+            options=next((node.options for node in nodes if _asked(node) == most), ""),
             applied=frozenset(line.id for _, line in lines if line.status is not Status.SKIP),
             errors=frozenset(line.id for _, line in lines if line.severity is Severity.ERROR),
+            passed={kind: frozenset(ids) for kind, ids in passed.items()},
+            measures=measures,
         )
+
+    def measure(self, node: FleetNode) -> Measure | None:
+        """The node's checklist as this kdoctor knows it; None if another release asked it."""
+        return self.measures.get(node.name_of_checklist) if node.kdoctor == __version__ else None
+
+
+def _asked(node: FleetNode) -> tuple[str, str]:
+    return node.checklist, node.expectations
+
+
+def _kind(node: FleetNode) -> object:
+    """What equal nodes have in common; the node itself if it reported no facts."""
+    sections = node.sections.items()
+    return frozenset((name, *section.items()) for name, section in sections if name not in _OF_ONE) or node.name
 
 
 def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
@@ -52,35 +93,44 @@ def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
         node: the node.
         asked: what the nodes were asked.
     """
-    required = [line for line in node.results if line.id in asked.errors]
+    measure = asked.measure(node)
+    errors = asked.errors | (measure.errors if measure else frozenset())
+    required = [line for line in node.results if line.id in errors]
     failed = [line.id for line in required if line.status is Status.FAIL]
     if failed or node.verdict is Conclusion.FAIL:
         contradicted = failed and node.verdict is not Conclusion.FAIL
         return NodeState.FAILED, f"{some(failed)} failed" if contradicted else node.reason
-    for ids, why in _gaps(node, required, asked.applied):
+    for ids, why in _gaps(node, required, asked, measure):
         if ids:
-            return NodeState.UNKNOWN, f"{some(ids)} {why}"
-    if node.checklist != asked.checklist:
-        return NodeState.UNKNOWN, f"it was asked something else than other nodes: {node.checklist}"
-    if not any(line.status is Status.PASS for line in required):
-        return NodeState.UNKNOWN, "its report has no check that passed"
+            return NodeState.UNKNOWN, f"{some(ids)} {why}".lstrip()
     if node.verdict is Conclusion.UNKNOWN:
         return NodeState.UNKNOWN, node.reason
     return NodeState.PASSED, node.reason
 
 
-def _gaps(node: FleetNode, required: Iterable[NodeResult], applied: frozenset[str]) -> Iterator[tuple[list[str], str]]:
+def _gaps(
+    node: FleetNode, required: Sequence[NodeResult], asked: Asked, measure: Measure | None
+) -> Iterator[tuple[list[str], str]]:
     """Checks without evidence, and why that matters."""
-    lines = {line.id: line for line in required}
-    yield (
-        [
-            line.id
-            for line in lines.values()
-            if line.blocked_by or (line.status is Status.UNKNOWN and line.accepted in (None, ALLOW_UNKNOWN))
-        ],
-        "could not be evaluated",
-    )
+
+    def is_accepted(line: NodeResult) -> bool:
+        known = line.accepted if measure is None else measure.accepted.get(line.id)
+        return line.accepted not in (None, ALLOW_UNKNOWN) and known == line.accepted
+
+    unknown = (line for line in required if line.status is Status.UNKNOWN and not is_accepted(line))
+    yield [line.id for line in (*unknown, *(line for line in required if line.blocked_by))], "could not be evaluated"
     untrained = "--no-smoke" in node.options.split()  # which the verdict of the fleet names
-    yield [line.id for line in lines.values() if line.left_out and not (line.scenario and untrained)], "left out"
+    yield [line.id for line in required if line.left_out and not (line.scenario and untrained)], "left out"
+    elsewhere = asked.passed[_kind(node)]
+    yield [line.id for line in required if _is_odd(line, elsewhere)], "skipped, but passed on an equal node"
     known = {line.id for line in node.results}
-    yield sorted(applied - known), "not in its report, but in those of other nodes"
+    yield sorted(asked.applied - known), "not in its report, but in those of other nodes"
+    yield sorted(measure.checks - known if measure else ()), f"not in its report, but in the checklist {node.checklist}"
+    yield [""] * (_asked(node) != asked.checklist), f"it was asked something else than other nodes: {node.checklist}"
+    is_other = measure and measure.expectations != node.expectations and "--gpus" not in node.options.split()
+    yield [""] * bool(is_other), f"its checklist {node.checklist} is not the one of this kdoctor"
+    yield [""] * (not any(line.status is Status.PASS for line in required)), "its report has no check that passed"
+
+
+def _is_odd(line: NodeResult, elsewhere: frozenset[str]) -> bool:
+    return line.status is Status.SKIP and not line.left_out and line.id in elsewhere

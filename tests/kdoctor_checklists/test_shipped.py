@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.facts import environment
 from helpers.judging import TODAY
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
@@ -12,7 +13,7 @@ from kdoctor.checklist.policy import decisions
 from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Environment, FactGroup, Gpus, PciDevices
+from kdoctor.facts import FactGroup, Gpus, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.run.plan import with_matrix
 from kdoctor.testing import fact_table, healthy
@@ -151,7 +152,7 @@ def test_one_gpu_passes_its_checklist(catalog: Catalog) -> None:
 
 
 def test_one_visible_gpu_of_eight_passes_the_checklist_of_one(catalog: Catalog) -> None:
-    first = Environment(variables={"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    first = environment(CUDA_VISIBLE_DEVICES="0", CUDA_DEVICE_ORDER="PCI_BUS_ID")
     assert conclude(judged(catalog, "single-gpu-keras", first).values()).exit_code == 0
     results = judged(catalog, "single-gpu-keras")
     assert [result.id for result in results.values() if result.status is Status.FAIL] == ["gpu.count-expected"]

@@ -238,6 +238,7 @@ def test_unknown_that_a_checklist_accepts_is_none_of_the_fleet() -> None:
     def accept(document: Document) -> None:
         line = {"id": "zz.x", "title": "t", "status": "unknown", "severity": "error", "accepted": "agreed"}
         document["results"] = [*document["results"], line]
+        document["counts"] = document["counts"] | {"unknown": 1}
 
     shown = merged(fleet_of(2, {1: [accept], 2: [accept]}))
     assert {result.id: result.status for result in shown.results}["zz.x"] is Status.SKIP

@@ -160,6 +160,31 @@ def test_pass_that_its_own_parts_contradict_is_unknown(tmp_path: Path, change: d
         assert [line.status.value for line in node.results] == [status]
 
 
+@cases(
+    {"counts": {"pass": 2}},
+    {"exit_code": 1},
+    {"exit_code": 3},
+    {"causes": [CAUSE]},
+    {"causes": [CAUSE | {"checks": ["gpu.free"], "explains": ["gpu.ecc-mode"]}]},
+    {"scenarios": [{"id": "smoke.baseline", "kind": "baseline", "expect": ""}]},
+    {"trainings": []},
+)
+def test_report_that_its_results_contradict_does_not_pass(change: dict[str, Any]) -> None:
+    trained = {
+        "id": "smoke.baseline",
+        "title": "t",
+        "status": "pass",
+        "severity": "error",
+        "scenario": "smoke.baseline",
+    }
+    document = healthy("node1")
+    training = document["trainings"][0] | {"outcome": "raised"}
+    document |= {"results": [trained | {"evidence": [{}]}], "counts": {"pass": 1, "fail": 0}, "trainings": [training]}
+    for changes in ({}, change):
+        node = read("-", stdin=json.dumps(document | changes).encode()).nodes["node1"]
+        assert node.verdict.value == ("unknown" if changes else "pass")
+
+
 def test_stream_with_other_text_is_read(tmp_path: Path) -> None:
     one, two = map(json.dumps, fleet_of(2))
     stream = f"Warning: Permanently added node1\n{one}\n{{garbage\n  ok\n{two}\n".encode()

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from kdoctor.engine.report import Conclusion
 from kdoctor.model import Severity, Status
+from kdoctor.version import __version__
 from kdoctor_fleet.facts import FleetNode, NodeResult, NodeState
-from kdoctor_fleet.states import Asked, own_state
+from kdoctor_fleet.states import Asked, Measure, own_state
 
 GPU, SMOKE = "gpu.count-expected", "smoke.baseline"
 
@@ -31,7 +32,7 @@ def state(
     *results: NodeResult, verdict: Conclusion = Conclusion.PASS, others: tuple[NodeResult, ...] = ()
 ) -> NodeState:
     one = node(*results, verdict=verdict)
-    return own_state(one, Asked.of([one, node(*others)]))[0]
+    return own_state(one, Asked.of([one, replace(node(*others), name="other")]))[0]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +87,57 @@ def test_node_that_was_asked_something_else_than_most_is_unknown(others: str, ex
         "b": (result(), result("gpu.free"), result("host.disk")),
         "a": (result(), result("gpu.free", Status.SKIP), result("host.disk", Status.SKIP)),
     }
-    nodes = [replace(node(*more[letter]), checklist=letter) for letter in others]
+    nodes = [replace(node(*more[letter]), checklist=letter, name=str(place)) for place, letter in enumerate(others)]
     states = {"p": NodeState.PASSED, "u": NodeState.UNKNOWN}
     assert [own_state(one, Asked.of(nodes))[0] for one in nodes] == [states[letter] for letter in expected]
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"), [({"count": "8"}, NodeState.UNKNOWN), ({"count": "4"}, NodeState.PASSED)]
+)
+def test_skip_is_no_answer_where_an_equal_node_passed(facts: dict[str, str], expected: NodeState) -> None:
+    one = replace(node(result(), result(SMOKE, Status.SKIP)), sections={"gpus": {"count": "8"}, "clock": {"x": "1"}})
+    other = replace(node(result(), result(SMOKE)), name="other", sections={"gpus": facts})
+    assert own_state(one, Asked.of([one, other]))[0] is expected
+
+
+def test_digests_are_compared_as_a_whole() -> None:
+    one = replace(node(result()), expectations="sha256:12345678a")
+    others = [replace(one, name=name, expectations="sha256:12345678b") for name in "xy"]
+    assert own_state(one, Asked.of([one, *others]))[0] is NodeState.UNKNOWN
+
+
+KNOWN = Measure(
+    expectations="d",
+    errors=frozenset({GPU, SMOKE}),
+    checks=frozenset({GPU, SMOKE, "gpu.free"}),
+    accepted={SMOKE: "agreed"},
+)
+FREE, TRAINED = result("gpu.free", severity=Severity.INFO), result(SMOKE)
+
+
+@pytest.mark.parametrize(
+    ("results", "changes", "expected"),
+    [
+        ((result(), TRAINED, FREE), {}, NodeState.PASSED),
+        ((result(), TRAINED), {}, NodeState.UNKNOWN),
+        ((result(), FREE), {}, NodeState.UNKNOWN),
+        ((result(), FREE), {"kdoctor": "0"}, NodeState.PASSED),  # another release may ask less
+        ((result(), FREE), {"name_of_checklist": "own"}, NodeState.PASSED),
+        ((result(), TRAINED, FREE), {"expectations": "e"}, NodeState.UNKNOWN),
+        ((result(), TRAINED, FREE), {"expectations": "e", "options": "--gpus 4"}, NodeState.PASSED),
+        ((result(), result(SMOKE, Status.FAIL, severity=Severity.INFO), FREE), {}, NodeState.FAILED),
+        ((result(), result(SMOKE, Status.UNKNOWN, accepted="agreed"), FREE), {}, NodeState.PASSED),
+        ((result(), result(SMOKE, Status.UNKNOWN, accepted="no"), FREE), {}, NodeState.UNKNOWN),
+        ((result(GPU, Status.UNKNOWN, accepted="agreed"), TRAINED, FREE), {}, NodeState.UNKNOWN),
+    ],
+)
+def test_known_checklist_is_the_measure_of_all_nodes(
+    results: tuple[NodeResult, ...], changes: dict[str, str], expected: NodeState
+) -> None:
+    asked = {"name_of_checklist": "known", "expectations": "d", "kdoctor": __version__, **changes}
+    nodes = [replace(node(*results), name=name, **asked) for name in "ab"]  # type: ignore[arg-type]
+    assert {own_state(one, Asked.of(nodes, {"known": KNOWN}))[0] for one in nodes} == {expected}
 
 
 def test_no_node_decides_by_itself_that_a_failure_is_no_error() -> None:
@@ -126,7 +175,7 @@ def test_node_passes_only_with_evidence_for_each_error_and_everything_that_was_a
     asked = Asked.of(nodes)
     for one in nodes:
         if own_state(one, asked)[0] is NodeState.PASSED:
-            assert one.checklist == asked.checklist
+            assert one.checklist == asked.checklist[0]
             errors = [line for line in one.results if line.id in asked.errors]
             assert any(line.status is Status.PASS for line in errors)
             assert all(line.status in (Status.PASS, Status.SKIP) and not line.left_out for line in errors)

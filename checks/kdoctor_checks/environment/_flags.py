@@ -16,7 +16,7 @@ KERAS = "keras."
 def judge_flag(name: str, wanted: str, environment: Environment) -> Outcome:
     """One XLA flag. The last value counts, and a flag without a value is ``true``."""
     variable = "TF_XLA_FLAGS" if name.startswith("tf_") else "XLA_FLAGS"
-    value = environment.get(variable)
+    value = environment.variables.get(variable)
     if value is None and environment.is_unset(variable) is None:
         return Unjudged(subject=name, reason=f"{variable} was not read")
     flags = read_flags(value or "")

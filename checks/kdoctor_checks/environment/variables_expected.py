@@ -38,7 +38,7 @@ def variables_expected(
 
 
 def _judge(name: str, wanted: str, environment: Environment) -> Outcome:
-    value = environment.get(name)
+    value = environment.variables.get(name)
     if value is None and environment.is_unset(name) is None:
         return Unjudged(subject=name, reason="kdoctor does not read it, because it is not on the allow-list")
     is_masked = value is not None and MASK in value

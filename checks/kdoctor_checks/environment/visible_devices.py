@@ -45,19 +45,18 @@ def visible_devices(
     yield replace(outcome, explained_by=explained_by) if isinstance(outcome, Finding) else outcome
     if mask.by_index and mask.visible and len(mask.visible) < len(devices):
         yield _judge_order(environment, devices)
-    asked = environment.get(_CONTAINER)
-    if asked is not None and host.container != "none":
+    if host.container != "none" and (asked := environment.get(_CONTAINER)) is not None:
         outcome = _judge_container(asked, devices)
         yield replace(outcome, explained_by=explained_by) if isinstance(outcome, Finding) else outcome
 
 
 def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Outcome:
+    if mask.unknown_reason:
+        return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.unknown_reason}")
     if mask.value is None:
         visible = f"{counted(len(devices), 'GPU')} visible"
         brief = visible if len(devices) == 1 else f"all {visible}"
         return Evidence(subject=VARIABLE, observed=f"not set; {visible}", brief=brief)
-    if mask.unknown_reason:
-        return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.unknown_reason}")
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
         observed = f"{mask.value!r} is invalid from {mask.invalid}; {shown}"

@@ -50,7 +50,8 @@ _NAMES = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
 
 
 def _reports_nothing(gpu: Gpu) -> bool:
-    return all(getattr(gpu, name) is None and unsupported(gpu.errors.get(name)) for name in _NAMES)
+    unread = all(getattr(gpu, name) is None and unsupported(gpu.errors.get(name)) for name in _NAMES)
+    return unread and not gpu.owes("temperature_c")
 
 
 def _margin(gpu: Gpu) -> int | None:

@@ -60,7 +60,7 @@ def judge_import(
     died = _DIED.match(failure)
     if died and died[1] == "died of SIGKILL":
         remedy = KILLED
-    folders = environment.get(_LIBRARIES) if isinstance(environment, Environment) else None
+    folders = environment.variables.get(_LIBRARIES) if isinstance(environment, Environment) else None
     if folders and _OTHER_LIBRARY.search(failure):
         summary = f"Unset {_LIBRARIES}, or remove the folder with the old library: it comes before the system's."
         remedy = Remedy.configure(summary, set_variable(_LIBRARIES, None), look=remedy.look)

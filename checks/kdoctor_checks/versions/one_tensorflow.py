@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, restore, uninstall
+from kdoctor.commands.packages import install, repeated, restore, uninstall
 from kdoctor.facts import TENSORFLOWS, Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -46,7 +46,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
         expected="one distribution",
         remedy=Remedy.reinstall(
             "Uninstall all of them, then install the one that the job needs.",
-            _repeated(uninstall(target, packages, *names), copies),
+            repeated(uninstall(target, packages, *names), copies),
             install(target, packages, _wanted(kept, names, tensorflow, packages)),
         ),
         rollback=restore(target, packages, *names),
@@ -59,12 +59,6 @@ def _wanted(kept: str, names: list[str], tensorflow: TensorFlowBuild, packages: 
     has_wheels = any(package.name.startswith("nvidia-cu") for package in packages.installed)
     extra = "[and-cuda]" if has_wheels and "cpu" not in name else ""
     return f"{name}{extra}=={tensorflow.version}" if tensorflow.version else f"{name}{extra}"
-
-
-def _repeated(removal: str, copies: int) -> str:
-    """The command once for each copy: pip removes one at a time."""
-    numbers = " ".join(str(number + 1) for number in range(copies))
-    return removal if copies == 1 else f"for copy in {numbers}; do {removal}; done"
 
 
 def _requirements(package: Package) -> Iterator[str]:

@@ -1,9 +1,19 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, PackageFault, Packages, Target, TensorFlowBuild, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.text.lists import counted
+from kdoctor.commands.packages import install, repeated, restore, uninstall
+from kdoctor.facts import (
+    TENSORFLOWS,
+    Environment,
+    Package,
+    PackageFault,
+    Packages,
+    Target,
+    TensorFlowBuild,
+    Unavailable,
+)
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted, grouped
 from kdoctor_checks._files import damaged, overwritten, shadowed
 
 _EXPECTED = "every file that the import needs, and no other file first"
@@ -39,9 +49,38 @@ def packages_intact(
             yield overwritten(fault, target, packages)
     if broken:
         yield damaged(_EXPECTED, broken, target, packages)
-    if not packages.faults:
+    copies = [*_copies(packages)]
+    for several in copies:
+        yield _doubled(several, target, packages)
+    if not packages.faults and not copies:
         observed = f"{counted(packages.files, 'module and library', 'modules and libraries')} of it, Keras and their "
         yield Evidence(subject=subject, observed=f"{observed}requirements are in place")
+
+
+def _copies(packages: Packages) -> Iterator[tuple[Package, ...]]:
+    """Packages of which one folder has the metadata of several versions: only one can have the files."""
+    listed = (((package.name, package.location), package) for package in packages.installed)
+    for (name, location), several in grouped(listed).items():
+        damaged = any(fault.package == name for fault in packages.faults)
+        if location and name not in TENSORFLOWS and not damaged and len({one.version for one in several}) > 1:
+            yield tuple(several)
+
+
+def _doubled(copies: tuple[Package, ...], target: Target, packages: Packages) -> Finding:
+    first, *_ = copies
+    shown = " and ".join(str(package.version) for package in copies)
+    return Finding(
+        subject=f"import {first.name}",
+        observed=f"{first.location} has the metadata of {first.name} {shown}",
+        brief="metadata of several versions, and the files of at most one",
+        expected=_EXPECTED,
+        remedy=Remedy.reinstall(
+            "Uninstall all of them, then install the one that the job needs.",
+            repeated(uninstall(target, packages, first.name), len(copies)),
+            install(target, packages, f"{first.name}=={first.version}" if first.version else first.name),
+        ),
+        rollback=restore(target, packages, first.name),
+    )
 
 
 def _module(fault: PackageFault) -> str:

@@ -104,6 +104,7 @@ class Checklist:
             today=today,
             fail_on=fail_on,
             allow_unknown=allow_unknown,
+            scenarios={entry.scenario.id: entry.scenario.version for entry in self.scenarios},
         )
 
 

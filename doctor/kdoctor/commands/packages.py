@@ -229,6 +229,12 @@ def uninstall(target: Target, packages: Packages | None, *names: str) -> str:
     return pip_command(installer, target.executable, "uninstall", *_override(target), *names)
 
 
+def repeated(removal: str, copies: int) -> str:
+    """The command once for each copy: pip removes one at a time."""
+    numbers = " ".join(str(number + 1) for number in range(copies))
+    return removal if copies == 1 else f"for copy in {numbers}; do {removal}; done"
+
+
 def restore(target: Target, packages: Packages, *names: str) -> Rollback:
     """The rollback of a fix: back to the versions in these facts, which need not be those of the last passing run."""
     if _installer(target, packages, *names) == "conda":

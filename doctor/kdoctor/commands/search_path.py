@@ -16,14 +16,14 @@ def search_first(folders: Sequence[str]) -> str:
 
 def search_without(folders: Sequence[str], environment: Environment) -> str:
     """The command that removes these folders from the recorded value."""
-    entries = (environment.get(VARIABLE) or "").split(":")
+    entries = (environment.variables.get(VARIABLE) or "").split(":")
     kept = [entry for entry in entries if entry and (entry.rstrip("/") or "/") not in folders]
     return set_variable(VARIABLE, ":".join(kept) or None)
 
 
 def restore_path(environment: Environment | Unavailable) -> Rollback:
     """The rollback to the recorded value."""
-    recorded = environment.get(VARIABLE) if isinstance(environment, Environment) else None
+    recorded = environment.variables.get(VARIABLE) if isinstance(environment, Environment) else None
     if recorded is not None:
         return Rollback.to(f"restore the recorded {VARIABLE}", set_variable(VARIABLE, recorded))
     if isinstance(environment, Environment) and environment.is_unset(VARIABLE):

@@ -11,6 +11,7 @@ from kdoctor.check import Check
 from kdoctor.engine.report import ALLOW_UNKNOWN, JudgedFinding, Result, Waiver
 from kdoctor.facts import Environment, Facts, Gpus, Host, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.consistent import consistent
+from kdoctor.facts.environment import NotRecordedError
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
@@ -58,6 +59,8 @@ class Rules:
     """Accept every unknown."""
     matrix: VersionMatrix | None = None
     """The known releases. Without it, checks that ask for it are unknown."""
+    scenarios: Mapping[str, int] = field(default_factory=dict)
+    """The version of each scenario."""
     raises: bool = False
     """Whether the error of a check ends the run, as in a test, instead of making it unknown."""
 
@@ -68,7 +71,7 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     A prerequisite that is not in the plan is not evaluated.
     """
     planned = {entry.check.id: entry for entry in plan}
-    facts = consistent(facts)
+    facts = consistent(facts, rules.scenarios)
     hidden = _hidden_subjects(facts)
     results: dict[str, Result] = {}
 
@@ -267,6 +270,8 @@ def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules
             if isinstance(outcome, Finding) and outcome.remedy == OF_THE_CHECK:
                 outcome = replace(outcome, remedy=Remedy.configure(entry.check.remedy))  # noqa: PLW2901
             outcomes.append(outcome)  # outcomes from before a crash are kept
+    except NotRecordedError as error:
+        outcomes.append(Unjudged(subject=str(error), reason="it was not recorded"))
     except Exception as error:
         if rules.raises:
             raise

@@ -195,7 +195,7 @@ class Verdict:
     reason: str
     """One sentence."""
     warned: bool = False
-    """Whether a check of severity warning failed without failing the run."""
+    """Whether a check failed, as a warning or with a waiver, without failing the run."""
 
     @property
     def service(self) -> Literal["OK", "WARNING", "CRITICAL", "UNKNOWN"]:

@@ -32,8 +32,8 @@ def conclude(
         fail_on: failures and unknowns below this severity do not count.
         causes: the causes of the failures, the worst one first.
         interrupted: whether the user ended the run, so that missing results mean nothing.
-        trainings: ids of the checks whose trainings were requested. If all of them are skipped, the run is
-            inconclusive.
+        trainings: ids of the checks whose trainings were requested. If all that count are skipped, or their failures
+            are waived, the run is inconclusive.
     """
     judged = tuple(results)
     relevant = [result for result in judged if result.severity.rank >= fail_on.rank]
@@ -50,10 +50,14 @@ def conclude(
         return _inconclusive(_why_unknown(unknown, judged))
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return _inconclusive("nothing was tested")
-    untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
-    if untrained and len(untrained) == len(trainings):
-        return _inconclusive(f"no training was judged: {some(untrained)} skipped")
-    warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
+    trained = [result for result in relevant if result.id in trainings]
+    trained = trained or [result for result in judged if result.id in trainings]
+    if trained and all(result.status is Status.SKIP for result in trained):
+        return _inconclusive(f"no training was judged: {some([result.id for result in trained])} skipped")
+    warned = any(
+        result.severity is not Severity.INFO and (result.status is Status.FAIL or _is_waived(result))
+        for result in judged
+    )
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
 
 
@@ -84,10 +88,14 @@ def _why_passed(judged: Sequence[Result]) -> str:
     """Every warning, unknown, waiver and finding on a hidden GPU of a run that passed nevertheless."""
     warned = [result.id for result in judged if result.mark in (Mark.WARNING, Mark.ERROR)]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
-    waived = [result.id for result in judged if any(not (item.counts or item.hidden) for item in result.findings)]
+    waived = [result.id for result in judged if _is_waived(result)]
     hidden = [result.id for result in judged if any(item.hidden for item in result.findings)]
-    kinds = (("", warned), ("unknown: ", unknown), ("waived: ", waived), ("on hidden GPUs: ", hidden))
+    kinds = (("waived: ", waived), ("", warned), ("unknown: ", unknown), ("on hidden GPUs: ", hidden))
     return "; ".join(f"{word}{some(ids)}" for word, ids in kinds if ids) or ALL_PASSED
+
+
+def _is_waived(result: Result) -> bool:
+    return any(not (item.counts or item.hidden) for item in result.findings)
 
 
 def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the option's name

@@ -25,6 +25,10 @@ class FactGroup:
         """What a report says about where these facts are from; empty if there is nothing to say."""
         return ""
 
+    def contradiction(self, facts: "Facts") -> str:  # noqa: ARG002 - of those that have one
+        """Why these facts cannot be those of a machine with the others; empty if they can."""
+        return ""
+
     def shared(self) -> Mapping[str, Mapping[str, str]]:
         """What it says that other nodes of a job should share, by section: no serial numbers, paths or host names."""
         return {}

@@ -8,6 +8,10 @@ from typing import ClassVar
 from kdoctor.facts.base import FactGroup
 
 
+class NotRecordedError(LookupError):
+    """A variable was not recorded. A check that asks for it is unknown."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Environment(FactGroup):
     """The variables on the allow-list that are set, with secrets masked."""
@@ -20,7 +24,13 @@ class Environment(FactGroup):
     """Shell-style patterns of the collected names; empty if unknown."""
 
     def get(self, name: str) -> str | None:
-        """The variable's value, or None if it is not set."""
+        """The variable's value, or None if it is not set.
+
+        Raises:
+            NotRecordedError: it is not on the allow-list, so that it may be set.
+        """
+        if self.is_unset(name) is None:
+            raise NotRecordedError(name)
         return self.variables.get(name)
 
     def is_unset(self, name: str) -> bool | None:

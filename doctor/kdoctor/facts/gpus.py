@@ -4,12 +4,13 @@ Names, states and units are those of NVML (https://docs.nvidia.com/deploy/nvml-a
 thresholds are kept as read; checks interpret them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
+from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SIGNED, AtMost, Identity, OfHbm, Reason, Within, marked
 
 TopologyLevel = Literal["internal", "PIX", "PXB", "PHB", "NODE", "SYS"]
 """The distance of two GPUs as in ``nvidia-smi topo -m``, nearest first: on one board, one PCIe switch, several PCIe
@@ -57,6 +58,10 @@ EVENT_NAMES = {
 """nvidia-smi's names of the bits, except idle."""
 
 
+_HBM = re.compile(r"\b(?:A30|A[18]00|G?H[128]00|H20|G?B[123]00)(?!\d)")
+"""Names of GPUs with HBM since Ampere. All have ECC and row remapping."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GpuProcess:
     """A process that uses memory of a GPU."""
@@ -73,7 +78,7 @@ class GpuProcess:
 class NvLink:
     """One NVLink of a GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
-    index: int
+    index: Annotated[int, Identity()]
     active: bool | None = None
     version: int | None = None
     """Major version of NVLink: 3 on A100, 4 on H100, 5 on B200."""
@@ -90,27 +95,27 @@ class NvLink:
 class Gpu:
     """One GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
-    index: int
+    index: Annotated[int, Identity()]
     """NVML's index, also used by nvidia-smi; unless ``numbered``, only the place in the list."""
     numbered: bool = True
     """Whether the index was read. A recording of selected GPUs has their addresses only."""
     name: str | None = None
-    uuid: str | None = None
-    bus_id: str | None = None
+    uuid: Annotated[str | None, Identity()] = None
+    bus_id: Annotated[str | None, Identity()] = None
     """PCI address in sysfs form: ``0000:3b:00.0``."""
     compute_capability: str | None = None
     """``major.minor``."""
     memory_total_bytes: Annotated[int | None, POSITIVE] = None
-    memory_used_bytes: int | None = None
+    memory_used_bytes: Annotated[int | None, AtMost("memory_total_bytes")] = None
     processes: tuple[GpuProcess, ...] | None = None
     """Compute processes; empty if the driver reported none."""
     graphics_processes: tuple[GpuProcess, ...] | None = None
     """Processes with a graphics context (nvidia-smi's types G and C+G): a desktop and its programs."""
-    pcie_generation: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
+    pcie_generation: Annotated[int | None, Within(ABOVE_ZERO, 16), AtMost("pcie_generation_max")] = None
     """Current link generation; lower while a GPU is idle."""
-    pcie_generation_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
+    pcie_generation_max: Annotated[int | None, Within(ABOVE_ZERO, 16), AtMost("pcie_generation_gpu_max")] = None
     """Highest generation that both GPU and slot support."""
-    pcie_width: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
+    pcie_width: Annotated[int | None, Within(ABOVE_ZERO, 64), AtMost("pcie_width_max")] = None
     """Current number of lanes."""
     pcie_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     """Lanes that both GPU and slot support."""
@@ -119,7 +124,7 @@ class Gpu:
 
     architecture: str | None = None
     """``Ampere``, ``Ada Lovelace``, ``Hopper``, ``Blackwell``, ..."""
-    minor_number: int | None = None
+    minor_number: Annotated[int | None, Identity()] = None
     """Number of its device node ``/dev/nvidiaN``; may differ from the index."""
     pcie_generation_gpu_max: Annotated[int | None, Within(ABOVE_ZERO, 16)] = None
     """Highest link generation that the GPU supports in any slot."""
@@ -133,12 +138,12 @@ class Gpu:
     """Whether MIG (Multi-Instance GPU) is on; None with NVML_ERROR_NOT_SUPPORTED if the GPU has no MIG."""
     mig_mode_pending: bool | None = None
     """The mode after the next reset."""
-    ecc_mode: bool | None = None
-    ecc_mode_pending: bool | None = None
+    ecc_mode: Annotated[bool | None, OfHbm()] = None
+    ecc_mode_pending: Annotated[bool | None, OfHbm()] = None
     """The mode after the next reboot."""
     ecc_corrected_volatile: int | None = None
     """Corrected ECC errors since the driver was loaded."""
-    ecc_uncorrected_volatile: int | None = None
+    ecc_uncorrected_volatile: Annotated[int | None, OfHbm()] = None
     """Uncorrected ECC errors since the driver was loaded."""
     ecc_corrected_aggregate: int | None = None
     """Corrected ECC errors over the GPU's lifetime."""
@@ -154,9 +159,9 @@ class Gpu:
     remapped_rows_correctable: int | None = None
     """Rows remapped because of correctable errors (Ampere and later)."""
     remapped_rows_uncorrectable: int | None = None
-    remapped_rows_pending: bool | None = None
+    remapped_rows_pending: Annotated[bool | None, OfHbm()] = None
     """Whether rows will be remapped at the next reset."""
-    remapped_rows_failure: bool | None = None
+    remapped_rows_failure: Annotated[bool | None, OfHbm()] = None
     """Whether a row could not be remapped."""
     channel_repair_pending: bool | None = None
     """Whether a memory channel will be repaired at the next reset (Blackwell and some Hopper)."""
@@ -168,7 +173,7 @@ class Gpu:
     """Whether the checksums of the infoROM are right; the error is NVML_ERROR_CORRUPTED_INFOROM if not."""
     recovery_action: RecoveryAction | None = None
 
-    temperature_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
+    temperature_c: Annotated[int | None, Within(ABOVE_ZERO, 1000), OfHbm()] = None
     temperature_slowdown_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
     """Temperature at which the GPU slows down; older families and some drivers only."""
     temperature_operating_max_c: Annotated[int | None, Within(ABOVE_ZERO, 1000)] = None
@@ -190,12 +195,12 @@ class Gpu:
     clock_sm_max_mhz: Annotated[int | None, POSITIVE] = None
     clock_memory_mhz: Annotated[int | None, POSITIVE] = None
     clock_memory_max_mhz: Annotated[int | None, POSITIVE] = None
-    clock_event_reasons: tuple[int, ...] | None = None
+    clock_event_reasons: Annotated[tuple[int, ...] | None, OfHbm()] = None
     """Why the clocks are not higher (nvidia-smi's "Clocks Event Reasons", formerly "Throttle Reasons"): one bit mask
     per reading, in order of time, with the bits ``EVENT_...``. A bit that is not in every reading was transient."""
-    utilization_gpu_percent: int | None = None
+    utilization_gpu_percent: Annotated[int | None, PERCENT] = None
     """Percentage of the last sample period in which a kernel ran."""
-    utilization_memory_percent: int | None = None
+    utilization_memory_percent: Annotated[int | None, PERCENT] = None
     """Percentage of the last sample period in which memory was read or written."""
 
     nvlinks: tuple[NvLink, ...] | None = None
@@ -225,6 +230,11 @@ class Gpu:
         if not self.numbered:
             return f"GPU at {self.bus_id}" if self.bus_id else f"GPU {self.uuid or 'of unknown address'}"
         return f"GPU {self.index} ({self.bus_id})" if self.bus_id else f"GPU {self.index}"
+
+    def owes(self, name: str) -> bool:
+        """Whether every GPU of its kind reports this field, so that "not supported" leaves it unknown."""
+        with_hbm = _HBM.search(self.name or "") and self.virtualization_mode in (None, "none", "passthrough")
+        return bool(with_hbm and not self.mig_mode and name in marked(Gpu, OfHbm))
 
     def is_in_use(
         self, *, most_bytes: int = 1 << 30, desktop_share: float = 0.25, allow_processes: bool = False

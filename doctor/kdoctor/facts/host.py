@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import POSITIVE
+from kdoctor.facts.bounds import POSITIVE, AtMost, Identity
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceLimit:
     """A process limit (``ulimit``). None means unlimited."""
 
-    name: str
+    name: Annotated[str, Identity()]
     """``memlock``, ``nofile``, ..."""
     soft: int | None
     hard: int | None
@@ -21,7 +21,7 @@ class ResourceLimit:
 class NumaNode:
     """One NUMA node. A node without processors is memory only, such as GPU memory on POWER9 and Grace."""
 
-    index: int
+    index: Annotated[int, Identity()]
     cpus: tuple[int, ...]
     memory_total_bytes: Annotated[int | None, POSITIVE] = None
     socket: int | None = None
@@ -32,9 +32,9 @@ class NumaNode:
 class Disk:
     """The file system of a folder that a job writes to."""
 
-    folder: Literal["working folder", "temporary folder"]
+    folder: Annotated[Literal["working folder", "temporary folder"], Identity()]
     total_bytes: int
-    free_bytes: int
+    free_bytes: Annotated[int, AtMost("total_bytes")]
     """Bytes that this user can still write."""
 
 
@@ -58,10 +58,10 @@ class Host(FactGroup):
     cpu_affinity: tuple[int, ...] | None = None
     """Processors that this process may run on."""
     memory_total_bytes: Annotated[int | None, POSITIVE] = None
-    memory_available_bytes: int | None = None
+    memory_available_bytes: Annotated[int | None, AtMost("memory_total_bytes")] = None
     shm_total_bytes: int | None = None
     """Size of /dev/shm."""
-    shm_free_bytes: int | None = None
+    shm_free_bytes: Annotated[int | None, AtMost("shm_total_bytes")] = None
     container: str | None = None
     """``docker``, ``podman``, ``kubernetes``, ...; ``none`` on a bare host; None if unknown."""
     image: str | None = None
@@ -76,7 +76,7 @@ class Host(FactGroup):
     numa_nodes: tuple[NumaNode, ...] | None = None
     """In order of index."""
     swap_total_bytes: int | None = None
-    swap_used_bytes: int | None = None
+    swap_used_bytes: Annotated[int | None, AtMost("swap_total_bytes")] = None
     cpu_governors: tuple[str, ...] | None = None
     """Frequency governors of this process's processors, sorted; empty if the kernel does not scale frequencies (as in
     virtual machines)."""

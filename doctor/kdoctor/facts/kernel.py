@@ -1,16 +1,19 @@
 """The NVIDIA kernel module and its device nodes, kernel settings, and GPU events in the kernel log."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from kdoctor.facts.base import FactGroup
+from kdoctor.facts.base import FactGroup, Facts
+from kdoctor.facts.bounds import Identity
+from kdoctor.facts.gpus import Gpus
+from kdoctor.facts.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceNode:
     """A device file of the driver."""
 
-    path: str
+    path: Annotated[str, Identity()]
     mode: str
     """Permission bits in octal: ``0666``."""
     readable: bool
@@ -30,6 +33,13 @@ class KernelDriver(FactGroup):
     """NVIDIA's open or proprietary kernel module."""
     nodes: tuple[DeviceNode, ...] | None = ()
     """/dev/nvidia*, in order of path; None if unknown (a snapshot made from dumps)."""
+
+    def contradiction(self, facts: Facts) -> str:
+        """The module is loaded where NVML works. Only WSL and containers can hide it."""
+        gpus, host = facts.get(Gpus), facts.get(Host)
+        is_visible = isinstance(host, Host) and host.container == "none" and not host.in_wsl
+        works = isinstance(gpus, Gpus) and gpus.state == "ready" and bool(gpus.devices)
+        return "the nvidia module is not loaded, and NVML works" if works and is_visible and not self.loaded else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +62,14 @@ class Kernel(FactGroup):
     daemons: tuple[str, ...] | None = None
     """Running NVIDIA daemons (``nv-fabricmanager``, ``nvidia-persistenced``, ``nvidia-imex``,
     ``nvidia-cuda-mps-control``); those of the host are invisible in a container."""
+
+    def contradiction(self, facts: Facts) -> str:
+        """The list of modules has the one that is loaded."""
+        driver = facts.get(KernelDriver)
+        listed = self.modules is None or "nvidia" in self.modules
+        return (
+            "" if listed or not (isinstance(driver, KernelDriver) and driver.loaded) else "it lacks the loaded module"
+        )
 
     @property
     def nouveau_loaded(self) -> bool | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, Within
+from kdoctor.facts.bounds import ABOVE_ZERO, AtMost, Identity, Within
 
 ACS_SOURCE_VALIDATION = 0x01
 ACS_REQUEST_REDIRECT = 0x04
@@ -55,14 +55,14 @@ NVSWITCH_CLASS = "0680"
 class PciFunction:
     """The facts of every PCI function."""
 
-    bus_id: str
+    bus_id: Annotated[str, Identity()]
     """``domain:bus:device.function`` in lower case, as in sysfs."""
     device_id: str | None
     """Four hexadecimal digits."""
     link_speed: str | None = None
     """Current speed as in sysfs: ``16.0 GT/s PCIe``."""
     link_speed_max: str | None = None
-    link_width: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
+    link_width: Annotated[int | None, Within(ABOVE_ZERO, 64), AtMost("link_width_max")] = None
     link_width_max: Annotated[int | None, Within(ABOVE_ZERO, 64)] = None
     acs_control: Annotated[int | None, Within(0, 0xFFFF)] = None
     """The ACS control register (see ``ACS_...``); 0 if the function has no ACS; None if that part of its configuration

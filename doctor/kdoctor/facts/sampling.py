@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from kdoctor.facts.base import FactGroup
-from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, Reason, Within
-from kdoctor.facts.gpus import NvmlState
+from kdoctor.facts.base import FactGroup, Facts
+from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SHARED, SIGNED, AtMost, Identity, Reason, Within, marked
+from kdoctor.facts.gpus import Gpus, NvmlState
 
 SamplingState = NvmlState | Literal["not-started"]
 """``ready``: every GPU was sampled; ``not-started``: no training ran on GPUs; else why NVML could not be used."""
@@ -42,9 +42,9 @@ class GpuUse:
     """One GPU's readings over a period. A reading that could not be taken is None."""
 
     samples: int = 0
-    utilization_gpu_percent: Spread | None = None
+    utilization_gpu_percent: Annotated[Spread | None, PERCENT] = None
     """Percentage of time in which a kernel ran; the driver averages over up to one second before the sample."""
-    utilization_memory_percent: Spread | None = None
+    utilization_memory_percent: Annotated[Spread | None, PERCENT] = None
     memory_used_bytes: Spread | None = None
     temperature_c: Spread | None = None
     temperature_margin_c: Annotated[Spread | None, SIGNED] = None
@@ -68,9 +68,9 @@ class CaseUse:
     scenario: str
     case: str
     samples: int
-    training_samples: int
+    training_samples: Annotated[int, AtMost("samples")]
     """Samples taken during its training, when each replica's variables are on its device."""
-    utilization_gpu_percent: Spread | None = None
+    utilization_gpu_percent: Annotated[Spread | None, PERCENT] = None
     """Without samples of the case's first second, in which the driver's average includes earlier activity."""
     memory_used_bytes: Spread | None = None
     processes: Spread | None = None
@@ -94,11 +94,11 @@ class GpuSeries:
 class SampledGpu:
     """One GPU over the run. A field that could not be read is None, and its NVML error is in ``errors``."""
 
-    index: int
+    index: Annotated[int, Identity()]
     """NVML's index, also used by nvidia-smi."""
     name: str | None = None
-    uuid: str | None = None
-    bus_id: str | None = None
+    uuid: Annotated[str | None, Identity()] = None
+    bus_id: Annotated[str | None, Identity()] = None
     """PCI address in sysfs form."""
     enforced_power_limit_w: Annotated[float | None, POSITIVE] = None
     clock_sm_max_mhz: Annotated[int | None, POSITIVE] = None
@@ -141,3 +141,19 @@ class GpuSampling(FactGroup):
     """Duration of the sampling."""
     gpus: tuple[SampledGpu, ...] = ()
     """In order of index, regardless of CUDA_VISIBLE_DEVICES."""
+
+    def contradiction(self, facts: Facts) -> str:
+        """Each sampled GPU is the one that the driver lists with its index."""
+        gpus = facts.get(Gpus)
+        known = {gpu.index: gpu for gpu in gpus.devices if gpu.numbered} if isinstance(gpus, Gpus) else {}
+        for sampled in self.gpus:
+            gpu = known.get(sampled.index)
+            if SHARED in sampled.errors.values():
+                return f"another was sampled as GPU {sampled.index}"
+            if known and gpu is None:
+                return f"GPU {sampled.index} was sampled, which the driver does not list"
+            for name in marked(SampledGpu, Identity):
+                value, listed = getattr(sampled, name), getattr(gpu, name, None)
+                if None not in (value, listed) and value != listed:
+                    return f"GPU {sampled.index} is {listed}, and {value} was sampled"
+        return ""

@@ -1,12 +1,16 @@
 """The results of the smoke trainings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from kdoctor.facts.base import FactGroup, Unavailable
-from kdoctor.facts.bounds import POSITIVE, SIGNED, Reason
-from kdoctor.facts.packages import PackageFault
+from packaging.version import Version
+
+from kdoctor.facts.base import FactGroup, Facts, Unavailable
+from kdoctor.facts.bounds import POSITIVE, SIGNED, AtMost, Identity, OfFailure, Reason, marked
+from kdoctor.facts.gpus import Gpus
+from kdoctor.facts.packages import TENSORFLOWS, PackageFault, Packages, canonical_name
+from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited without a
@@ -25,13 +29,13 @@ class _Process:
     """The last phase that it finished; ``step 7`` while it trains step 8 or hangs in it."""
     steps: int | None = None
     """Training steps that it finished, over all epochs."""
-    error_type: Reason = None
+    error_type: Annotated[Reason, OfFailure()] = None
     """Class of the exception, for ``raised``."""
-    error_message: Reason = None
+    error_message: Annotated[Reason, OfFailure()] = None
     """The exception's first lines."""
-    exit_code: Annotated[int | None, SIGNED] = None
+    exit_code: Annotated[int | None, SIGNED, OfFailure()] = None
     """Exit status of the process; None where a signal ended it."""
-    signal: str | None = None
+    signal: Annotated[str | None, OfFailure()] = None
     """Name of the signal that ended it, for example ``SIGSEGV``."""
     seconds: float | None = None
     """Its wall time."""
@@ -41,7 +45,7 @@ class _Process:
 class SmokeWorker(_Process):
     """One process of a case that trains in several."""
 
-    name: str
+    name: Annotated[str, Identity()]
     """Its task, as in TF_CONFIG: ``worker 0``, ``ps 0``."""
     outcome: CaseOutcome
     """How it ended; ``timed-out`` if it waited for others, or they for it, until it was ended."""
@@ -65,6 +69,11 @@ class Weights:
     replicas_agree: bool | None
     """Whether the copies on all replicas are equal; None if nothing is mirrored."""
 
+
+_OF_TENSORFLOW = 3
+"""Numbers of a release. Builds of vendors have one more."""
+_BEFORE_TRAINING = ("import", "strategy", "reference", "build", "data", "trace")
+"""The phases before the first step."""
 
 PairOutcome = Literal["trained", "raised", "died", "timed-out", "not-tested"]
 """How a pair of replicas ended: like a case, or it was not reached."""
@@ -125,16 +134,16 @@ class BitDifference:
 class SmokeCase(_Process):
     """One training, in a separate process."""
 
-    name: str
+    name: Annotated[str, Identity()]
     """The case's name within its scenario, for example ``guarded``."""
     outcome: CaseOutcome
-    skip_reason: Reason = None
+    skip_reason: Annotated[Reason, OfFailure()] = None
     """Why it does not apply to this environment, for ``skipped``."""
-    stacks: Reason = None
+    stacks: Annotated[Reason, OfFailure()] = None
     """Python stacks of all threads, if it crashed or passed its deadline."""
-    stderr_tail: Reason = None
+    stderr_tail: Annotated[Reason, OfFailure()] = None
     """Last lines of its error output, if it did not finish."""
-    log_lines: tuple[str, ...] = ()
+    log_lines: Annotated[tuple[str, ...], OfFailure()] = ()
     """The last lines in which NCCL or TensorFlow's native code report errors, if it did not finish."""
     workers: tuple[SmokeWorker, ...] = ()
     """Its processes, if it trains in several."""
@@ -154,7 +163,7 @@ class SmokeCase(_Process):
     """Examples per epoch."""
     global_batch: int | None = None
     """Examples per step over all replicas."""
-    final_batch: int | None = None
+    final_batch: Annotated[int | None, AtMost("global_batch")] = None
     """Examples in an epoch's last step."""
     losses: tuple[float | None, ...] = ()
     """Loss of each epoch as reported by ``fit``; None for a NaN or an infinity."""
@@ -185,6 +194,28 @@ class SmokeCase(_Process):
     def on_gpus(self) -> int:
         """How many of its devices are GPUs: TensorFlow writes ``GPU:0``, Keras on JAX ``gpu:0``."""
         return sum("GPU:" in device.upper() for device in self.devices)
+
+    def contradictions(self, known: frozenset[str | None]) -> Iterator[str]:
+        """Why it cannot have trained as it says, on GPUs of these addresses."""
+        if self.weights and self.weights.mirrored + self.weights.sharded > self.weights.variables:
+            yield f"has more than its variables ({self.weights.variables}) on every replica"
+        if all(worker.outcome == "trained" for worker in self.workers):  # others are ended on purpose
+            failed = (name for name in marked(SmokeCase, OfFailure) if getattr(self, name))
+            yield from (f"trained, and has {name.replace('_', ' ')} {getattr(self, name)!r}" for name in failed)
+            if 0 in (self.examples, self.global_batch, self.steps):
+                yield "trained on no examples"
+            if self.phase in _BEFORE_TRAINING and self.losses:
+                yield f"trained, and its last phase is {self.phase}"
+        if not self.workers:  # each has its devices
+            yield from self._misplaced(known)
+
+    def _misplaced(self, known: frozenset[str | None]) -> Iterator[str]:
+        for names in (self.devices, self.bus_ids):
+            if names and self.replicas and len(names) < self.replicas:
+                yield "has more replicas than devices"
+            yield from (f"has two replicas on {name}" for name in names if name and names.count(name) > 1)
+        foreign = (name for name in self.bus_ids if name and known and name not in known)
+        yield from (f"trained on {name}, which is not a GPU of this machine" for name in foreign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +259,57 @@ class SmokeRun(FactGroup):
     def case(self, name: str) -> SmokeCase | None:
         """The case of that name, or None if it did not run."""
         return next((case for case in self.cases if case.name == name), None)
+
+    def contradiction(self, facts: Facts) -> str:
+        """It trained with what is installed, on this machine, and each case ended once."""
+        return next(self._contradictions(facts), "")
+
+    def _contradictions(self, facts: Facts) -> Iterator[str]:
+        for name, imported, installed in self._versions(facts):
+            if installed and not any(_is_of(imported, version) for version in installed):
+                yield f"it trained with {name} {imported}, and {installed[0]} is installed"
+        gpus = facts.get(Gpus)
+        known = frozenset(gpu.bus_id for gpu in gpus.devices) if isinstance(gpus, Gpus) else frozenset()
+        for case in self.cases:
+            if case.outcome == "trained":
+                yield from (
+                    f"{case.name} {why}" for why in case.contradictions(frozenset() if None in known else known)
+                )
+                if case.seconds is not None and self.seconds is not None and case.seconds > self.seconds + 1:
+                    yield f"{case.name} took longer than the run"
+
+    def _versions(self, facts: Facts) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """What was imported: its name, its version, and the versions of it that are installed, as each group says."""
+        build, keras, packages = facts.get(TensorFlowBuild), facts.get(KerasChoice), facts.get(Packages)
+        name, _, version = (self.keras or "").partition(" ")
+        listed = packages.installed if isinstance(packages, Packages) else ()
+        for shown, imported, names in (
+            ("TensorFlow", self.tensorflow, TENSORFLOWS),
+            (name, version, {canonical_name(name)}),
+            ("JAX", self.jax, {"jax"}),
+            ("torch", self.torch, {"torch"}),
+        ):
+            if imported:
+                yield (
+                    shown,
+                    imported,
+                    tuple(package.version for package in listed if package.name in names and package.version),
+                )
+        if self.tensorflow and isinstance(build, TensorFlowBuild) and build.version:
+            yield "TensorFlow", self.tensorflow, (build.version,)
+        if version and isinstance(keras, KerasChoice) and keras.version and canonical_name(name) == keras.package:
+            yield name, version, (keras.version,)
+
+
+def _is_of(imported: str, installed: str) -> bool:
+    """Whether a version may be that of a distribution: builds of vendors have further numbers."""
+    try:
+        one, other = Version(imported), Version(installed)
+    except ValueError:  # not a version, or one of thousands of digits
+        return True
+    return one.public == other.public or (
+        len(other.release) > _OF_TENSORFLOW and other.release[:_OF_TENSORFLOW] == one.release
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

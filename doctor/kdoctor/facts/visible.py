@@ -48,7 +48,7 @@ def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]
     if mask.unknown_reason is not None:
         return f"{VARIABLE}={mask.value!r}: {mask.unknown_reason}"
     named_by_uuid = mask.value is not None and not mask.by_index
-    if named_by_uuid or environment.get(ORDER_VARIABLE) == "PCI_BUS_ID" or len(gpus) == 1:
+    if named_by_uuid or environment.variables.get(ORDER_VARIABLE) == "PCI_BUS_ID" or len(gpus) == 1:
         return mask.visible
     models = {gpu.name for gpu in gpus}
     if None in models or len(models) > 1:
@@ -63,16 +63,17 @@ def hidden_gpus(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...
         return ()
     # A lost GPU may have no name. It keeps its place among equal GPUs.
     models = {gpu.name for gpu in gpus if gpu.name}
-    if mask.by_index and len(models) > 1 and environment.get(ORDER_VARIABLE) != "PCI_BUS_ID":
+    if mask.by_index and len(models) > 1 and environment.variables.get(ORDER_VARIABLE) != "PCI_BUS_ID":
         return ()
     return tuple(gpu for gpu in gpus if gpu not in mask.visible)
 
 
 def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
     """The variable's effect, given the GPUs that the driver lists."""
-    value = environment.get(VARIABLE)
+    value = environment.variables.get(VARIABLE)
     if value is None:
-        return Mask(value=None, visible=tuple(gpus))
+        unknown = None if environment.is_unset(VARIABLE) else "it was not recorded"
+        return Mask(value=None, visible=tuple(gpus), unknown_reason=unknown)
     if not value.strip():
         return Mask(value=value)
     entries = [entry.strip() for entry in value.split(",")]

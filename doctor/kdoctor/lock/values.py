@@ -24,11 +24,6 @@ _VALUES = {
 }
 
 
-def is_instant(text: str) -> bool:
-    """Whether the text is the time of a run; empty if it is not known yet."""
-    return re.fullmatch(r"[0-9T:.Z+-]*", text) is not None
-
-
 def problem(section: str, name: str, value: str) -> str | None:
     """Why a fact cannot be in a lock; None if it can."""
     names, kind = _NAMES.get(section, (_TEXT, "a name"))

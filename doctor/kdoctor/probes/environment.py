@@ -18,7 +18,7 @@ _TERRAFORM = ("TF_CLI_", "TF_HTTP_", "TF_LOG", "TF_TOKEN_", "TF_VAR_")
 NAMES = frozenset({
     "CONDA_DEFAULT_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT",
     "NVBLAS_CONFIG_FILE", "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "PYTHONHOME", "PYTHONNOUSERSITE", "PYTHONPATH",
-    "RANK", "VIRTUAL_ENV", "WORLD_SIZE",
+    "PYTHONSAFEPATH", "RANK", "VIRTUAL_ENV", "WORLD_SIZE",
 })  # fmt: skip
 """Other variables that determine which libraries and packages are found, or the workers' roles."""
 

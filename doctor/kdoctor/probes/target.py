@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, is_exhausted
 from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
@@ -228,6 +228,8 @@ def _ask_version(
     except TooManyRecordsError as error:
         raise TargetError(f"{python} is not a Python interpreter: {error}") from error
     except (OSError, ValueError) as error:
+        if is_exhausted(error):
+            raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TargetError(f"{python} could not be started: {reason}") from error
     if end.timed_out:

@@ -26,8 +26,10 @@ from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Severity
+from kdoctor.run.log import warn
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.scenario import AddedTraining, Scenario, Strategy, Tier
+from kdoctor.text.instants import is_to_come
 
 _ONE_GPU = "single-gpu-keras"
 
@@ -158,6 +160,8 @@ class RunOptions:
             hint = "Remove it, or the options that leave out the trainings (--no-smoke, --select, --skip)."
             raise UsageError(f"--replicas {self.replicas}: this run trains nothing", hint=hint)
         lock_file, lock = load_lock(checklist, self.lock) if self.use_lock else (None, None)
+        if lock and is_to_come(lock.recorded):
+            warn(f"kdoctor: {lock_file}: it was recorded at {lock.recorded}, which is yet to come: a clock is wrong")
         rules = checklist.rules(today=today(), fail_on=self.fail_on, allow_unknown=self.allow_unknown)
         return Plan(
             checklist=checklist,

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdoctor.documents import Document, adapter_of
 from kdoctor.errors import UsageError
@@ -19,6 +19,7 @@ from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.inputs import read_bounded
 from kdoctor.snapshot.redaction import Redaction
+from kdoctor.text.instants import instant, is_to_come
 from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
 from kdoctor.version import __version__
@@ -54,12 +55,20 @@ class Snapshot:
         return cls(created_at=created_at, kdoctor=__version__, facts=facts)
 
 
+def _time(text: str) -> str:
+    if not instant(text):
+        raise ValueError("it is not a time in ISO 8601 with its time zone")
+    return text
+
+
 class SnapshotDocument(Document):
     """A snapshot as JSON. The types of the facts depend on the installed groups; each group is a dataclass."""
 
     schema_: Annotated[Literal["kdoctor/snapshot/v1"], Field(alias="schema")]
     kdoctor: Annotated[str, Field(description="The version of kdoctor that collected it.")]
-    created_at: Annotated[str, Field(description="UTC, ISO 8601.", json_schema_extra={"format": "date-time"})]
+    created_at: Annotated[
+        str, Field(description="UTC, ISO 8601.", json_schema_extra={"format": "date-time"}), AfterValidator(_time)
+    ]
     facts: dict[str, Any]
 
 
@@ -118,7 +127,11 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
     _check_schema(parsed.get("schema"))
     document: SnapshotDocument = _validate(adapter_of(SnapshotDocument), parsed)
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {}
-    notes: list[str] = []
+    notes = (
+        [f"it was recorded at {document.created_at}, which is yet to come: a clock is wrong"]
+        if is_to_come(document.created_at)
+        else []
+    )
     for name, value in document.facts.items():
         if name not in groups:
             notes.append(f"facts.{name} was ignored: no installed kdoctor or plug-in defines this group")
@@ -197,7 +210,8 @@ def _validate(adapter: TypeAdapter[Any], value: object, place: str = "") -> Any:
             raise SnapshotError(f"{where or 'not a snapshot'}: {reason}") from error
         if first["type"] == "missing":
             raise SnapshotError(f"missing key {where}{more}") from error
-        raise SnapshotError(f"{where}: {first['msg']}, found {describe_kind(first['input'])}{more}") from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise SnapshotError(f"{where}: {message}, found {describe_kind(first['input'])}{more}") from error
 
 
 def json_schema(groups: Groups) -> dict[str, Any]:

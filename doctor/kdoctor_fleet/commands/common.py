@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.checklist.load import load_checklist
 from kdoctor.cli.completion import complete_checklist
 from kdoctor.cli.deliver import asked_command, wrote
 from kdoctor.cli.options import format_option, option
@@ -22,6 +23,8 @@ from kdoctor.cli.stderr import show, standard_input
 from kdoctor.engine.verdict import exit_code_for
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts
+from kdoctor.lock.record import expectations_of
+from kdoctor.model import Severity
 from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
@@ -38,6 +41,7 @@ from kdoctor_fleet.node_report import SentReport
 from kdoctor_fleet.pairs.record import pair_tests, read_pairs
 from kdoctor_fleet.read import STDIN, Gathered, gather
 from kdoctor_fleet.report import FleetReport
+from kdoctor_fleet.states import Measure
 from kdoctor_fleet.verdict import needed_nodes
 
 _LISTS = {"passing.txt": "passing", "failing.txt": "failing"}
@@ -97,7 +101,7 @@ class Delivery:
         Args:
             places: files, folders, or ``-``.
             expectation: which nodes should be there.
-            node_checklist: for snapshots.
+            node_checklist: for snapshots, and the measure of reports by a checklist of its name.
             begun: when the command began, by the monotonic clock.
         """
         gathered = gather(places, _judge_snapshot(self.catalog, node_checklist), standard_input())
@@ -112,7 +116,10 @@ class Delivery:
         pairs = next((pair_tests(record) for record in records if record), None)
         remedies = {check.id: check.remedy for check in self.catalog.checks.values()}
         duration_s = time.monotonic() - begun
-        found = merge(gathered, expectation, self.plan, now, duration_s, pairs=pairs, remedies=remedies)
+        measures = measures_of(gathered, self.catalog, node_checklist)
+        found = merge(
+            gathered, expectation, self.plan, now, duration_s, pairs=pairs, remedies=remedies, measures=measures
+        )
         unexpected = [node.name for node in found.nodes if not node.expected]
         if unexpected:
             number = counted(len(unexpected), "node")
@@ -159,6 +166,22 @@ def program_words(text: str) -> tuple[str, ...]:
     if not words:
         raise UsageError("--kdoctor is empty")
     return words
+
+
+def measures_of(gathered: Gathered, catalog: Catalog, node_checklist: str) -> dict[str, Measure]:
+    """What the checklists ask by which the nodes were judged, as far as they are known here."""
+    found: dict[str, Measure] = {}
+    for name in sorted(
+        {node.name_of_checklist for node in gathered.nodes.values()} & {*catalog.checklists} | {node_checklist}
+    ):
+        checklist = load_checklist(name, catalog)
+        found[checklist.name] = Measure(
+            expectations=expectations_of(checklist),
+            errors=frozenset(entry.check.id for entry in checklist.entries if entry.severity is Severity.ERROR),
+            checks=frozenset(entry.check.id for entry in checklist.entries),
+            accepted={entry.check.id: entry.accept_unknown for entry in checklist.entries},
+        )
+    return found
 
 
 def _of_slurm(gathered: Gathered) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
 
 _COLLECTIVE_KEYS = itertools.count(1_000_000, 1_000_000)
-"""Each examination has keys of its own."""
+"""Where the keys of each examination begin."""
 
 
 @dataclass

@@ -34,6 +34,7 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
         The ``faults`` by the names of ``PackageFault``'s fields, and the number of ``files`` that were looked up.
     """
     wanted, faults, files = set(names), [], 0
+    folder = _searched(folder)
     first = [folder] if folder else []
     own, gone = _own_header(), left_over()
     for distribution in metadata.distributions():
@@ -71,6 +72,11 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
             for path in hiding(filter(_is_searched, getattr(sys, "stdlib_module_names", ())), folder)
         ]
     return {"faults": faults, "files": files}
+
+
+def _searched(folder: Optional[str]) -> Optional[str]:
+    """The folder of the script, if Python searches it."""
+    return None if sys.version_info >= (3, 11) and os.environ.get("PYTHONSAFEPATH") else folder
 
 
 def _is_searched(name: str) -> bool:

@@ -165,6 +165,19 @@ def test_scenario_that_is_listed_again_drops_the_inherited_reason(tmp_path: Path
     assert [Path(name).name for name in checklist.extends] == ["middle.yaml", "team.yaml"]
 
 
+def test_what_is_left_out_again_has_the_nearest_reason(tmp_path: Path, catalog: Catalog) -> None:
+    (tmp_path / "middle.yaml").write_text(
+        OVER.replace("cluster", "middle") + "without: {baseline: slow, smoke.baseline: slow}\n"
+    )
+    over = OVER.replace("team", "middle") + "without: {baseline: too slow}\n"
+    assert load(tmp_path, catalog, over).without["baseline"] == "too slow"
+    with pytest.raises(ChecklistError, match=r"nothing named 'smoke\.baseline'"):
+        load(tmp_path, catalog, over.replace("baseline: too", "smoke.baseline: too"))
+    listed = "scenarios: [{id: smoke.baseline, kind: baseline, replicas: 2, expect: it trains}]\n"
+    with pytest.raises(ChecklistError, match="the reason for leaving it out is obsolete"):
+        load(tmp_path, catalog, f"{over}checks: [{{id: smoke.baseline}}]\n{listed}")
+
+
 def test_shipped_checklist_is_extended_by_name(tmp_path: Path, catalog: Catalog) -> None:
     write(tmp_path, OVER)
     shipped = replace(catalog, checklists={"shipped": tmp_path / "team.yaml"})

@@ -39,6 +39,7 @@ def limits_check() -> Check:
         host: Host,
         *,
         max_used_mib: int = 10,
+        most_factor: float = 1.3,
         least_share: float = 0.5,
         loss_tolerance: float = 0.1,
         allow_processes: bool = False,
@@ -46,7 +47,16 @@ def limits_check() -> Check:
         farthest: str = "NODE",
         idle_from: int = 8,
     ) -> Iterator[Outcome]:
-        limits = (max_used_mib, least_share, loss_tolerance, allow_processes, refusals, farthest, idle_from)
+        limits = (
+            max_used_mib,
+            most_factor,
+            least_share,
+            loss_tolerance,
+            allow_processes,
+            refusals,
+            farthest,
+            idle_from,
+        )
         yield Evidence(subject=host.os, observed=str(limits))
 
     return described("host.limits")(function)
@@ -186,6 +196,10 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     # parameters
     ("max_used_mib: 20", "max_used_mib: 30", "loosened", "checks.host.limits.parameters.max_used_mib"),
     ("max_used_mib: 20", "max_used_mib: 15", "tightened", "checks.host.limits.parameters.max_used_mib"),
+    ("max_used_mib: 20", "max_used_mib: 20, most_factor: 1.4", "loosened",
+     "checks.host.limits.parameters.most_factor"),
+    ("max_used_mib: 20", "max_used_mib: 20, most_factor: 1.2", "tightened",
+     "checks.host.limits.parameters.most_factor"),
     ("max_used_mib: 20, ", "", "tightened", "checks.host.limits.parameters.max_used_mib"),
     ("max_used_mib: 20", "max_used_mib: 20, least_share: 0.4", "loosened", "checks.host.limits.parameters.least_share"),
     ("max_used_mib: 20", "max_used_mib: 20, least_share: 0.6", "tightened",

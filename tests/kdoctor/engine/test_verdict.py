@@ -68,6 +68,8 @@ def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, 
     assert verdict.exit_code == code
     assert ("smoke.0, smoke.1 skipped" in verdict.reason) == (statuses == (SKIP, SKIP))
     assert conclude([result(PASS), *trainings[:1]]).exit_code == 0  # no training was requested
+    mild = replace(result(PASS, WARNING), id="smoke.mild")  # does not show that a job trains
+    assert conclude([*trainings, mild], trainings={*(item.id for item in trainings), mild.id}).exit_code == code
 
 
 def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
@@ -127,7 +129,10 @@ def test_pass_reason_names_waived_checks() -> None:
     waiver = Waiver(check="host.it", subject="*", reason="known", owner="ops", expires=TODAY)
     finding = JudgedFinding(finding=failure("host.it").findings[0].finding, waiver=waiver)
     waived, passed = result(SKIP, findings=(finding,)), replace(result(PASS), id="host.other")
-    assert "waived: host.it" in conclude([waived, passed]).reason
+    warning = replace(result(FAIL, WARNING), id="host.warning")
+    verdict = conclude([warning, waived, passed])
+    assert (verdict.reason.partition(";")[0], verdict.warned) == ("waived: host.it", True)
+    assert not conclude([replace(waived, severity=Severity.INFO), passed]).warned
     assert "host" not in conclude([passed]).reason
 
 

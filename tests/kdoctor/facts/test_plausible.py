@@ -1,13 +1,15 @@
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, get_type_hints
 
 import pytest
 
 from helpers.cases import cases
 from helpers.facts import gpu, gpus, h100_node, host, pci
 from kdoctor.facts import PciBridge, PciDevices
+from kdoctor.facts.bounds import AtMost, Identity
 from kdoctor.facts.plausible import plausible
 from kdoctor.facts.sampling import GpuUse, Spread
+from kdoctor.testing import healthy_node
 
 
 @cases(
@@ -41,13 +43,55 @@ def test_healthy_machine_is_unchanged() -> None:
     assert plausible(host(cpus=0)).cpus is None
 
 
+def declared(mark: type[Any]) -> dict[str, tuple[tuple[Any, ...], str, Any]]:
+    """By name, each field of a healthy machine that is declared with this mark: the records of a list, and the mark."""
+    found: dict[str, tuple[tuple[Any, ...], str, Any]] = {}
+
+    def visit(records: tuple[Any, ...]) -> None:
+        for record in filter(is_dataclass, records):
+            hints = get_type_hints(type(record), include_extras=True)
+            for field in fields(record):
+                value, marks = getattr(record, field.name), getattr(hints[field.name], "__metadata__", ())
+                for one in marks if value is not None else ():
+                    if isinstance(one, mark):
+                        entry = (records[records.index(record) :], field.name, one)
+                        found.setdefault(f"{type(record).__name__}.{field.name}", entry)
+                visit(value if isinstance(value, tuple) else tuple(value.values()) if isinstance(value, dict) else ())
+
+    for group in healthy_node().values():
+        visit((group,))
+    return found
+
+
+@pytest.mark.parametrize("name", declared(AtMost))
+def test_numbers_that_contradict_each_other_are_not_read(name: str) -> None:
+    (record, *_), field, mark = declared(AtMost)[name]
+    most = getattr(record, mark.field)
+    cleaned: tuple[Any, ...] = plausible((replace(record, **{field: most + 1}),))
+    assert not cleaned or (getattr(cleaned[0], field), getattr(cleaned[0], mark.field)) == (None, None)
+    assert plausible((replace(record, **{field: most}),))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in declared(Identity).items() if len(entry[0]) > 1])
+def test_different_records_of_one_identity_are_not_read(name: str) -> None:
+    (first, second, *others), field, _ = declared(Identity)[name]
+    third = replace(second, **{field: getattr(first, field)})
+    found: tuple[Any, ...] = plausible((first, third, *others))
+    kept = found[: len(found) - len(others)]
+    assert found[len(kept) :] == tuple(others)
+    assert kept == (first,) if third == first else all(getattr(record, field) is None for record in kept)
+    assert plausible((first, second, *others, first)) == (first, second, *others)
+
+
 def test_gpu_that_is_listed_twice_hides_another() -> None:
     """The count says that one of eight was not judged."""
     listed = (*(gpu(index) for index in range(7)), gpu(3))
     found = plausible(gpus(8, *listed))
     assert (found.count, [item.index for item in found.devices]) == (8, list(range(7)))
     listed = (*(gpu(index) for index in range(7)), gpu(7, bus_id=gpu(3).bus_id))
-    assert [item.index for item in plausible(gpus(8, *listed)).devices] == list(range(7))
+    found = plausible(gpus(8, *listed))
+    assert [item.index for item in found.devices if item.bus_id is None] == [3, 7]
+    assert (found.count, len(found.devices), "count" in found.errors) == (None, 8, True)
     unread = (*(gpu(index) for index in range(6)), gpu(6, bus_id=None), gpu(7, bus_id=None))
     assert len(plausible(gpus(8, *unread)).devices) == 8
 

@@ -1,5 +1,6 @@
 """Choosing the interpreter."""
 
+import errno
 import os
 import re
 import stat
@@ -288,6 +289,15 @@ def test_interruption_is_not_a_usage_error(tmp_path: Path) -> None:
     children.end_all()
     with pytest.raises(ChildrenEnded):
         choose_target(str(answering(tmp_path / "python", "3, 11, 7")), {}, children)
+
+
+def test_exhausted_machine_is_not_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(Children, "run", refuse)
+    with pytest.raises(OSError, match="Too many open files"):
+        choose_target(str(answering(tmp_path / "python", "3, 11, 7")), {})
 
 
 def test_question_is_valid_in_any_python() -> None:

@@ -8,10 +8,12 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import described, scenario, small_catalog
 from helpers.judging import TODAY
+from helpers.locks import lock
 from kdoctor.catalog.load import load_catalog
 from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules
 from kdoctor.facts import Environment, FactGroup, Gpus, Host
+from kdoctor.lock.document import text_of
 from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, GpuAssumption, Outcome
@@ -76,6 +78,16 @@ def test_option_without_gpus_leaves_out_what_the_checklist_asks_of_them(
     about_gpus = [entry for entry in plan.checks if entry.check.needs_gpus]
     assert {bool(entry.deselected) for entry in about_gpus} == {bool(left_out)}
     assert not any(entry.deselected for entry in plan.checks if not entry.check.needs_gpus)
+
+
+@cases(("2026-04-01T06:00:00+00:00", False), ("2999-04-01T06:00:00+00:00", True))
+def test_lock_of_a_time_to_come_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recorded: str, *, is_noted: bool
+) -> None:
+    file = tmp_path / "cpu.lock.yaml"
+    file.write_text(text_of(lock(checklist="cpu-smoke", recorded=recorded)))
+    RunOptions(checklist="cpu-smoke", lock=file).plan(load_catalog())
+    assert (recorded in capsys.readouterr().err) is is_noted
 
 
 def test_named_matrix_is_always_validated(tmp_path: Path) -> None:

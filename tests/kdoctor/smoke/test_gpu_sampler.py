@@ -171,7 +171,7 @@ def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], 
     assert second.during.utilization_gpu_percent is not None
     assert second.during.utilization_gpu_percent.high == 0
 
-    known = gpus(2, *(gpu(index, bus_id=one.bus_id) for index, one in enumerate(facts.gpus)))
+    known = gpus(2, *(gpu(index, bus_id=one.bus_id, uuid=one.uuid) for index, one in enumerate(facts.gpus)))
     for judged_facts in (facts, again(facts)):
         judged = (judged_facts, runs, known, environment())
         worked = compute_check(gpus_worked, *judged)
@@ -196,7 +196,7 @@ def test_two_busy_gpus_pass(where: Where, begun: Callable[..., Sampler], tmp_pat
     assert eventually(sampled(sampler, 2))
     runs = train(training(tmp_path, busy), context, sampler)
     facts = sampler.facts()
-    known = gpus(2, *(gpu(index, bus_id=one.bus_id) for index, one in enumerate(facts.gpus)))
+    known = gpus(2, *(gpu(index, bus_id=one.bus_id, uuid=one.uuid) for index, one in enumerate(facts.gpus)))
     for check in (gpus_worked, gpus_unslowed):
         result = compute_check(check, facts, runs, known, environment())
         assert (result.status, len(result.evidence)) == (Status.PASS, 2)

@@ -76,6 +76,11 @@ def test_unknown_groups_are_noted_and_unknown_fields_ignored() -> None:
     assert [note.split()[0] for note in snapshot.notes] == ["facts.weather"]
 
 
+def test_time_to_come_is_noted() -> None:
+    (note,) = loads(json.dumps(document() | {"created_at": "2999-01-01T00:00:00+00:00"}), GROUPS).notes
+    assert "2999-01-01" in note
+
+
 def test_third_party_group_round_trips() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Weather(FactGroup):
@@ -158,6 +163,8 @@ def test_number_that_is_not_finite_or_too_large_is_refused(number: str) -> None:
 @cases(
     (("facts",), [], "facts: Input should be an object, found a list"),
     (("created_at",), 5, "created_at: Input should be a valid string, found the number 5"),
+    (("created_at",), "yesterday", "created_at: it is not a time in ISO 8601 with its time zone, found "),
+    (("created_at",), "2026-01-01T00:00:00", "created_at: it is not a time"),
     (("facts", "host"), 5, "facts.host: "),
     (("facts", "host"), {}, "missing key facts.host.os"),
     (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, found the number 5"),

@@ -125,6 +125,8 @@ test_visible_devices = table(
     Severity.ERROR,
     passes(environment(), "4 GPUs", briefs=["all 4 GPUs visible"]),
     passes(environment(), gpus(1), briefs=["1 GPU visible"]),
+    unknown(Environment(variables={}), "it was not recorded", of=1),
+    unknown(Environment(variables={VISIBLE: "0"}, allow_list=(VISIBLE,)), f"{ORDER}: it was not recorded", of=1),
     *(
         passes(mask(value), f"{visible} of 4 GPUs")
         for value, visible in (

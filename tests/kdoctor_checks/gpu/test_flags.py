@@ -12,6 +12,7 @@ from helpers.facts import NOT_SUPPORTED, bus_id, geforce, geforces, gpu, gpus, v
 from helpers.saying import said
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu
+from kdoctor.facts.bounds import OfHbm, marked
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 
@@ -306,12 +307,24 @@ def test_only_gpu_is_fixed_without_its_address(name: str) -> None:
 
 
 @by_question
-def test_reading_that_no_gpu_supports_is_skipped(name: str) -> None:
+def test_reading_that_no_gpu_supports_is_skipped_unless_every_such_gpu_has_it(name: str) -> None:
     question = QUESTIONS[name]
     state = {"ecc_mode": None, **question.unread, "errors": dict.fromkeys(question.fields, NOT_SUPPORTED)}
-    result = judged(name, state, state)
-    assert result.status is Status.SKIP
-    assert (question.build(0).name or "") in (result.reason or "")
+    owed = {*question.fields} & {*marked(Gpu, OfHbm)}
+    for changes, is_owed in (
+        *(
+            ({"name": model}, False)
+            for model in ("NVIDIA L40S", "NVIDIA A10", "NVIDIA RTX A3000", "Tesla V100-SXM2-16GB")
+        ),
+        *(
+            ({"name": model}, bool(owed))
+            for model in ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA GB200")
+        ),
+        ({"name": "NVIDIA H100 80GB HBM3", "virtualization_mode": "vgpu"}, False),
+    ):
+        result = judged(name, {**state, **changes}, {**state, **changes})
+        assert result.status is (Status.UNKNOWN if is_owed else Status.SKIP)
+        assert is_owed or changes["name"] in (result.reason or "")
 
 
 @by_question

@@ -14,6 +14,7 @@ from helpers.facts import (
     host,
     kernel,
     lost_gpu,
+    package,
     packages,
     pci,
     pci_gpu,
@@ -259,7 +260,11 @@ test_replicas_match = table(
     ),
     fails(run(1, 0, "CPU"), explained_by=[", ".join(NO_GPU)]),
     # The libraries are those for the TensorFlow of the run.
-    fails(run(1, 0, "CPU", tensorflow="2.20.0"), "install 'tensorflow[and-cuda]==2.20.0'"),
+    fails(
+        run(1, 0, "CPU", tensorflow="2.20.0"),
+        packages(package("tensorflow", "2.20.0")),
+        "install 'tensorflow[and-cuda]==2.20.0'",
+    ),
     fails(run(1, 0, "CPU", tensorflow=None), "install 'tensorflow[and-cuda]==2.21.0'"),
     fails(run(3), masked("0,1,2,3"), expected="4 registered (CUDA_VISIBLE_DEVICES=0,1,2,3)"),
     fails(run(2, 4), action=Action.CHANGE_CODE),

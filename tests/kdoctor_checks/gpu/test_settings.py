@@ -114,7 +114,8 @@ test_temperature = table(
     unknown(hot(51, None, 51), of=[GPU1], evidence=2),
     unknown(several(silent("Unknown Error"))),
     unknown(several({}, silent(NOT_SUPPORTED))),
-    skips(several(silent(NOT_SUPPORTED), silent(NOT_SUPPORTED))),  # virtual GPUs
+    unknown(several(silent(NOT_SUPPORTED), silent(NOT_SUPPORTED))),
+    skips(several(*[silent(NOT_SUPPORTED) | {"virtualization_mode": "vgpu"}] * 2)),
 )
 
 

@@ -116,6 +116,7 @@ def test_replicas_are_those_requested_or_all_gpus() -> None:
     on_jax = not_replicated(replace(two, jax="0.7.0"), smoke_case(replicas=1))
     assert isinstance(on_jax, Unjudged)
     assert on_jax.reason.startswith("JAX made 1")
+    assert not_replicated(two, smoke_case(replicas=3)) is None
     unknown = not_replicated(replace(two, replicas_requested=None, gpus_seen=None), smoke_case(replicas=2))
     assert isinstance(unknown, Unjudged)
 

@@ -1,5 +1,6 @@
 """The checks of Keras, and of combinations of versions that are known to be bad."""
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -59,6 +60,7 @@ def odd(keras: str = "3.15.1", effect: str = "wrong-results", more: str = "") ->
     return with_rows(BAD_KERAS.format(keras=keras, effect=effect, more=more))
 
 
+TURNED = replace(shipped_matrix(), keras_releases=shipped_matrix().keras_releases[::-1])
 NOT_AVERAGED = ("3.5.0", "3.7.0")
 
 test_keras_compatible = table(
@@ -79,6 +81,7 @@ test_keras_compatible = table(
     fails(*chosen("3.6.0rc1"), commands=(f"{INSTALL} 'keras>=3.10'",)),
     # 3.4.1 and 3.6.0 were measured, and so was 3.15.1, the newest.
     fails(*chosen("3.5.0rc1"), commands=(f"{INSTALL} keras==3.15.1",), unsaid="wrong results"),
+    fails(*chosen("3.5.0rc1"), TURNED, commands=(f"{INSTALL} keras==3.15.1",)),
     fails(*chosen("3.5.0rc1"), "  does not train as one device on several replicas."),
     fails(
         *chosen("3.99.0"),
@@ -104,6 +107,17 @@ test_keras_compatible = table(
         rollback=(f"{INSTALL} tf-keras==2.19.0",),
     ),
     fails(keras(version=None), installed(None), "fail keras: not installed.", "Fix: Install keras.;"),
+    fails(
+        keras(version=None, legacy=True),
+        *(installed(None), "not installed, although TF_", "Fix: Install tf-keras, or unset TF_"),
+        commands=(f"{INSTALL} keras",),
+    ),
+    fails(
+        keras(package="tf-keras", version=None),
+        *(installed(None), "fail tf-keras: not installed.", "Fix: Install tf-keras.;"),
+        commands=(f"{INSTALL} 'tf-keras~=2.18.0'",),
+    ),
+    passes(*chosen("2.15.0", legacy=True), "2.15.0 (TF_USE_LEGACY_KERAS is set)"),
     unknown(keras(version=None), packages(package("keras", None))),
     unknown(keras(package="tf-keras", version=None, legacy=True), packages(package("tf-keras", None))),
     *(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from helpers.facts import PYTHON, environment, packages, target, tensorflow
+from helpers.facts import PYTHON, environment, package, packages, target, tensorflow
 from helpers.rows import fails, passes, table, unknown
 from kdoctor.facts import FactGroup, PackageFault, Packages, Target, TensorFlowBuild
 from kdoctor.model import Severity
@@ -35,6 +35,18 @@ test_packages_intact = table(
         "libtensorflow_framework.so.2 is missing (1 of 1924 files of tensorflow 2.21.0)",
         of=["tensorflow 2.21.0"],
         commands=(f"{PYTHON} -m pip install --force-reinstall --no-deps tensorflow==2.21.0",),
+    ),
+    fails(
+        replace(packages(package("keras", "3.15.1"), package("keras", "2.12.0")), files=9),
+        "the metadata of keras 3.15.1 and 2.12.0",
+        of=["import keras"],
+        commands=(
+            f"for copy in 1 2; do {PYTHON} -m pip uninstall -y keras; done",
+            f"{PYTHON} -m pip install keras==3.15.1",
+        ),
+    ),
+    passes(
+        replace(packages(package("keras", "3.15.1"), replace(package("keras", "2.12.0"), location="/usr/lib")), files=9)
     ),
     fails(
         found(HIDDEN),

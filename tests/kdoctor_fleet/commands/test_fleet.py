@@ -161,6 +161,17 @@ def test_wrong_options_are_usage_errors(reports: Path, arguments: list[str]) -> 
         run("merge", reports, *arguments)
 
 
+def test_check_that_no_node_was_asked_is_missed(tmp_path: Path) -> None:
+    def leave_out(document: dict[str, Any]) -> None:
+        kept = [line for line in document["results"] if line["id"] != "gpu.ecc-errors"]
+        document |= {"results": kept, "counts": document["counts"] | {"pass": document["counts"]["pass"] - 1}}
+
+    run("merge", write(fleet_of(2), tmp_path / "all"))
+    lacking = write(fleet_of(2, {1: [leave_out], 2: [leave_out]}), tmp_path / "lacking")
+    nodes = json.loads(run("merge", lacking, "-f", "json", code=3))["nodes"]
+    assert all(node["reason"].startswith("gpu.ecc-errors not in its report") for node in nodes)
+
+
 def test_own_checklist_changes_severities(reports: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(

@@ -82,13 +82,16 @@ def test_files_of_another_distribution_are_found(site: Path) -> None:
     ("train.py", False),
 )
 def test_what_the_folder_of_the_script_hides_is_found(
-    site: Path, tmp_path: Path, file: str, *, is_hiding: bool
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, *, is_hiding: bool
 ) -> None:
     with (site / "fern-1.0.dist-info/RECORD").open("a") as record:
         record.write("\nmoss.py,,0\nwood/mushroom/__init__.py,,0")
     write(site / "moss.py", "")
     write(site / "wood/mushroom/__init__.py", "")
     write(tmp_path / "job" / file, "")
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    assert sys.version_info < (3, 11) or find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"] == []
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
     found = find_damage(["orchid", "fern"], str(tmp_path / "job"))["faults"]
     package = "python" if file.startswith("random") else "fern"
     expected = [(package, str(tmp_path / "job" / file), True)] if is_hiding else []

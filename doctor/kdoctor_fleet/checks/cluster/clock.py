@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_fleet.facts import Fleet, FleetNode, instant
+from kdoctor.text.instants import instant
+from kdoctor_fleet.facts import Fleet, FleetNode
 
 _FIX = Remedy.configure(
     "Start chrony or systemd-timesyncd on these nodes, and let it set the clock:",

@@ -26,7 +26,7 @@ def same_checklist(fleet: Fleet) -> Iterator[Outcome]:
 
 def _compare(fleet: Fleet, what: str, values: Mapping[str, str]) -> Iterator[Outcome]:
     by_value = grouped((value, name) for name, value in values.items())
-    common = Asked.of(fleet.nodes).checklist
+    common, _ = Asked.of(fleet.nodes).checklist
     most, *others = sorted(by_value, key=lambda value: (-len(by_value[value]), value != common, value))
     if not others:
         yield Evidence(subject="all nodes", observed=f"{what} {most}")

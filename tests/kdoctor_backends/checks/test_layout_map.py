@@ -10,7 +10,7 @@ from kdoctor_backends.checks.smoke.layout_map import layout_map
 WHOLE = Weights(variables=4, mirrored=4, sharded=0, nonfinite=(), replicas_agree=True)
 SHARDED = Weights(variables=4, mirrored=3, sharded=1, nonfinite=(), replicas_agree=True)
 REFUSED: dict[str, Any] = {"outcome": "raised", "error_type": "ValueError", "error_message": "no", "phase": "build"}
-TRAINED: dict[str, Any] = {"outcome": "trained", "error_type": None}
+TRAINED: dict[str, Any] = {"outcome": "trained", "error_type": None, "error_message": None, "phase": "inspect"}
 MEASURED: dict[str, dict[str, Any]] = {
     "matches-nothing": {"weights": WHOLE},
     "partial-path": {"weights": WHOLE},

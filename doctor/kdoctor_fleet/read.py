@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from kdoctor.errors import UsageError
 from kdoctor.inputs import exists, is_folder
-from kdoctor.text.instants import instant
+from kdoctor.text.instants import parse_instant
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.facts import FleetNode, UnreadReport
 from kdoctor_fleet.names import is_valid
@@ -108,7 +108,7 @@ def _keep(gathered: Gathered, node: FleetNode) -> None:
 
 def _age(node: FleetNode) -> tuple[dt.datetime, bool]:
     """What is greater for a newer report. One whose time cannot be read, or is to come, is older than all others."""
-    found, now = instant(node.started_at), dt.datetime.now(dt.timezone.utc)
+    found, now = parse_instant(node.started_at), dt.datetime.now(dt.timezone.utc)
     known = found if found and found <= now else dt.datetime.min.replace(tzinfo=dt.timezone.utc)
     return known, node.verdict.value != "pass"
 

@@ -100,15 +100,26 @@ def own_state(node: FleetNode, asked: Asked) -> tuple[NodeState, str]:
     if failed or node.verdict is Conclusion.FAIL:
         contradicted = failed and node.verdict is not Conclusion.FAIL
         return NodeState.FAILED, f"{some(failed)} failed" if contradicted else node.reason
-    for ids, why in _gaps(node, required, asked, measure):
-        if ids:
-            return NodeState.UNKNOWN, f"{some(ids)} {why}".lstrip()
+    gap = next(_gaps(node, required, asked, measure), "")
+    if gap:
+        return NodeState.UNKNOWN, gap
     if node.verdict is Conclusion.UNKNOWN:
         return NodeState.UNKNOWN, node.reason
     return NodeState.PASSED, node.reason
 
 
-def _gaps(
+def _gaps(node: FleetNode, required: Sequence[NodeResult], asked: Asked, measure: Measure | None) -> Iterator[str]:
+    """Why the node's results do not show that it is well."""
+    yield from (f"{some(ids)} {why}" for ids, why in _unproven(node, required, asked, measure) if ids)
+    if _asked(node) != asked.checklist:
+        yield f"it was asked something else than other nodes: {node.checklist}"
+    if measure and measure.expectations != node.expectations and "--gpus" not in node.options.split():
+        yield f"its checklist {node.checklist} is not the one of this kdoctor"
+    if not any(line.status is Status.PASS for line in required):
+        yield "its report has no check that passed"
+
+
+def _unproven(
     node: FleetNode, required: Sequence[NodeResult], asked: Asked, measure: Measure | None
 ) -> Iterator[tuple[list[str], str]]:
     """Checks without evidence, and why that matters."""
@@ -126,10 +137,6 @@ def _gaps(
     known = {line.id for line in node.results}
     yield sorted(asked.applied - known), "not in its report, but in those of other nodes"
     yield sorted(measure.checks - known if measure else ()), f"not in its report, but in the checklist {node.checklist}"
-    yield [""] * (_asked(node) != asked.checklist), f"it was asked something else than other nodes: {node.checklist}"
-    is_other = measure and measure.expectations != node.expectations and "--gpus" not in node.options.split()
-    yield [""] * bool(is_other), f"its checklist {node.checklist} is not the one of this kdoctor"
-    yield [""] * (not any(line.status is Status.PASS for line in required)), "its report has no check that passed"
 
 
 def _is_odd(line: NodeResult, elsewhere: frozenset[str]) -> bool:

@@ -145,7 +145,7 @@ class JobComparison:
     rounded_share: float = 0.0
     """The share of the weights in those of them that differ by more than a tenth of their way."""
     precise: bool = False
-    """Whether the copies computed in float64, because rounding decided the weights otherwise."""
+    """Whether the copies computed in float64, because the weights differed in float32."""
     logs: Logs = field(default_factory=dict)
     """What ``fit`` reports on all replicas."""
     reference_logs: Logs = field(default_factory=dict)

@@ -75,8 +75,7 @@ class Known:
         """All names."""
         catalog, features = self.catalog, [name.partition("/")[2] for name in self.matrix.features]
         own = [*catalog.families, *catalog.checks, *catalog.scenarios, *catalog.checklists, *self.failures.by_id]
-        own += [*features, *(row.id for row in self.matrix.known_bad)]
-        own += self.terms
+        own += [*features, *(row.id for row in self.matrix.known_bad), *self.terms]
         return [*own, *(name for plugin in explanations() for name in plugin.names())]
 
 

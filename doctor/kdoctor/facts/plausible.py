@@ -143,14 +143,10 @@ class _Field(NamedTuple):
 
     def problem(self, value: object) -> str:
         """Why it cannot be the value, or an empty text."""
+        if value == "" and not self.may_be_empty:
+            return "an empty text"
         if isinstance(value, str):
-            return (
-                ""
-                if self.may_be_empty or value.strip()
-                else f"impossible value {value!r}"
-                if value
-                else "an empty text"
-            )
+            return "" if self.may_be_empty or value.strip() else f"impossible value {value!r}"
         if isinstance(value, bool) or not isinstance(value, int | float | Spread):
             return ""
         numbers = [value.low, value.mean, value.high] if isinstance(value, Spread) else [value]

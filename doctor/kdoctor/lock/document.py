@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
 from kdoctor.lock.values import problem
-from kdoctor.text.instants import instant
+from kdoctor.text.instants import parse_instant
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import DocumentError, Problem
 from kdoctor.yamldoc.source import YamlSourceError, read_yaml
@@ -125,7 +125,7 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
 def _unfit(root: Node) -> Iterator[Problem]:
     """Values that a passing run cannot have recorded. The digest does not show that: it holds no secret."""
     recorded = root.get("recorded")
-    if recorded and recorded.value and not instant(recorded.value):
+    if recorded and recorded.value and not parse_instant(recorded.value):
         yield recorded.problem(f"{recorded.value!r:.60} is not a time")
     for section, facts in root.mapping("facts").items():
         for name, node in facts.value.items():

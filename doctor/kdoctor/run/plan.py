@@ -29,7 +29,7 @@ from kdoctor.model import Assumptions, Severity
 from kdoctor.run.log import warn
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.scenario import AddedTraining, Scenario, Strategy, Tier
-from kdoctor.text.instants import is_to_come
+from kdoctor.text.instants import problem_of
 
 _ONE_GPU = "single-gpu-keras"
 
@@ -160,8 +160,8 @@ class RunOptions:
             hint = "Remove it, or the options that leave out the trainings (--no-smoke, --select, --skip)."
             raise UsageError(f"--replicas {self.replicas}: this run trains nothing", hint=hint)
         lock_file, lock = load_lock(checklist, self.lock) if self.use_lock else (None, None)
-        if lock and is_to_come(lock.recorded):
-            warn(f"kdoctor: {lock_file}: it was recorded at {lock.recorded}, which is yet to come: a clock is wrong")
+        if lock and (problem := problem_of(lock.recorded)):
+            warn(f"kdoctor: {lock_file}: {problem}")
         rules = checklist.rules(today=today(), fail_on=self.fail_on, allow_unknown=self.allow_unknown)
         return Plan(
             checklist=checklist,

@@ -19,7 +19,7 @@ from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.inputs import read_bounded
 from kdoctor.snapshot.redaction import Redaction
-from kdoctor.text.instants import instant, is_to_come
+from kdoctor.text.instants import parse_instant, problem_of
 from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
 from kdoctor.version import __version__
@@ -56,7 +56,7 @@ class Snapshot:
 
 
 def _time(text: str) -> str:
-    if not instant(text):
+    if not parse_instant(text):
         raise ValueError("it is not a time in ISO 8601 with its time zone")
     return text
 
@@ -127,11 +127,7 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
     _check_schema(parsed.get("schema"))
     document: SnapshotDocument = _validate(adapter_of(SnapshotDocument), parsed)
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {}
-    notes = (
-        [f"it was recorded at {document.created_at}, which is yet to come: a clock is wrong"]
-        if is_to_come(document.created_at)
-        else []
-    )
+    notes = [*filter(None, [problem_of(document.created_at)])]
     for name, value in document.facts.items():
         if name not in groups:
             notes.append(f"facts.{name} was ignored: no installed kdoctor or plug-in defines this group")

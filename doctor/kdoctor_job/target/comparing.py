@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.copies import Setup
-from kdoctor_job.target.evaluating import compare_evaluations, final_batches, is_equal, leaf
+from kdoctor_job.target.evaluating import Facts, compare_evaluations, final_batches, is_equal, leaf
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import Difference, Logs, differ, named_as
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimizers_in, optimizers_of
@@ -19,8 +19,6 @@ from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
 from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread
-
-Facts = Dict[str, Any]
 
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
@@ -340,6 +338,24 @@ class Comparison:
         why = "no weight changes" if changes == 0 else "the weights are not finite, even on one device"
         steps = len(self._trials.batches)
         return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
+
+
+def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
+    """Why one device cannot compute what the replicas compute; None if it can.
+
+    Args:
+        model: the job's model.
+        strategies: names under which the job's functions use a strategy.
+    """
+    if strategies:
+        return (
+            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
+            "replicas, too: call tf.distribute.get_strategy() there"
+        )
+    kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
+    if kept:
+        return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
+    return None
 
 
 def _difference(alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:

@@ -43,7 +43,7 @@ class Setup(NamedTuple):
     one_device: bool = False
     """XLA is off, because Keras turns it off for several replicas; and one step is executed at a time."""
     precise: bool = False
-    """It computes in float64, for a model in which rounding grows until it decides the weights."""
+    """It computes in float64, where a difference in float32 may be rounding."""
 
 
 class Copier:

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from kdoctor_job.target import measures
 from kdoctor_job.target.batches import last_bit
-from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
 from kdoctor_job.target.parts import keras_of
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from kdoctor_job.target.copies import Setup
     from kdoctor_job.target.trials import Trials
 
-_NAMES_SHOWN = 6
 _LINEAR = 0.02
 """If a step of SGD with a batch differs from the mean of those with its shares by more, it is another one."""
 
@@ -105,21 +103,3 @@ def _values_of(model: Any, rows: Any) -> List[Any]:
 def _equal(one: Any, other: Any, tolerance: float = TOLERANCE) -> bool:
     allowed = tolerance * float(np.max(np.abs(one), initial=0.0))
     return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=0, atol=allowed))
-
-
-def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
-    """Why one device cannot compute what the replicas compute; None if it can.
-
-    Args:
-        model: the job's model.
-        strategies: names under which the job's functions use a strategy.
-    """
-    if strategies:
-        return (
-            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
-            "replicas, too: call tf.distribute.get_strategy() there"
-        )
-    kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
-    if kept:
-        return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
-    return None

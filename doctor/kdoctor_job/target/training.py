@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.cloning import CopyError
-from kdoctor_job.target.comparing import Comparison
+from kdoctor_job.target.comparing import Comparison, why_incomparable
 from kdoctor_job.target.copies import NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.evaluating import leaf
@@ -29,7 +29,6 @@ from kdoctor_job.target.options import (
 )
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
-from kdoctor_job.target.shares import why_incomparable
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 

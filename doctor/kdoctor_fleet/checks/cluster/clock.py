@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.instants import instant
+from kdoctor.text.instants import parse_instant
 from kdoctor_fleet.facts import Fleet, FleetNode
 
 _FIX = Remedy.configure(
@@ -70,5 +70,5 @@ def _problem(node: FleetNode, merged_at: str, most_seconds: float, most_ahead_se
 
 
 def _seconds_after(last_at: str, first_at: str) -> float | None:
-    last, first = instant(last_at), instant(first_at)
+    last, first = parse_instant(last_at), parse_instant(first_at)
     return (last - first).total_seconds() if last and first else None

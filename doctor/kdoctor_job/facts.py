@@ -221,6 +221,8 @@ class JobTraining:
     deviation: float | None = None
     """With SGD: the largest difference of a weight from one device's, relative to the largest change of its variable
     there, or to a tenth of the largest change of its kind."""
+    precise: bool = False
+    """Whether these copies computed in float64, too."""
     noise: float | None = None
     """The same between two orders of the examples on one device, if measured; more than rounding means randomness."""
     stretch: float | None = None

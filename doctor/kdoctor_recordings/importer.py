@@ -16,6 +16,7 @@ from kdoctor_recordings.formats import (
     diagnostics,
     folders,
     kernel_log,
+    lsmod,
     lspci,
     messages,
     proc_version,
@@ -48,6 +49,7 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "dcgmi diag": diagnostics.parse_dcgm,
     "dcgmi diag's table": dcgm_table.parse,
     "/proc/driver/nvidia/version": proc_version.parse,
+    "lsmod": lsmod.parse,
     "this text": messages.parse,
 }
 

@@ -47,6 +47,7 @@ FOUND = {
     "mixes neighbors": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
+    "of its share": ("job.equals-one-device", "weights differ from one device's (relative difference 0.00"),
     "function: loss with a mean": ("job.state", "of_loss differ"),
     "added mean": ("job.state", "batch_normalization"),
     "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
@@ -65,7 +66,7 @@ CAUSES = {
     "sharpens a batch": "what train_step does with a batch",
     "mixes neighbors": "what train_step does with a batch",
     "added sum": "what layers add to the loss is not a mean",
-    "pairs": "the loss of a batch does not follow from those of its shares",
+    **dict.fromkeys(("pairs", "of its share"), "the loss of a batch does not follow from those of its shares"),
 }
 """Jobs of these whose finding names what is computed from a whole batch."""
 FINE = (

@@ -58,7 +58,7 @@ def loaded(
         yield _closed_node(node, closed)
     # With a mismatch, library and module were both found. driver.library-matches-module judges it.
     if gpus.state in ("ready", "library-mismatch"):
-        module = f"module {kernel.version or '(version unknown)'}" if kernel.loaded else "module not visible here"
+        module = _module(kernel) if kernel.loaded else "module not visible here"
         library = f"NVML {gpus.state}, driver {gpus.driver_version or '(version unknown)'}"
         version = gpus.driver_version if gpus.state == "ready" else None
         yield Evidence(
@@ -137,7 +137,7 @@ def _by_bus(
 ) -> Outcome:
     """What a recording without nvidia-smi shows: the module, and whether it was rejected or others own all GPUs."""
     if isinstance(gpus, NotCollected) and isinstance(kernel, KernelDriver) and kernel.loaded:
-        return Unjudged(subject=_SUBJECT, reason=f"module {kernel.version or '?'} is loaded, and {gpus.unavailable}")
+        return Unjudged(subject=_SUBJECT, reason=f"{_module(kernel)}, and {gpus.unavailable}")
     if isinstance(gpus, NotCollected) and rejected:
         return _finding(rejected)
     listed = pci.gpus if isinstance(pci, PciDevices) and isinstance(gpus, NotCollected) else ()
@@ -203,14 +203,12 @@ def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> str | None:
 
 def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
     """What prevents the kernel module from being loaded, if the kernel reports it."""
-    if kernel.loaded:
-        return None
-    if isinstance(settings, Kernel) and settings.nouveau_loaded:
-        return _nouveau()
-    return _rejected(settings, log)
+    return None if kernel.loaded else _rejected(settings, log)
 
 
 def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
+    if isinstance(settings, Kernel) and settings.nouveau_loaded and "nvidia" not in (settings.modules or ()):
+        return _nouveau()
     events = log.events if isinstance(log, KernelLog) else ()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
     found = [line for line in rejected if re.search(SIGNATURE, line)]
@@ -257,6 +255,10 @@ def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host
     if gpus.state == "library-absent":
         return _no_library(kernel)
     return _no_nodes(pci) if kernel.nodes == () else _nvml_fails(gpus)
+
+
+def _module(kernel: KernelDriver) -> str:
+    return f"module {kernel.version or '(version unknown)'} is loaded"
 
 
 def _nodes(kernel: KernelDriver) -> str:

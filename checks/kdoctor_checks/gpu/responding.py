@@ -4,6 +4,7 @@ from dataclasses import replace
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER, RESET_NEEDED, RESTART, field_label, hanging, letters, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 from kdoctor_checks.gpu._recovery import STATED
@@ -22,7 +23,8 @@ def responding(
 
     Why: a GPU that fell off the bus, needs a reset or hangs ends every job that touches it. The other GPUs are not
     affected. NVML keeps counting such a GPU, and nvidia-smi prints an error for it or hangs. lspci lists a GPU that has
-    fallen off the bus as "rev ff", because its configuration space reads all ones.
+    fallen off the bus as "rev ff", because its configuration space reads all ones. A GPU whose memory regions got no
+    addresses ("Memory at <unassigned>") cannot be started.
     Remedy: read the kernel log, then reset the GPU or restart. If the GPU is lost again, have it serviced.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/
@@ -32,6 +34,7 @@ def responding(
     is_open = isinstance(kernel, KernelDriver) and kernel.flavour == "open"
     known = located(gpus, pci) if isinstance(gpus, Gpus) else ()
     dead = _off_the_bus(pci, {gpu.bus_id for gpu in known if lost(gpu) or hanging(gpu)})
+    dead += _without_addresses(pci)
     yield from dead
     if isinstance(gpus, Unavailable):
         if not dead:
@@ -68,6 +71,22 @@ def _off_the_bus(pci: PciDevices | Unavailable, reported: Collection[str | None]
         )
         for device in devices
         if device.responds is False and device.bus_id not in reported
+    ]
+
+
+def _without_addresses(pci: PciDevices | Unavailable) -> list[Finding]:
+    """The GPUs that no driver could start, because memory regions of them have no addresses."""
+    devices = pci.gpus if isinstance(pci, PciDevices) else ()
+    return [
+        Finding(
+            subject=f"GPU at {device.bus_id}",
+            observed=f"{counted(device.regions_without_address, 'memory region')} without an address",
+            brief="has no address space",
+            expected="addresses for every memory region",
+            remedy=STATED["no-address-space"],
+        )
+        for device in devices
+        if device.regions_without_address and device.driver is None and device.responds is not False
     ]
 
 

@@ -100,6 +100,8 @@ class PciDevice(PciFunction):
     """Class and subclass, four hexadecimal digits."""
     driver: str | None
     """The kernel driver bound to it, if any."""
+    regions_without_address: int | None = None
+    """Memory regions (BARs) that firmware and kernel gave no addresses; None if they were not read."""
     numa_node: int | None = None
     """NUMA node; None if the platform does not report it (sysfs: -1)."""
     subsystem: str | None = None

@@ -24,7 +24,8 @@ ESCAPES = re.compile(
 """Sequences and characters that a terminal acts on and does not show."""
 
 _DRIVER = (
-    r"(?:NVRM: |NVRM (?!version)\w+: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
+    r"(?:NVRM: |NVRM (?!version)\w+: |(?!\S+ +\d+ +\d)nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b"
+    r"|(?!\S+ +\d+ +\d)nouveau )"
 )
 MODULE_FAILS = (
     r"(?:could not insert(?: module)?|Error inserting) \S*nvidia\S*(?: \(\S+\))?: "

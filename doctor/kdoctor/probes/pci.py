@@ -34,6 +34,9 @@ _IOMMU_TYPES: dict[str | None, IommuType] = {name: name for name in get_args(Iom
 _EXTENDED = 0x100
 """Offset of the extended capabilities. Users other than root can read the first 64 bytes only."""
 _ACS_CAPABILITY = 0x000D
+_MEMORY, _UNSET = 0x200, 0x20000000
+"""Flags of a region in the file ``resource`` (include/linux/ioport.h)."""
+_REGIONS = 6
 _ALL_ONES = b"\xff" * 4
 """Vendor and device of a function that does not respond."""
 _ACS_CONTROL = 6
@@ -71,6 +74,7 @@ def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> Pci
         **_read_function(entry),
         device_class=device_class[:4] if device_class else None,
         driver=link_target(entry / "driver"),
+        regions_without_address=_regions_without_address(entry / "resource"),
         numa_node=node if node is not None and node >= 0 else None,
         subsystem=_subsystem(entry),
         local_cpus=_local_cpus(entry),
@@ -109,6 +113,11 @@ def _read_path(entry: Path, bridges: dict[Path, PciBridge]) -> tuple[PciBridge, 
                 bridges[folder] = PciBridge(**_read_function(folder), vendor_id=_hexadecimal(folder / "vendor"))
             path.append(bridges[folder])
     return tuple(path) if any(_ROOT.fullmatch(folder.name) for folder in place.parents) else None
+
+
+def _regions_without_address(path: Path) -> int | None:
+    flags = [int(word, 16) for word in re.findall(r" 0x([0-9a-f]{1,16})$", read_quietly(path) or "", re.MULTILINE)]
+    return sum(flag & _MEMORY > 0 < flag & _UNSET for flag in flags[:_REGIONS]) if flags else None
 
 
 def _subsystem(entry: Path) -> str | None:

@@ -88,7 +88,7 @@ class Comparison:
             else:
                 self._say(own=dict(facts, not_compared=_reason(error)))
             return
-        if found and (found.rounded or not found.deviation <= measures.TOLERANCE) and self._still_more():
+        if found and (found.rounded or not found.deviation <= self._limit) and self._still_more():
             self.compare_own()
             return
         if found and found.rounded_share > measures.MOSTLY and len(self._trials.batches) > _FEWEST_STEPS:
@@ -105,7 +105,7 @@ class Comparison:
         self._starts_alike = _starts_alike(alone, mirrored)
         self._keep_decisive(alone, mirrored)
         self._say(own=dict(facts, **_facts(found)))
-        if self._is_decided and not found.deviation <= measures.TOLERANCE:
+        if self._is_decided and not found.deviation <= self._limit:
             self._cause = self._find_cause()
         if self._cause in ("outputs", "layers"):
             return
@@ -123,39 +123,49 @@ class Comparison:
         alone = self._trials.on_one_device(setup)
         reordered: List[Trained] = []
         mirrored = self._on_replicas(setup, alone, first)
-        found = _difference(alone, mirrored, reordered)
+        found = self._difference(alone, mirrored, reordered)
         clips = any(option.name == CLIPS for option in self._options)
         if found and self._wants_float64(found.deviation):
             self._precise = True
             return self._compared(self._setup(), None)
-        if found and (clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)):
+        if found and (clips or not found.deviation <= self._limit or measures.differ(mirrored.logs, alone.logs)):
             reordered.append(self._trials.on_one_device(setup, order=1))
-            found = _difference(alone, mirrored, reordered)
-        if found and not found.deviation <= measures.TOLERANCE:
+            found = self._difference(alone, mirrored, reordered)
+        if found and not found.deviation <= self._limit:
             reordered.append(self._trials.on_one_device(setup, order=2))
-            found = _difference(alone, mirrored, reordered)
-        if found and found.deviation > measures.TOLERANCE and not self._precise:
+            found = self._difference(alone, mirrored, reordered)
+        if found and found.deviation > self._limit and not (self._precise and found.deviation > measures.TOLERANCE):
             # Rounding turns a unit on or off whose input is about zero; not the same one in another order.
-            again = _difference(reordered[0], self._trials.on_replicas(setup, order=1), [alone, *reordered[1:]])
+            other = self._trials.on_replicas(setup, order=1)
+            again = self._difference(reordered[0], other, [alone, *reordered[1:]])
             found = again if again and again.deviation < found.deviation else found
         if found and found.rounded:
             # A job may use the order, as pairs of neighbors do. Then other last bits and random numbers change nothing.
             bits = [self._trials.on_one_device(setup, order=-1)]
-            exact = _difference(alone, mirrored, bits)
+            exact = self._difference(alone, mirrored, bits)
             if exact and exact.noise <= measures.QUIET:
                 reordered, found, self._order = bits, exact, -1
         return alone, mirrored, reordered, found
 
+    @property
+    def _limit(self) -> float:
+        """The largest difference that counts as equal."""
+        return measures.QUIET if self._precise else measures.TOLERANCE
+
+    def _difference(self, alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
+        weights = (alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+        return measures.compare(other.names, *weights, kinds=alone.kinds, limit=self._limit)
+
     def _wants_float64(self, deviation: float) -> bool:
         """Whether it has to be computed in float64, too, because rounding in float32 may have made the difference."""
-        return deviation > measures.TOLERANCE and self._may_be_precise and not self._precise
+        return deviation > measures.QUIET and self._may_be_precise and not self._precise
 
     def _setup(self, *without: str) -> Setup:
         return Setup(without=(*self._without, *without), still=True, precise=self._precise)
 
     def _on_replicas(self, setup: Setup, alone: Trained, first: Optional[Trained]) -> Trained:
-        found = _difference(alone, first, []) if first else None
-        if first and found and found.deviation <= measures.TOLERANCE and not differ(*_named(first, alone)):
+        found = self._difference(alone, first, []) if first else None
+        if first and found and found.deviation <= self._limit and not differ(*_named(first, alone)):
             return first
         return self._trials.on_replicas(setup)
 
@@ -175,17 +185,15 @@ class Comparison:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
-            if not clips and (
-                found.deviation <= measures.TOLERANCE or (option.name == BUILT_LATE and self._starts_alike)
-            ):
+            if not clips and (found.deviation <= self._limit or (option.name == BUILT_LATE and self._starts_alike)):
                 continue
             setup = self._setup(option.name)
             facts: Facts = {"name": option.name, "value": option.value}
             try:
                 alone_without = self._trials.on_one_device(setup)
-                effect = _difference(alone, alone_without, reordered)
+                effect = self._difference(alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
+                if clips and (effect is None or effect.deviation <= self._limit):
                     self._note_option(facts)  # no gradient reached the limit
                     continue
                 facts["deviation"] = found.deviation
@@ -210,10 +218,10 @@ class Comparison:
         """A training on the replicas, one device with another order if needed, and what is left of the difference."""
         mirrored = self._trials.on_replicas(setup)
         again: List[Trained] = []
-        rest = _difference(alone, mirrored, again)
-        if rest and not rest.deviation <= min(FRACTION * found.deviation, measures.TOLERANCE):
+        rest = self._difference(alone, mirrored, again)
+        if rest and not rest.deviation <= min(FRACTION * found.deviation, self._limit):
             again.append(self._trials.on_one_device(setup, order=self._order))
-            rest = _difference(alone, mirrored, again)
+            rest = self._difference(alone, mirrored, again)
         return mirrored, again, rest if rest and rest.rounded_share <= measures.MOSTLY else None
 
     def _find_several(self, found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
@@ -232,9 +240,9 @@ class Comparison:
                 others = (name for name in out if name != facts["name"])
                 setup = self._setup(*others)
                 with_it = self._trials.on_one_device(setup)
-                effect, (*_, left) = _difference(alone, with_it, again), self._rest(setup, with_it, found)
+                effect, (*_, left) = self._difference(alone, with_it, again), self._rest(setup, with_it, found)
                 facts["effect"], facts["deviation"] = (one and one.deviation for one in (effect, left))
-                facts["without"] = rest.deviation if left and left.deviation > measures.TOLERANCE else None
+                facts["without"] = rest.deviation if left and left.deviation > self._limit else None
         except (CopyError, SpentError):
             return None
         self._say(options=self._noted)
@@ -310,7 +318,7 @@ class Comparison:
             self._say(not_compared=self._unmoved(alone))
             return False
         deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
-        self._say(deviation=deviation, stretch=_stretch(alone, mirrored))
+        self._say(deviation=deviation, precise=self._precise, stretch=_stretch(alone, mirrored))
         if deviation < measures.QUIET:
             return False
         if self._wants_float64(deviation):
@@ -323,11 +331,11 @@ class Comparison:
         again = trials.on_one_device(setup, order=self._order)
         noise = measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale)
         self._say(noise=noise, stretch_noise=_stretch(alone, again))
-        noisy = measures.TOLERANCE < deviation <= noise * measures.BEYOND_ROUNDING
-        if deviation > measures.TOLERANCE and not noisy:
+        noisy = self._limit < deviation <= noise * measures.BEYOND_ROUNDING
+        if deviation > self._limit and not noisy:
             other = trials.on_replicas(setup, order=self._order)
             left = measures.max_or_nan(measures.largest(again.weights, other.copies) / scale)
-            if left <= measures.TOLERANCE:
+            if left <= self._limit:
                 self._say(deviation=left)
                 return False
             self._find_cause()
@@ -356,11 +364,6 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
     if kept:
         return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
     return None
-
-
-def _difference(alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
-    noisy = [one.weights for one in reordered]
-    return measures.compare(other.names, alone.started, alone.weights, other.copies, noisy, kinds=alone.kinds)
 
 
 def _stretch(alone: Trained, other: Trained) -> Optional[float]:

@@ -23,7 +23,7 @@ UNCLEAR = 0.1
 MOSTLY = 0.5
 """If rounding or random numbers decide a larger share of the weights, they show nothing."""
 QUIET = 1e-3
-"""Smaller differences are not examined further."""
+"""Smaller differences are not examined further, and larger ones of copies in float64 are not rounding."""
 
 
 class Difference(NamedTuple):
@@ -61,6 +61,7 @@ def compare(  # noqa: PLR0913 - of several trainings
     reordered: Sequence[Sequence[Any]],
     *,
     kinds: Sequence[str] = (),
+    limit: float = TOLERANCE,
 ) -> Optional[Difference]:
     """The difference of all replicas from one device; None if no weight changes there, or one is not finite.
 
@@ -71,6 +72,7 @@ def compare(  # noqa: PLR0913 - of several trainings
         copies: each variable's copy on each replica.
         reordered: the weights of one device after trainings with another order of the examples in each batch, if any.
         kinds: of the variables, see :func:`scale_of`; none if all are of one kind.
+        limit: the largest difference that counts as equal.
     """
     scale = scale_of(started, reference, kinds=kinds)
     if scale is None:
@@ -78,7 +80,7 @@ def compare(  # noqa: PLR0913 - of several trainings
     apart = typical(reference, copies) / scale
     others = [typical(reference, [[one] for one in weights]) / scale for weights in reordered]
     noise = np.max(others, axis=0) if others else np.zeros(len(apart))
-    rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > TOLERANCE)
+    rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > limit)
     sizes = np.array([np.size(one) for one in reference])
     kept = apart[~rounded]
     return Difference(

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, TypeVar
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
+from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, Kernel, KernelDriver, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.text.lists import counted, some
 from kdoctor_recordings.facts import Diagnostic, Diagnostics, ImportedLines
 from kdoctor_recordings.formats.part import CUT, GpuPart, Kind, PairPart, Part
@@ -63,6 +63,8 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     driver = _kernel_driver(parts)
     if driver:
         found[KernelDriver] = driver
+    if modules := [group.modules for _, group in _of(parts, Kernel) if group.modules is not None]:
+        found[Kernel] = Kernel(modules=tuple(sorted({name for names in modules for name in names})))
     pci = _of(parts, PciDevices)
     if pci:
         found[PciDevices] = _pci(pci)

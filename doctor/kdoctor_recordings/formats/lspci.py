@@ -46,6 +46,7 @@ _ALL_ONES = re.compile(r"\(rev ff\)|!!! Unknown header type 7f|^00: ff ff ff ff"
 """What lspci prints where the configuration space reads all ones, because the device does not respond."""
 _ACS = re.compile(r"ACSCtl:\s*(?P<bits>.+)")
 _EXTENDED = re.compile(r"Capabilities: \[[1-9a-f][0-9a-f]{2} v\d")
+_REGION = re.compile(r"\bMemory at (?P<address>\S+)")
 _NODE = re.compile(r"NUMA node: (\d+)")
 _GROUP = re.compile(r"IOMMU group: (\d+)")
 _DRIVER = re.compile(r"Kernel driver in use: (\S+)")
@@ -175,6 +176,7 @@ def _device(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> Pc
         **_function(block),
         device_class=block.class_number or _CLASSES.get(block.kind),
         driver=_found(_DRIVER, block),
+        regions_without_address=_regions_without_address(block),
         numa_node=_number(_NODE, block),
         subsystem=_found(_SUBSYSTEM, block),
         iommu_group=_number(_GROUP, block),
@@ -213,6 +215,11 @@ def _responds(block: _Block) -> bool | None:
     if _ALL_ONES.search(f"{block.name}\n{block.text}"):
         return False
     return True if "Capabilities:" in block.text else None
+
+
+def _regions_without_address(block: _Block) -> int | None:
+    found = [region["address"] for region in _REGION.finditer(block.text)]
+    return sum(address in ("<unassigned>", "<ignored>") for address in found) if found else None
 
 
 def _speed(found: re.Match[str] | None) -> str | None:

@@ -26,6 +26,7 @@ Kind = Literal[
     "kernel log",
     "this text",
     "/proc/driver/nvidia/version",
+    "lsmod",
 ]
 """A supported format."""
 

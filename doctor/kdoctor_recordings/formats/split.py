@@ -18,6 +18,7 @@ from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
 from kdoctor_recordings.formats import (
     dcgm_table,
     diagnostics,
+    lsmod,
     lspci,
     messages,
     proc_version,
@@ -33,7 +34,7 @@ from kdoctor_recordings.formats.part import Kind, Section
 UNDERSTOOD = (
     "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s and -e, --query-gpu as CSV), lspci -vvv, "
     "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag, "
-    "/proc/driver/nvidia/version, and folders or archives of these"
+    "/proc/driver/nvidia/version, lsmod, and folders or archives of these"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}. kdoctor diagnose reads the log of a job."
 _MOST_BYTES = 128 * 1024**2
@@ -85,7 +86,7 @@ _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
     r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ |(?=nvidia-smi (?:--?[\w.,=-]+ ?)+$))"
     r"(?P<command>(?:sudo )?(?:/[\w./-]*/)?"
-    r"(?:nvidia-smi|lspci|dmesg|journalctl|dcgmi|cat)\b.*)"
+    r"(?:nvidia-smi|lspci|lsmod|dmesg|journalctl|dcgmi|cat)\b.*)"
 )
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
 _JSON_LINES = 400
@@ -111,6 +112,7 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi", re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*MIG devices:").match),
     ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
+    ("lsmod", lsmod.begins),
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.begins),
     ("dcgmi diag's table", dcgm_table.begins),

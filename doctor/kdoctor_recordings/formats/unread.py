@@ -44,6 +44,7 @@ _PATTERNS: dict[Kind, str] = {
         r"|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .*|[0-9a-f]{2,3}: .*"
         r"|(?:Slot|Class|S?Vendor|S?Device|PhySlot|Rev|ProgIf|Driver|Module|NUMANode|IOMMUGroup|DTNode|Label):\s.*"
     ),
+    "lsmod": r"\w+\s+\d+\s+-?\d+(?:\s.*)?|Module +Size.*",
     "/proc/driver/nvidia/version": r"(?:NVRM|GCC) version:.*",
     "dcgmi diag's table": dcgm_table.ROW.pattern,
 }

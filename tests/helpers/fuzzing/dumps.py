@@ -65,5 +65,6 @@ DUMPS: Mapping[str, str] = {
     "dcgmi diag": json.dumps(DCGM, indent=1),
     "dcgmi diag's table": DCGM_TABLE,
     "this text": MESSAGES,
+    "lsmod": "Module                  Size  Used by\nnouveau              2306048  1\n",
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\n",
 }  # fmt: skip

@@ -35,6 +35,15 @@ def test_gpu_is_read_from_sysfs(tmp_path: Path) -> None:
     )
 
 
+def test_regions_without_addresses_are_counted(tmp_path: Path) -> None:
+    folder = add_pci_device(tmp_path, "0000:19:00.0")
+    given = "0x00000000d8000000 0x00000000d8ffffff 0x0000000000040200\n"
+    lost = "0x0000000000000000 0x00000007ffffffff 0x000000002014220c\n"
+    unused = "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+    folder.joinpath("resource").write_text(f"{given}{lost}{unused * 4}{lost}", encoding="utf-8")  # the last: its ROM
+    assert read(tmp_path).devices[0].regions_without_address == 1
+
+
 def test_switches_and_audio_are_not_gpus(tmp_path: Path) -> None:
     add_pci_device(tmp_path, "0000:01:00.0", **{"class": "0x030000"})
     add_pci_device(tmp_path, "0000:01:00.1", **{"class": "0x040300"})

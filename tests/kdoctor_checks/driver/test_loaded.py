@@ -174,6 +174,8 @@ test_recording = table(
     *without_training("vGPU", virtualization_mode="host-vgpu"),
     *without_training("Jetson", name="Orin (nvgpu)", bus_id=None),
     fails(bound("nouveau", "nouveau"), unrecorded(Gpus), "nouveau"),
+    fails(kernel_settings(modules=("nouveau",)), unrecorded(Gpus), "nouveau is loaded"),
+    unknown(kernel_settings(modules=("nouveau", "nvidia")), unrecorded(Gpus)),
     fails(bound("vfio-pci", "nouveau"), unrecorded(Gpus), "vfio-pci"),
     fails(unrecorded(Gpus), logged(UNBUILT), "  the module could not be built for this kernel."),
     fails(unrecorded(Gpus), logged(REJECTED[0]), repr(REJECTED[0]), commands=(MOKUTIL, "sudo reboot")),

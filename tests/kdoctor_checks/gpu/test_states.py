@@ -191,6 +191,13 @@ test_responding = table(
         of=[f"GPU at {bus_id(1)}"],
         commands=("sudo reboot",),
     ),
+    fails(
+        {Gpus: "no driver"},
+        pci(2, pci_gpu(0), pci_gpu(1, driver=None, regions_without_address=1)),
+        "Above 4G decoding",
+        of=[f"GPU at {bus_id(1)}"],
+    ),
+    unknown({Gpus: "no driver"}, pci(2, pci_gpu(0), pci_gpu(1, regions_without_address=1))),  # a driver has started it
     unknown({Gpus: "no driver"}, pci(2)),
     fails(gpus(2, gpu(0), gpu(1, errors=IS_LOST)), pci(2, pci_gpu(0), pci_gpu(1, responds=False)), of=[GPU1]),
     # Lost GPUs without an address have those that remain, in the order of the bus.

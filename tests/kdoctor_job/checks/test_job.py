@@ -434,6 +434,8 @@ test_equals_one_device = table(
     fails(run(training={"deviation": 1.0}), "1 after 3 steps"),
     fails(run(training={"deviation": 1.0, "stretch": 2.0}), "2 times as far"),
     fails(run(training={"deviation": 1.0, "of_whole_batch": "outputs"}), "Compute the outputs of an example"),
+    fails(run(training=own(deviation=0.0011, precise=True)), "at most 0.001"),
+    fails(run(training={"deviation": 0.0011, "precise": True}), "at most 0.001"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "step"}), "all_gather"),

@@ -86,6 +86,16 @@ def test_gpu_whose_configuration_space_is_all_ones(tmp_path: Path, text: str) ->
     assert (gpu.bus_id, gpu.device_id, gpu.responds) == ("0000:3b:00.0", "20b0", False)
 
 
+@cases(
+    ("\tRegion 0: Memory at <unassigned> (32-bit) [disabled]\n\tRegion 1: Memory at <ignored> (64-bit)\n", 2),
+    ("\tMemory at d8000000 (32-bit) [size=16M]\n\tI/O ports at <unassigned> [disabled]\n", 0),
+    ("\tExpansion ROM at <ignored> [disabled]\n", None),
+)
+def test_regions_without_addresses_are_counted(tmp_path: Path, text: str, number: int | None) -> None:
+    (gpu,) = imported_pci(tmp_path, f"3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev a1)\n{text}").gpus
+    assert gpu.regions_without_address == number
+
+
 def test_machine_readable_listings_have_drivers_and_nodes(tmp_path: Path) -> None:
     block = "Slot:\t{}:00.0\nClass:\t{}\nVendor:\t{}\nDevice:\tDevice 20b0\nRev:\ta1\nDriver:\tnvidia\nNUMANode:\t1\n\n"
     text = block.format("3b", "3D controller", "NVIDIA Corporation") + block.format("5e", "Bridge", "Example Corp.")

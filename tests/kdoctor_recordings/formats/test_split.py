@@ -49,6 +49,7 @@ def kinds(folder: Path, text: str) -> list[str]:
     (LSPCI, "lspci -vvv"),
     (LOG, "kernel log"),
     ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
+    ("nouveau 2306048 1\n", "lsmod"),
     ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
     ("[Mon Jan  5 10:00:00 2026] NVRM: loading\n", "kernel log"),
     ("2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device\n", "kernel log"),

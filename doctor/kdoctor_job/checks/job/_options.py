@@ -11,6 +11,8 @@ from kdoctor_job.facts import JobOption, JobTraining
 
 TOLERANCE = 0.01
 """Largest difference of the weights with the job's own optimizer, see job.equals-one-device."""
+PRECISE = 0.001
+"""The same for copies that compute in float64, where rounding changes 1e-8 at most."""
 SHARE = 0.1
 """An option is correct if the replicas differ from one device by at most this share of what the option changes there,
 and the cause if they differ by at most this share without it."""
@@ -34,7 +36,7 @@ def is_compared(training: JobTraining | None, name: str) -> bool:
         own is not None
         and name not in own.without
         and own.deviation is not None
-        and own.deviation <= TOLERANCE
+        and own.deviation <= (PRECISE if own.precise else TOLERANCE)
         and own.rounded_share <= MOSTLY
         and (name != "steps_per_execution" or training is None or training.steps > 1)
     )

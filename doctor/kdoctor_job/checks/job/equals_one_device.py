@@ -5,7 +5,7 @@ from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_weights
 from kdoctor_checks.smoke._judging import finding, unknown
-from kdoctor_job.checks.job._options import MOSTLY, TOLERANCE
+from kdoctor_job.checks.job._options import MOSTLY, PRECISE, TOLERANCE
 from kdoctor_job.checks.job._reported import is_noise, of_cause
 from kdoctor_job.checks.job._user_model import job_check, replicas_of
 from kdoctor_job.facts import JobComparison, JobTraining
@@ -45,9 +45,9 @@ def equals_one_device(
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
     if training.own:
-        yield _judge_own(run, training, training.own, own_tolerance)
+        yield _judge_own(run, training, training.own, PRECISE if training.own.precise else own_tolerance)
     if training.own is None or (training.scale_hidden != "" and (training.losses or not training.of_whole_batch)):
-        yield _judge_sgd(run, training, tolerance)
+        yield _judge_sgd(run, training, PRECISE if training.precise else tolerance)
 
 
 def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, tolerance: float) -> Outcome:

@@ -56,14 +56,15 @@ def lost(gpu: Gpu) -> str | None:
     """Why the GPU cannot be used; None if it can.
 
     One of its calls returned the NVML error "GPU is lost" or "reset required" (15 and 16), or the driver could not open
-    it. nvidia-smi shows an error in place of the performance state of a GPU that does not respond, or of both its
-    temperature and its power draw. A missing permission does not count.
+    it. nvidia-smi shows an error in place of the performance state or the UUID of a GPU that does not respond, or of
+    both its temperature and its power draw. A missing permission does not count.
     """
     if all(letters(gpu.errors.get(name, "")) in _NO_STATE for name in _SENSORS):
         return gpu.errors[_SENSORS[0]]
     for name, error in gpu.errors.items():
         plain = letters(error)
-        if plain.endswith(_GONE) or (name == "performance_state" and plain in _NO_STATE):
+        is_always_read = name == "performance_state" or (name == "uuid" and gpu.performance_state is None)
+        if plain.endswith(_GONE) or (is_always_read and plain in _NO_STATE):
             return error
     opening = gpu.errors.get("handle")
     if opening and (opening.startswith("no answer within") or letters(opening).endswith(_NO_PERMISSION)):

@@ -11,7 +11,7 @@ from kdoctor.matrix.values import older_driver
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
-from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
+from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART, silent
 from kdoctor_checks._versions import first_short, numbers
 from kdoctor_checks.driver._messages import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 
@@ -45,6 +45,10 @@ def loaded(
     """
     if isinstance(gpus, Unavailable):
         yield _by_bus(gpus, pci, kernel, _rejected(settings, log))
+        return
+    if gpus.state == "failed" and gpus.driver_version and silent(gpus):  # what failed, in a container, follows from it
+        observed = f"nvidia-smi lists GPUs, driver {gpus.driver_version}, and one does not respond; {gpus.error}"
+        yield Evidence(subject=_SUBJECT, observed=observed, brief=gpus.driver_version)
         return
     if unsuited := _unsuited(gpus):
         yield _finding(unsuited)

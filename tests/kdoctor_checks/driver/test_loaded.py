@@ -174,6 +174,12 @@ test_recording = table(
     *without_training("vGPU", virtualization_mode="host-vgpu"),
     *without_training("Jetson", name="Orin (nvgpu)", bus_id=None),
     fails(bound("nouveau", "nouveau"), unrecorded(Gpus), "nouveau"),
+    passes(  # a paste of a container that does not start, and of nvidia-smi on its host
+        gpus(
+            2, gpu(0), gpu(1, performance_state=None, errors={"uuid": "Unknown Error"}), state="failed", error="unknown"
+        ),
+        "one does not respond",
+    ),
     fails(kernel_settings(modules=("nouveau",)), unrecorded(Gpus), "nouveau is loaded"),
     unknown(kernel_settings(modules=("nouveau", "nvidia")), unrecorded(Gpus)),
     fails(bound("vfio-pci", "nouveau"), unrecorded(Gpus), "vfio-pci"),

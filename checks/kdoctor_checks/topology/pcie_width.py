@@ -21,7 +21,8 @@ def pcie_width(
 
     Why: a bad seat or riser can make a link come up narrow (x1 of x16). Input and gradients are then many times slower,
     and every replica waits. Results stay correct, so this is only a warning. Idle GPUs lower the generation, and some
-    of them the width, so the link of an idle GPU is not judged, unless most idle GPUs of its model have full width.
+    of them the width. So the link of a GPU that is or may be idle is judged only if most such GPUs of its model have
+    full width.
     Hosts pass GPUs through with half of their lanes, which is not reported.
     A slot that gives one GPU fewer lanes than most GPUs of its model have is reported, too. Without the driver, the
     width that lspci shows counts.
@@ -46,13 +47,13 @@ def pcie_width(
         observed = f"PCIe x{width} of x{widest}, {generation}" + ("" if state is None else f" in P{state}")
         ok = gpu not in narrow
         is_decisive = 2 * width < widest and "not in" in gpu.errors.get("performance_state", "")
+        may_be_idle = not is_decisive if state is None else state >= idle_from
         usual = of_most(gpu, known, lambda other: other.pcie_width_max) or 0
         if not width or not widest:
             yield Unjudged(subject=gpu.subject, reason=f"NVML reports width x{width} of x{widest}")
-        elif not ok and state is None and not is_decisive:
-            yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read")
-        elif not ok and state is not None and state >= idle_from and not _wide(gpu, known, narrow, idle_from):
-            yield Unjudged(subject=gpu.subject, reason=f"{observed}, but the GPU is idle; read it again under load")
+        elif not ok and may_be_idle and not _wide(gpu, known, narrow, idle_from):
+            why = "whether it is idle was not read" if state is None else "the GPU is idle; read it again under load"
+            yield Unjudged(subject=gpu.subject, reason=f"{observed}, and {why}")
         else:
             yield judge(
                 gpu.subject,
@@ -76,8 +77,10 @@ def _remedy(then: str, *look: str) -> Remedy:
 
 
 def _wide(gpu: Gpu, known: Sequence[Gpu], narrow: Sequence[Gpu], idle_from: int) -> bool:
-    """Whether most of the idle GPUs of this model have the full width."""
-    idle = [other for other in known if other.name == gpu.name and (other.performance_state or 0) >= idle_from]
+    """Whether most of the idle GPUs of this model have the full width, or most of those whose state was not read."""
+    alike = [other for other in known if other.name == gpu.name]
+    unread = [other for other in alike if other.performance_state is None]
+    idle = unread if gpu in unread else [one for one in alike if (one.performance_state or 0) >= idle_from]
     return len(idle) > 2 * sum(other in narrow for other in idle)
 
 

@@ -188,6 +188,7 @@ test_pcie_width = table(
     # A narrow idle GPU is compared with the idle ones of its model. More than half of them must have the full width.
     unknown(several({}, {"pcie_width": 8, "performance_state": 8}, {}, {})),
     fails(idle(8, 16, 16), of=[GPU0]),
+    fails(idle(8, 16, 16, performance_state=None), of=[GPU0]),  # recorded: a table of widths alone
     *(unknown(idle(*widths)) for widths in ((8, 8, 8, 8), (8, 16), (8, 8, 16, 16))),
     unknown(several(*[{"performance_state": 8, "name": "L4"}] * 2, {"performance_state": 8, "pcie_width": 8})),
     unknown(several(*[{"performance_state": None}] * 2, {"pcie_width": 8, "performance_state": 1}), {"idle_from": 1}),

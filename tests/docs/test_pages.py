@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from docs.generator.commands import man_page
 from docs.generator.hardware import measured_hardware_page
+from docs.generator.pages import ROOT, written_pages
 
 from kdoctor.catalog.load import load_catalog
 
@@ -77,3 +78,17 @@ def test_hardware_page_refuses_other_files(change: dict[str, object], tmp_path: 
     (tmp_path / "l4.json").write_text(json.dumps({**RECORD, **change}))
     with pytest.raises(ValueError, match=r"l4\.json"):
         measured_hardware_page(load_catalog(), tmp_path)
+
+
+_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+
+def test_pages_link_only_to_what_is_in_the_repository() -> None:
+    # The start page of the site links to generated pages. In the others, an id becomes such a link when it is built.
+    dead = [
+        f"{location}: {target}"
+        for location, text in written_pages().items()
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", _BLOCK.sub("", text))
+        if location != "docs/index.md" and not (ROOT / location).parent.joinpath(target).exists()
+    ]
+    assert dead == []

@@ -30,7 +30,7 @@ from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.truth import by_scenario, features_of_checks, spans, titles
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import WIDTH, shorten, wrap
 
 _INDENT = "  "
@@ -145,7 +145,8 @@ def explain(
     elif not (_is_name(name) or near):
         explain_text(name, known)
     else:
-        near = near or did_you_mean(name, known.names)
+        begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
+        near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
         raise UsageError(f"nothing is called {' '.join(words)!r}{near}", hint="To list them: kdoctor list")
 
 

@@ -34,6 +34,8 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--restore", "--loop", "train:loop"), "--restore requires a value"),
     (("explain", "gpu.repli"), "'gpu.replicas-match'"),
     (("explain", "KD999"), "'KD999'"),
+    (("explain", "KD1"), "there are KD101, KD102"),
+    (("rollback", "--to", "last"), "or last-passing"),
     (("diagnose",), "- for stdin"),
     (("check", "--python", "/nowhere/python"), "/nowhere/python"),
     (("check", "--python", "/bin/sh"), "/bin/sh"),

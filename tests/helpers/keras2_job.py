@@ -45,6 +45,14 @@ def batches(examples):
 """
 
 
+OF_THE_OBJECT = """
+import kdoctor
+from train import build, data, tf
+
+with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+    print(kdoctor.preflight(build(), data()).ok)
+"""
+"""An examination of a model that is copied from its configuration."""
 TIMED = {"job.input-bound"}
 """Checks whose result depends on the speed of this machine."""
 

@@ -104,8 +104,9 @@ def _of_type(config: Any, kind: str) -> Any:
     """A configuration with float64 in place of any other type of numbers, if that is the type of new layers."""
     if isinstance(config, dict):
         return {name: _of_type(value, kind) for name, value in config.items()}
-    if isinstance(config, (list, tuple)):
-        return type(config)(_of_type(value, kind) for value in config)
+    if isinstance(config, (list, tuple)):  # also a list that TensorFlow wraps
+        made = [_of_type(value, kind) for value in config]
+        return tuple(made) if isinstance(config, tuple) else made
     return kind if kind == _PRECISE and config in _OTHERS else config
 
 

@@ -47,12 +47,26 @@ def batches(examples):
 
 OF_THE_OBJECT = """
 import kdoctor
-from train import build, data, tf
+from train import batches, keras, tf
 
-with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-    print(kdoctor.preflight(build(), data()).ok)
+
+class OnReplicas(keras.layers.Layer):
+    def call(self, inputs):
+        is_rounded = inputs.dtype != tf.float64 and tf.distribute.get_strategy().num_replicas_in_sync > 1
+        return inputs * (1.1 if is_rounded else 1.0)
+
+
+keras.mixed_precision.set_global_policy("mixed_float16")
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    inputs = keras.Input((8, 8, 3))
+    hidden = keras.layers.GlobalAveragePooling2D()(keras.layers.BatchNormalization()(OnReplicas()(inputs)))
+    model = keras.Model(inputs, keras.layers.Dense(3)(hidden))
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    print(kdoctor.preflight(model, batches(64)).ok)
 """
-"""An examination of a model that is copied from its configuration."""
+"""A model that is copied from its configuration, and differs from one device as rounding does: not in float64."""
 TIMED = {"job.input-bound"}
 """Checks whose result depends on the speed of this machine."""
 

@@ -90,14 +90,18 @@ def precise(keras: Any, *, applies: bool) -> Iterator[None]:
     if not applies:
         yield
         return
-    before, policy = keras.backend.floatx(), keras.config.dtype_policy()
+    if hasattr(keras, "config"):
+        policy, set_policy = keras.config.dtype_policy(), keras.config.set_dtype_policy
+    else:  # tf_keras
+        policy, set_policy = keras.mixed_precision.global_policy(), keras.mixed_precision.set_global_policy
+    before = keras.backend.floatx()
     try:
-        keras.config.set_floatx(_PRECISE)
-        keras.config.set_dtype_policy(_PRECISE)
+        keras.backend.set_floatx(_PRECISE)
+        set_policy(_PRECISE)
         yield
     finally:
-        keras.config.set_floatx(before)
-        keras.config.set_dtype_policy(policy)
+        keras.backend.set_floatx(before)
+        set_policy(policy)
 
 
 def _of_type(config: Any, kind: str) -> Any:

@@ -99,16 +99,13 @@ def _learning_rate(optimizer: Any) -> Facts:
 
 
 def _clipping(optimizer: Any) -> Optional[List[str]]:
-    """The clipping of an optimizer and of the one that it wraps; None if one of them does not report it."""
-    found: List[str] = []
-    for one in {id(one): one for one in (optimizer, getattr(optimizer, "inner_optimizer", optimizer))}.values():
-        for name in CLIPPING:
-            if not hasattr(one, name):
-                return None
-            value = getattr(one, name)
-            if value:
-                found.append(f"{name}={float(value):g}")
-    return found
+    """The clipping of an optimizer and of the one that it wraps; None if the inner one does not report it."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if not all(hasattr(inner, name) for name in CLIPPING):
+        return None
+    both = {id(one): one for one in (optimizer, inner)}.values()
+    values = [(name, getattr(one, name, None)) for one in both for name in CLIPPING]
+    return [f"{name}={float(value):g}" for name, value in values if value]
 
 
 def steps_per_execution(model: Any) -> Optional[int]:

@@ -206,9 +206,8 @@ class Trials:
 
     @property
     def can_be_precise(self) -> bool:
-        """Whether a copy can compute more precisely, with Keras 3."""
-        kinds = {getattr(layer, "compute_dtype", None) for layer in layers_of(self.mirrored)}
-        return hasattr(keras_of(self.mirrored), "config") and "float64" not in kinds
+        """Whether a copy can compute more precisely."""
+        return "float64" not in {getattr(layer, "compute_dtype", None) for layer in layers_of(self.mirrored)}
 
     def _precision(self, setup: Setup) -> ContextManager[None]:
         return precise(keras_of(self.copier.model), applies=setup.precise)

@@ -172,10 +172,9 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
 
     from kdoctor_job.target.examine import Job
     from kdoctor_job.target.parts import replica_devices
-    from kdoctor_target.runner.case import plain
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
-    strategy = tf.distribute.get_strategy() if strategy is None else strategy
+    strategy = strategy or tf.distribute.get_strategy()
     found: dict[str, Any] = {
         "name": _CASE,
         "outcome": "trained",
@@ -193,11 +192,8 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         budget_s=budget_s,
         fit_arguments=fit_arguments,
     )
-    try:
-        with _without_notes(tf.get_logger()), progress_lines(found):
-            job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
-    except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
-        found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
+    with _without_notes(tf.get_logger()), progress_lines(found):
+        _examine(job, strategy, found)
     found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy)}
     run = SmokeRun(
         scenario=OWN_MODEL,
@@ -210,8 +206,8 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     )
     if restore is not None:
         parts = {"model": model, "data": data, "fit_arguments": fit_arguments}
-        case = restored(parts, Path(restore), steps=steps, steps_per_epoch=steps_per_epoch, run=run)
-        run = replace(run, cases=(*run.cases, case))
+        again = restored(parts, Path(restore), steps=steps, steps_per_epoch=steps_per_epoch, run=run)
+        run = replace(run, cases=(*run.cases, again))
     collected = Collected(
         facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
         target=f"{sys.executable}, {_over(strategy)}",
@@ -219,6 +215,18 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _examine(job: Any, strategy: Any, found: dict[str, Any]) -> None:
+    """Note the facts of the case, and how it ends."""
+    from kdoctor_target.runner.case import NotHere, plain
+
+    try:
+        job.examine(strategy, lambda facts: found.update(job=plain(facts)), lambda phase: found.update(phase=phase))
+    except NotHere as error:
+        found.update(outcome="skipped", skip_reason=str(error))
+    except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
+        found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
 
 
 def _over(strategy: Any) -> str:

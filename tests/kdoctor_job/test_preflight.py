@@ -1,6 +1,7 @@
 """``kdoctor.preflight`` and ``kdoctor.guard`` on common kinds of models."""
 
 import html.parser
+import os
 import random
 import re
 import subprocess
@@ -271,3 +272,24 @@ def test_kdoctor_exports_its_names_only() -> None:
     assert callable(kdoctor.guard)
     with pytest.raises(AttributeError, match="has no attribute 'prefligt'"):
         _ = kdoctor.prefligt
+
+
+ON_JAX = """
+import keras, kdoctor
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+model.compile("sgd", "mse")
+found = kdoctor.preflight(model, (keras.ops.ones((8, 4)), keras.ops.ones((8, 2))))
+print({result.status.value for result in found.report.results} - {"skip"})
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.smoke_full
+def test_nothing_of_a_job_on_another_backend_is_judged() -> None:
+    pytest.importorskip("jax")
+    environ = {**os.environ, "KERAS_BACKEND": "jax"}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_JAX], check=True, capture_output=True, text=True, env=environ, timeout=120
+    )
+    assert done.stdout == "{'unknown'}\n", done.stderr

@@ -17,10 +17,11 @@ from kdoctor_job.target.data import Data, Facts
 from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.model import examine_model
 from kdoctor_job.target.options import options_of
-from kdoctor_job.target.parts import PartError, as_model, call, is_model, name_of
+from kdoctor_job.target.parts import PartError, as_model, call, is_model, keras_of, name_of
 from kdoctor_job.target.strategies import OwnStrategy
 from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
+from kdoctor_target.runner.case import NotHere
 
 _COLLECTIVE_KEYS = itertools.count(1_000_000, 1_000_000)
 """Where the keys of each examination begin."""
@@ -71,6 +72,10 @@ class Job:
             builder = None if is_model(self.model) else self._builder("model", self.model)
             model = self.model if builder is None else self._first(strategy, builder)
             model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self.model)}")
+            backend = keras_of(model).backend.backend()
+            if backend != "tensorflow":
+                also = f"kdoctor list checklists shows what it trains on {backend}"
+                raise NotHere(f"Keras computes with {backend}, and kdoctor examines jobs on TensorFlow ({also})")
             say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
             phase("data")
             with strategy.scope():

@@ -561,6 +561,7 @@ test_model_and_data = table(
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),
     fails(run(job=None, outcome="timed-out", phase="strategy", seconds=600.0), "phase strategy", of=["job"]),
+    unknown(run(job=None, outcome="skipped", skip_reason="Keras computes with jax"), "Keras computes with jax"),
 )
 
 

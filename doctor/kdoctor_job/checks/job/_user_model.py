@@ -92,6 +92,8 @@ def _no_result(run: SmokeRun) -> str:
     case = run.case(_CASE)
     if case is None:
         return run.failure or "the run ended before it had a result"
+    if case.outcome == "skipped" and case.skip_reason:
+        return case.skip_reason
     return f"the case ended in phase {case.phase or 'import'} ({case.outcome})"
 
 

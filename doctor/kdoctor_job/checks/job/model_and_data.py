@@ -37,6 +37,8 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield evidence("data", job.data.kind)
     elif case.outcome == "trained":
         yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
+    elif case.outcome == "skipped":
+        yield unknown("job", case.skip_reason or "it was not examined")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
         yield finding(

@@ -100,7 +100,7 @@ def test_preflight_changes_no_state() -> None:
 
 GOOD = (
     *("tf.data", "function", "PyDataset", "arrays"),
-    *("function of a generator", "dataset of a generator", "function of a model"),
+    *("function of a generator", "dataset of a generator", "function of a model", "distributed"),
 )
 BAD = {
     "empty": ("job.data-readable", "empty"),
@@ -161,7 +161,9 @@ def test_model_without_call_is_examined_as_if_it_had_one(forms: dict[str, Any], 
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("form", tiered(["generator", "generator in a dataset"], QUICK_FORMS))
+@pytest.mark.parametrize(
+    "form", tiered(["generator", "generator in a dataset", "distributed from a function"], QUICK_FORMS)
+)
 def test_generator_is_not_consumed_and_is_unknown(forms: dict[str, Any], form: str) -> None:
     assert forms["generator left alone"] is True
     assert forms[form]["verdict"] == "unknown"

@@ -36,8 +36,8 @@ class Data:
         Raises:
             PartError: ``fit`` cannot train on it.
         """
-        self.kind = _kind(value)
-        self._value = value
+        self._given, self._value = value, _changed(value, lambda dataset: dataset)
+        self.kind = _kind(self._value)
         self._own = own
         self._batch_size = batch_size or DEFAULT_BATCH
         self.full: List[Any] = []
@@ -51,6 +51,9 @@ class Data:
         """Read the first batches and find out about the rest."""
         facts: Facts = {"kind": self.kind, "steps_per_epoch": steps_per_epoch}
         self._steps_per_epoch = steps_per_epoch
+        if isinstance(self._value, tf.distribute.DistributedDataset):
+            reason = "each replica has batches of its own"
+            return dict(facts, unread=f"{reason}: pass a function that makes a tf.data.Dataset of global batches")
         if self.kind == "tf.data":
             facts["prefetched"] = _is_prefetched(self._value)
         try:
@@ -76,9 +79,9 @@ class Data:
             fresh: makes new data.
             steps_per_epoch: steps of each of several epochs that go on in the same data.
         """
-        value = fresh() if self._own else self._value
+        value = fresh() if self._own else self._given
         if self.kind == "tf.data" and not self._own:
-            value = _view(value)
+            value = _changed(value, _view, again=True)
         limit = steps_per_epoch or self._steps_per_epoch
         sizes = self._sizes[:limit]
         more = {"batch_size": self._batch_size} if self.kind == "arrays" else {}
@@ -91,7 +94,7 @@ class Data:
         if self.kind == "arrays":
             value = tf.nest.map_structure(lambda leaf: leaf[: sum(sizes)], value)
         elif self.kind == "tf.data":
-            value = value.take(len(sizes))
+            value = _changed(value, lambda dataset: dataset.take(len(sizes)), again=True)
         else:
             value = _first_items(value, len(sizes))
         return Epoch(value, more, lambda: known)
@@ -179,7 +182,7 @@ class _Misshapen(Exception):  # noqa: N818 - a fact about the data, and its name
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, tf.data.Dataset):
+    if isinstance(value, (tf.data.Dataset, tf.distribute.DistributedDataset)):
         return "tf.data"
     if any(base.__name__ in ("PyDataset", "Sequence") and "keras" in base.__module__ for base in type(value).__mro__):
         return "PyDataset"
@@ -190,6 +193,15 @@ def _kind(value: Any) -> str:
         return "arrays"
     wanted = "a tf.data.Dataset, a keras.utils.PyDataset, arrays or a generator"
     raise PartError("data", f"the data is {describe_kind(value)}, expected {wanted}")
+
+
+def _changed(value: Any, change: Callable[[Any], Any], *, again: bool = False) -> Any:
+    """The data after a change; of a distributed dataset its global batches, which are distributed again if asked."""
+    original = getattr(value, "_original_dataset", None)
+    if original is None:
+        return change(value)
+    made = change(original)
+    return value._strategy.experimental_distribute_dataset(made) if again else made  # noqa: SLF001
 
 
 def _view(dataset: Any) -> Any:

@@ -157,6 +157,10 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "generator": generator,
         "generator in a dataset": build.from_generator(lambda: generator, output_signature=signature),
         "dataset of a generator": build.from_generator(lambda: iter(batches), output_signature=static).prefetch(1),
+        "distributed": lambda: strategy.experimental_distribute_dataset(job_models.dataset("dense")),
+        "distributed from a function": strategy.distribute_datasets_from_function(
+            lambda _: job_models.dataset("dense")
+        ),
         "empty": job_models.dataset("dense").take(0),
         "empty arrays": (inputs[:0], targets[:0]),
         "unbatched": build.from_tensor_slices((inputs, targets)),

@@ -43,7 +43,7 @@ class Call:
 
     def create(self, kind: type[val.M], **options: Any) -> val.M:
         """An object with variables, created by this call."""
-        return kind(self.site, self.interpreter.place, self.interpreter.strategy, **options)
+        return self.interpreter.add(kind(self.site, self.interpreter.place, self.interpreter.strategy, **options))
 
     def follow(self, function: Function) -> Value:
         """What a function of the script returns for these arguments."""

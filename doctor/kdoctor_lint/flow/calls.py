@@ -157,7 +157,7 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
                 call.interpreter.trace.batch_normalized |= any(map(BATCH_NORMALIZATION.match, cls.external_bases()))
             if isinstance(instance, val.Model):
                 instance.lazy = True
-                call.interpreter.add_model(instance)
+                call.interpreter.trace.models.append(instance)
             return instance
     if Kind.UNKNOWN in kinds and call.interpreter.place is not val.Place.OUTSIDE:
         call.interpreter.trace.unclear = True

@@ -129,7 +129,11 @@ _READERS: Mapping[type, Callable[[Interpreter, Any, Any], Value]] = {
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
     of_loss = isinstance(left, val.Averaged) or isinstance(right, val.Averaged)
-    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not of_loss and not _is_path(node.op, left, right):
+    if (
+        isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv | ast.Sub)
+        and not of_loss
+        and not _is_path(node.op, left, right)
+    ):
         left, right = as_number(left), as_number(right)
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)

@@ -119,7 +119,7 @@ def _model(call: Call, name: str) -> Value:
             return val.Model(call.node, val.Place.UNSURE, None)
         call.draw(layers)
         model.plain = bool(layers) and all(isinstance(layer, val.Layer) and not layer.normalizes for layer in layers)
-    call.interpreter.add_model(model)
+    call.interpreter.trace.models.append(model)
     return model
 
 
@@ -131,7 +131,7 @@ def _has_input_shape(call: Call) -> bool:
 
 def _loaded(call: Call, _: str) -> Value:
     model = call.create(val.Model, loaded=True)
-    call.interpreter.add_model(model)
+    call.interpreter.trace.models.append(model)
     return model
 
 

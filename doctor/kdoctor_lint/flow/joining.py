@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.values import NONE, UNKNOWN, Value
+from kdoctor_lint.flow.values import NONE, UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
 _MAX_OPTIONS = 6
@@ -24,9 +24,8 @@ def join(one: Value, other: Value) -> Value:
     """What is true of both values."""
     if one is other:
         return one
-    if one is NONE or other is NONE:
-        rest = other if one is NONE else one
-        return rest if isinstance(rest, _NEEDED) else UNKNOWN
+    if _leaves(one, other) or _leaves(other, one):
+        return other if _leaves(one, other) else one
     scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
     if scopes:
         entered = reduce(join, [item.strategy or UNKNOWN for item in scopes])
@@ -42,6 +41,14 @@ def join(one: Value, other: Value) -> Value:
     if not alike and len(options) > max(len(_options(one)), len(_options(other))) and len(options) <= _MAX_OPTIONS:
         return val.Choice(options)
     return _join_alike(one, other)
+
+
+def _leaves(value: Value, other: Value) -> bool:
+    """Whether what is true of the other value stays: a loss may start at 0, and clipped gradients may be applied."""
+    if isinstance(other, val.Gradients):
+        return other.clipped is not None and is_unknown(value)
+    starts = isinstance(value, val.Number) and value.value == 0 and isinstance(other, val.Averaged)
+    return starts or (value is NONE and isinstance(other, _NEEDED))
 
 
 def _options(value: Value) -> Sequence[Value]:

@@ -219,7 +219,6 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_option, "absl.flags.DEFINE_string absl.flags.DEFINE_integer absl.flags.DEFINE_float"),
     (lambda call: call.first, "builtins.vars json.dumps"),
     (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
-    (lambda _: val.SCALED, "tensorflow.nn.scale_regularization_loss"),
     (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),
     (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_physical_devices {_CONFIG}.experimental.list_physical_devices"),
     (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_logical_devices {_CONFIG}.experimental.list_logical_devices"),

@@ -130,7 +130,7 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
-    if name == "fit":  # it is what another file's function made with the strategy
+    if name in {"compile", "fit"}:  # it is what another file's function made with the strategy
         return _foreign_method(call, val.Foreign(call.site, val.Place.INSIDE, strategy), name)
     data = dataset_of(call.first) or call.first
     reduced = call.args[1] if name == "reduce" and call.args[1:] else UNKNOWN

@@ -25,7 +25,8 @@ def join(one: Value, other: Value) -> Value:
     if one is other:
         return one
     if _leaves(one, other) or _leaves(other, one):
-        return other if _leaves(one, other) else one
+        kept = other if _leaves(one, other) else one
+        return replace(kept, loss=None) if isinstance(kept, val.Gradients) else kept
     scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
     if scopes:
         entered = reduce(join, [item.strategy or UNKNOWN for item in scopes])
@@ -44,9 +45,9 @@ def join(one: Value, other: Value) -> Value:
 
 
 def _leaves(value: Value, other: Value) -> bool:
-    """Whether what is true of the other value stays: a loss may start at 0, and clipped gradients may be applied."""
+    """Whether what is true of the other value stays: a loss may start at 0, and gradients may be those of a replica."""
     if isinstance(other, val.Gradients):
-        return other.clipped is not None and is_unknown(value)
+        return is_unknown(value)
     starts = isinstance(value, val.Number) and value.value == 0 and isinstance(other, val.Averaged)
     return starts or (value is NONE and isinstance(other, _NEEDED))
 

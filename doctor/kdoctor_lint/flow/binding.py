@@ -34,7 +34,7 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
             if isinstance(value, val.Dataset | val.Batch | val.Gradients | val.Strategy | val.Foreign)
             else UNKNOWN
         ] * len(target.elts)
-        if isinstance(value, val.Many) and len(value.items) == len(target.elts):
+        if isinstance(value, val.Many) and value.whole and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
             bind(interpreter, inner, item, env)

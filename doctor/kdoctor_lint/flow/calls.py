@@ -40,7 +40,7 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
         value = interpreter.evaluate(arg, env)
         if isinstance(arg, ast.Starred):
             args += value.items if isinstance(value, val.Many) and not spread else ()
-            spread = spread or not isinstance(value, val.Many)
+            spread = spread or not (isinstance(value, val.Many) and value.whole)
         elif not spread:
             args.append(value)
     for keyword in node.keywords:

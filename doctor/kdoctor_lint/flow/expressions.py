@@ -138,7 +138,7 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
-        return val.Many([*left.items, *right.items])
+        return val.Many([*left.items, *right.items], left.whole and right.whole)
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
     factor = right if left is val.TOTAL else left
@@ -147,7 +147,7 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.TOTAL if factor.value is not None and not factor.names else part
     adds = isinstance(node.op, ast.Add | ast.Sub)
     sums = of_loss and adds and any(map(is_unknown, (left, right))) and not interpreter.in_replica
-    if sums or (adds and val.TOTAL in {left, right}):
+    if sums or (adds and val.TOTAL in {left, right} and not of_loss):
         return UNKNOWN if sums else val.TOTAL  # perhaps one number for each example
     loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if loss is None else loss
@@ -285,7 +285,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.TOTAL
     if isinstance(index, val.Text):
         return _item(interpreter, node, owner, index)
-    if isinstance(owner, val.Many) and isinstance(index, val.Number):
+    if isinstance(owner, val.Many) and owner.whole and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
     if isinstance(owner, val.Table):

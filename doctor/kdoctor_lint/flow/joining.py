@@ -76,7 +76,7 @@ def _join_numbers(one: val.Number, other: val.Number) -> Value:
 
 
 def _join_many(one: val.Many, other: val.Many) -> Value:
-    alike = len(one.items) == len(other.items)
+    alike = len(one.items) == len(other.items) and one.whole and other.whole
     return val.Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
 
 
@@ -101,7 +101,8 @@ def _attributes(one: val.Object, other: val.Object) -> dict[str, Value]:
 
 def _join_made(one: M, other: M) -> M:
     place, strategy = _home_of_both(one, other)
-    cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
+    either = [one.cls, other.cls] if one.cls and other.cls else []
+    cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [*either, UNKNOWN], {})
     shown = other if one.place is val.Place.OUTSIDE and place is val.Place.INSIDE else one
     return one.__class__(shown.node, place, strategy, cls=cls, attributes=_attributes(one, other))
 

@@ -199,10 +199,10 @@ _FEW = 4  # The most items of a loop that are followed in sequence
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
+    if isinstance(over, val.Batches | val.Dataset):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
-    few = isinstance(over, val.Many) and 0 < len(over.items) <= _FEW
+    few = isinstance(over, val.Many) and over.whole and 0 < len(over.items) <= _FEW
     for item in over.items if isinstance(over, val.Many) and few else [element]:
         bind(interpreter, node.target, item, env)
         ended = _repeat(interpreter, node, env)

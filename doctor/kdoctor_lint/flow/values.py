@@ -141,6 +141,7 @@ class Many(Value):
     """A list or a tuple with known items."""
 
     items: Sequence[Value]
+    whole: bool = True  # Whether it certainly has these items, in this order, and no others
 
 
 @dataclass(eq=False, slots=True)

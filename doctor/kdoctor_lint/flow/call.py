@@ -133,7 +133,7 @@ def table_method(call: Call, table: val.Table, name: str) -> Value:
 
 def list_method(call: Call, many: val.Many, name: str) -> Value:
     """A list changes. In a branch or a loop, it may have the item, or several of its kind."""
-    given = call.args[-1:] if name in {"append", "insert"} else getattr(call.first, "items", ())
-    many.items = [*many.items, *(given if name in {"append", "insert", "extend"} else ())]
+    added = call.first.items if name == "extend" and isinstance(call.first, val.Many) else ()
+    many.items = [*many.items, *(call.args[-1:] if name in {"append", "insert"} else added)]
     many.whole = many.whole and not call.interpreter.conditional and name == "append"
     return UNKNOWN

@@ -247,6 +247,8 @@ def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    if ast.unparse(node) == "__name__ == '__main__'":
+        return val.Truth(value=env.home is None)
     values = interpreter.evaluate_all([node.left, *node.comparators], env)
     if any(not (isinstance(value, val.Number) and value.value is not None) for value in values):
         for value in values:
@@ -257,6 +259,9 @@ def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     operand = interpreter.evaluate(node.operand, env)
+    if isinstance(node.op, ast.Not):
+        shown = operand.end or None if isinstance(operand, val.Given) else getattr(operand, "value", None)
+        return UNKNOWN if shown is None else val.Truth(value=not shown)
     if isinstance(node.op, ast.USub) and isinstance(operand, val.Number) and operand.value is not None:
         return val.Number(-operand.value, operand.names)
     return operand if isinstance(operand, val.Averaged) or operand in {val.TOTAL, val.SCALED} else UNKNOWN

@@ -114,7 +114,8 @@ def _clipped(call: Call) -> Value:
 
 def _optimizer_named(call: Call) -> Value:
     name = call.first
-    return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
+    slots = isinstance(name, val.Text) and name.value.lower() != "sgd"
+    return call.create(val.Optimizer, slots=slots) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
 
 
 def _variable(call: Call) -> Value:

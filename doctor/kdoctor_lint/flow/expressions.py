@@ -236,20 +236,23 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return reduce(join, interpreter.evaluate_all(node.values, env))
+    values = interpreter.evaluate_all(node.values, env)
+    ends = isinstance(node.op, ast.Or)  # the truth that decides
+    return val.Truth(value=ends) if ends in map(val.truth_of, values) else reduce(join, values)
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
-    if isinstance(test, val.Truth):
-        return body if test.value else other
-    return join(body, other)
+    known = val.truth_of(test)
+    return join(body, other) if known is None else body if known else other
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    if ast.unparse(node) == "__name__ == '__main__'":
+    if getattr(node.left, "id", "") == "__name__" and ast.unparse(node) == "__name__ == '__main__'":
         return val.Truth(value=env.home is None)
     values = interpreter.evaluate_all([node.left, *node.comparators], env)
+    if isinstance(node.ops[0], ast.Is | ast.IsNot) and values[0] is values[1] is val.NONE:
+        return val.Truth(value=isinstance(node.ops[0], ast.Is))
     if any(not (isinstance(value, val.Number) and value.value is not None) for value in values):
         for value in values:
             if isinstance(value, val.Number):
@@ -261,7 +264,7 @@ def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     operand = interpreter.evaluate(node.operand, env)
     if isinstance(node.op, ast.Not):
         shown = operand.end or None if isinstance(operand, val.Given) else getattr(operand, "value", None)
-        return UNKNOWN if shown is None else val.Truth(value=not shown)
+        return val.Truth(value=not shown) if shown is not None or operand is val.NONE else UNKNOWN
     if isinstance(node.op, ast.USub) and isinstance(operand, val.Number) and operand.value is not None:
         return val.Number(-operand.value, operand.names)
     return operand if isinstance(operand, val.Averaged) or operand in {val.TOTAL, val.SCALED} else UNKNOWN

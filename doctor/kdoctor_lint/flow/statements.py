@@ -118,8 +118,9 @@ def _augmented(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
-    if isinstance(test, val.Truth):
-        return interpreter.execute(node.body if test.value else node.orelse, env)
+    known = val.truth_of(test)
+    if known is not None:
+        return interpreter.execute(node.body if known else node.orelse, env)
     asks = _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)

@@ -408,6 +408,11 @@ def _has_names(value: Value) -> TypeGuard[Given]:
     return isinstance(value, Given) and bool(value.names)
 
 
+def truth_of(value: Value) -> bool | None:
+    """What a condition makes of a value, if this is certain."""
+    return False if value is NONE else value.value if isinstance(value, Truth) else None
+
+
 def is_unknown(value: Value) -> bool:
     """Whether a value may be anything, as far as the file shows."""
     return type(value) is Value or isinstance(value, Given | Foreign)

@@ -248,8 +248,6 @@ def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    if getattr(node.left, "id", "") == "__name__" and ast.unparse(node) == "__name__ == '__main__'":
-        return val.Truth(value=env.home is None)
     values = interpreter.evaluate_all([node.left, *node.comparators], env)
     if isinstance(node.ops[0], ast.Is | ast.IsNot) and values[0] is values[1] is val.NONE:
         return val.Truth(value=isinstance(node.ops[0], ast.Is))

@@ -118,7 +118,9 @@ def _augmented(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
-    known = val.truth_of(test)
+    # Where there is code for the import, too, either runs.
+    main = not node.orelse and isinstance(node.test, ast.Compare) and ast.unparse(node.test.left) == "__name__"
+    known = env.home is None if main and isinstance(node.test.ops[0], ast.Eq) else val.truth_of(test)
     if known is not None:
         return interpreter.execute(node.body if known else node.orelse, env)
     asks = _names_any(node.test, _WORKER)

@@ -34,7 +34,7 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
             if isinstance(value, val.Dataset | val.Batch | val.Gradients | val.Strategy | val.Foreign)
             else UNKNOWN
         ] * len(target.elts)
-        if isinstance(value, val.Many) and len(value.items) == len(target.elts):
+        if isinstance(value, val.Many) and value.whole and len(value.items) == len(target.elts):
             items = value.items
         for inner, item in zip(target.elts, items, strict=True):
             bind(interpreter, inner, item, env)
@@ -46,11 +46,12 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
 
 def _set_item(interpreter: Interpreter, target: ast.Subscript, value: Value, env: Env) -> None:
     owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+    if isinstance(owner, val.Many):
+        owner.items, owner.whole = [*owner.items, value], False
     if isinstance(owner, val.Table):
-        if isinstance(key, val.Text) and not interpreter.conditional:
-            owner.items[key.value] = value
-        elif isinstance(key, val.Text):
-            owner.items[key.value] = join(owner.items.get(key.value, value), value)
+        if isinstance(key, val.Text):
+            before = owner.items.get(key.value, value) if interpreter.conditional else value
+            owner.items[key.value] = join(before, value)
         else:
             owner.forget()
     if isinstance(owner, val.Flags) and isinstance(key, val.Text):

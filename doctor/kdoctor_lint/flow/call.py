@@ -8,6 +8,7 @@ from typing import Any
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.joining import item_of, join
 from kdoctor_lint.flow.texts import as_number, as_text
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -43,7 +44,7 @@ class Call:
 
     def create(self, kind: type[val.M], **options: Any) -> val.M:
         """An object with variables, created by this call."""
-        return kind(self.site, self.interpreter.place, self.interpreter.strategy, **options)
+        return self.interpreter.add(kind(self.site, self.interpreter.place, self.interpreter.strategy, **options))
 
     def follow(self, function: Function) -> Value:
         """What a function of the script returns for these arguments."""
@@ -114,3 +115,25 @@ def _batches(arguments: Iterable[tuple[str, Value]]) -> Iterator[val.Number]:
         size = as_number(value)
         if isinstance(size, val.Number) and any(map(BATCH.search, (name, *size.names))):
             yield size
+
+
+def table_method(call: Call, table: val.Table, name: str) -> Value:
+    """A method of a dictionary."""
+    if name == "get" and call.args:
+        found, default = item_of(table, call.first), call.args[1] if call.args[1:] else val.NONE
+        unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
+        return join(found, default) if unsure and default is not val.NONE else found
+    other = call.first if call.args else table
+    if name == "update" and isinstance(other, val.Table) and not (call.spread or call.interpreter.conditional):
+        table.items, table.whole = {**table.items, **other.items, **call.keywords}, table.whole and other.whole
+    elif name in {"update", "setdefault", "pop", "clear", "popitem"}:
+        table.forget()
+    return UNKNOWN
+
+
+def list_method(call: Call, many: val.Many, name: str) -> Value:
+    """A list changes. In a branch or a loop, it may have the item, or several of its kind."""
+    added = call.first.items if name == "extend" and isinstance(call.first, val.Many) else ()
+    many.items = [*many.items, *(call.args[-1:] if name in {"append", "insert"} else added)]
+    many.whole = many.whole and not call.interpreter.conditional and name == "append"
+    return UNKNOWN

@@ -40,7 +40,7 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
         value = interpreter.evaluate(arg, env)
         if isinstance(arg, ast.Starred):
             args += value.items if isinstance(value, val.Many) and not spread else ()
-            spread = spread or not isinstance(value, val.Many)
+            spread = spread or not (isinstance(value, val.Many) and value.whole)
         elif not spread:
             args.append(value)
     for keyword in node.keywords:
@@ -157,7 +157,7 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
                 call.interpreter.trace.batch_normalized |= any(map(BATCH_NORMALIZATION.match, cls.external_bases()))
             if isinstance(instance, val.Model):
                 instance.lazy = True
-                call.interpreter.add_model(instance)
+                call.interpreter.trace.models.append(instance)
             return instance
     if Kind.UNKNOWN in kinds and call.interpreter.place is not val.Place.OUTSIDE:
         call.interpreter.trace.unclear = True

@@ -129,12 +129,16 @@ _READERS: Mapping[type, Callable[[Interpreter, Any, Any], Value]] = {
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
     of_loss = isinstance(left, val.Averaged) or isinstance(right, val.Averaged)
-    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv) and not of_loss and not _is_path(node.op, left, right):
+    if (
+        isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv | ast.Sub)
+        and not of_loss
+        and not _is_path(node.op, left, right)
+    ):
         left, right = as_number(left), as_number(right)
     if isinstance(left, val.Number) and isinstance(right, val.Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, val.Many) and isinstance(right, val.Many) and isinstance(node.op, ast.Add):
-        return val.Many([*left.items, *right.items])
+        return val.Many([*left.items, *right.items], left.whole and right.whole)
     if left is val.TOTAL and isinstance(node.op, ast.Div):
         return average_of(node, right)
     factor = right if left is val.TOTAL else left
@@ -143,7 +147,7 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.TOTAL if factor.value is not None and not factor.names else part
     adds = isinstance(node.op, ast.Add | ast.Sub)
     sums = of_loss and adds and any(map(is_unknown, (left, right))) and not interpreter.in_replica
-    if sums or (adds and val.TOTAL in {left, right}):
+    if sums or (adds and val.TOTAL in {left, right} and not of_loss):
         return UNKNOWN if sums else val.TOTAL  # perhaps one number for each example
     loss = _of_loss(node, left, right)
     return _of_kinds(node, left, right) if loss is None else loss
@@ -232,18 +236,21 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    return reduce(join, interpreter.evaluate_all(node.values, env))
+    values = interpreter.evaluate_all(node.values, env)
+    ends = isinstance(node.op, ast.Or)  # the truth that decides
+    return val.Truth(value=ends) if ends in map(val.truth_of, values) else reduce(join, values)
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
-    if isinstance(test, val.Truth):
-        return body if test.value else other
-    return join(body, other)
+    known = val.truth_of(test)
+    return join(body, other) if known is None else body if known else other
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
     values = interpreter.evaluate_all([node.left, *node.comparators], env)
+    if isinstance(node.ops[0], ast.Is | ast.IsNot) and values[0] is values[1] is val.NONE:
+        return val.Truth(value=isinstance(node.ops[0], ast.Is))
     if any(not (isinstance(value, val.Number) and value.value is not None) for value in values):
         for value in values:
             if isinstance(value, val.Number):
@@ -253,6 +260,9 @@ def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     operand = interpreter.evaluate(node.operand, env)
+    if isinstance(node.op, ast.Not):
+        shown = operand.end or None if isinstance(operand, val.Given) else getattr(operand, "value", None)
+        return val.Truth(value=not shown) if shown is not None or operand is val.NONE else UNKNOWN
     if isinstance(node.op, ast.USub) and isinstance(operand, val.Number) and operand.value is not None:
         return val.Number(-operand.value, operand.names)
     return operand if isinstance(operand, val.Averaged) or operand in {val.TOTAL, val.SCALED} else UNKNOWN
@@ -281,7 +291,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return val.TOTAL
     if isinstance(index, val.Text):
         return _item(interpreter, node, owner, index)
-    if isinstance(owner, val.Many) and isinstance(index, val.Number):
+    if isinstance(owner, val.Many) and owner.whole and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
     if isinstance(owner, val.Table):

@@ -89,7 +89,7 @@ def _is_one_device(call: Call, devices: Value) -> bool:
     if isinstance(devices, val.Many):
         given = [*call.node.args[:1], *(item.value for item in call.node.keywords if item.arg == "devices")]
         spread = any(isinstance(item, ast.Starred) for node in given for item in ast.walk(node))
-        return len(devices.items) == 1 and not spread
+        return len(devices.items) == 1 and devices.whole and not spread
     visible = call.interpreter.trace.environment.get("CUDA_VISIBLE_DEVICES")
     one = isinstance(visible, val.Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
     return isinstance(devices, val.Text) or (devices is UNKNOWN and not call.args and one)
@@ -118,8 +118,12 @@ def _model(call: Call, name: str) -> Value:
             # Augmentation has no trainable weights, so it may be created anywhere.
             return val.Model(call.node, val.Place.UNSURE, None)
         call.draw(layers)
-        model.plain = bool(layers) and all(isinstance(layer, val.Layer) and not layer.normalizes for layer in layers)
-    call.interpreter.add_model(model)
+        model.plain = (
+            bool(layers)
+            and getattr(stack, "whole", False)
+            and all(isinstance(layer, val.Layer) and not layer.normalizes for layer in layers)
+        )
+    call.interpreter.trace.models.append(model)
     return model
 
 
@@ -131,7 +135,7 @@ def _has_input_shape(call: Call) -> bool:
 
 def _loaded(call: Call, _: str) -> Value:
     model = call.create(val.Model, loaded=True)
-    call.interpreter.add_model(model)
+    call.interpreter.trace.models.append(model)
     return model
 
 

@@ -65,8 +65,8 @@ class Interpreter:
         self._functions: dict[int, Function] = {}
         self.receivers: dict[int, val.Object] = {}
         """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
-        self._unseen_models: list[val.Model] | None = None
-        """While a function without a visible call is read: the models created in it so far."""
+        self._unseen: list[val.Made] | None = None
+        """While a function without a visible call is read: the objects with variables created in it so far."""
 
     def read_module(self, module: ast.Module, site: ast.AST) -> Mapping[str, Value]:
         """The names of another module. What it does when it is imported is not reported."""
@@ -134,11 +134,11 @@ class Interpreter:
         """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
         strategy.path = self.path
         self.trace.strategies.append(strategy)
-        if self._unseen_models is not None and self.place is val.Place.UNSURE:
+        if self._unseen is not None and self.place is val.Place.UNSURE:
             self.place = val.Place.OUTSIDE
-            for model in self._unseen_models:
-                model.place = val.Place.OUTSIDE if model.place is val.Place.UNSURE else model.place
-            self._unseen_models = None
+            for made in self._unseen:
+                made.place = val.Place.OUTSIDE if made.place is val.Place.UNSURE else made.place
+            self._unseen = None
 
     def after(self, kinds: AbstractSet[str] | None = None) -> bool:
         """Whether a strategy of one of the kinds was certainly created before."""
@@ -147,18 +147,18 @@ class Interpreter:
 
     def set_distribution(self, node: ast.AST) -> Value:
         """Keras gets a distribution. Models that are certainly built before do not."""
-        models = self.trace.models if self._unseen_models is None else self._unseen_models
         what = "keras.distribution.set_distribution"
         again = self.conditional or any(late.what == what for late in self.trace.late)
-        built = [] if again else [model for model in models if not model.lazy]
+        made = self.trace.models if self._unseen is None else self._unseen
+        built = [] if again else [model for model in made if isinstance(model, val.Model) and not model.lazy]
         self.trace.late.append(Late(node, what, len(self.trace.fitted), built))
         return UNKNOWN
 
-    def add_model(self, model: val.Model) -> None:
-        """A model is created."""
-        self.trace.models.append(model)
-        if self._unseen_models is not None:
-            self._unseen_models.append(model)
+    def add(self, made: val.M) -> val.M:
+        """An object with variables is created."""
+        if self._unseen is not None:
+            self._unseen.append(made)
+        return made
 
     def use(self, made: val.Made) -> None:
         """An object with variables is used under the control of the current strategy."""
@@ -214,13 +214,13 @@ class Interpreter:
             # Those first that no other function mentions: they show how the others are called.
             for function in sorted(waiting, key=lambda one: getattr(one.node, "name", "") in mentioned):
                 if id(function.node) not in self._followed:
-                    self._unseen_models = []
+                    self._unseen = []
                     function.env.forget_rebound()
                     self.path = (id(function),)
                     with self.scoped(val.Place.UNSURE, None):
                         self.follow(function, [], {}, spread=True)
                     self.path = ()
-                    self._unseen_models = None
+                    self._unseen = None
 
     def _is_waiting(self, function: Function) -> bool:
         """Whether a function was not read, and something may call it: other modules call methods of their classes."""

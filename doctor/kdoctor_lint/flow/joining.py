@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.values import NONE, UNKNOWN, Value
+from kdoctor_lint.flow.values import NONE, UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import DEFAULT, Kind, kind_of
 
 _MAX_OPTIONS = 6
@@ -24,9 +24,9 @@ def join(one: Value, other: Value) -> Value:
     """What is true of both values."""
     if one is other:
         return one
-    if one is NONE or other is NONE:
-        rest = other if one is NONE else one
-        return rest if isinstance(rest, _NEEDED) else UNKNOWN
+    if _leaves(one, other) or _leaves(other, one):
+        kept = other if _leaves(one, other) else one
+        return replace(kept, loss=None) if isinstance(kept, val.Gradients) else kept
     scopes = [item for item in (one, other) if isinstance(item, val.Scope)]
     if scopes:
         entered = reduce(join, [item.strategy or UNKNOWN for item in scopes])
@@ -42,6 +42,14 @@ def join(one: Value, other: Value) -> Value:
     if not alike and len(options) > max(len(_options(one)), len(_options(other))) and len(options) <= _MAX_OPTIONS:
         return val.Choice(options)
     return _join_alike(one, other)
+
+
+def _leaves(value: Value, other: Value) -> bool:
+    """Whether what is true of the other value stays: a loss may start at 0, and gradients may be those of a replica."""
+    if isinstance(other, val.Gradients):
+        return is_unknown(value)
+    starts = isinstance(value, val.Number) and value.value == 0 and isinstance(other, val.Averaged)
+    return starts or (value is NONE and isinstance(other, _NEEDED))
 
 
 def _options(value: Value) -> Sequence[Value]:
@@ -68,7 +76,7 @@ def _join_numbers(one: val.Number, other: val.Number) -> Value:
 
 
 def _join_many(one: val.Many, other: val.Many) -> Value:
-    alike = len(one.items) == len(other.items)
+    alike = len(one.items) == len(other.items) and one.whole and other.whole
     return val.Many([join(*pair) for pair in zip(one.items, other.items, strict=True)]) if alike else UNKNOWN
 
 
@@ -93,7 +101,8 @@ def _attributes(one: val.Object, other: val.Object) -> dict[str, Value]:
 
 def _join_made(one: M, other: M) -> M:
     place, strategy = _home_of_both(one, other)
-    cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [UNKNOWN], {})
+    either = [one.cls, other.cls] if one.cls and other.cls else []
+    cls = one.cls if one.cls is other.cls else val.Class(ast.ClassDef("", [], [], [], []), [*either, UNKNOWN], {})
     shown = other if one.place is val.Place.OUTSIDE and place is val.Place.INSIDE else one
     return one.__class__(shown.node, place, strategy, cls=cls, attributes=_attributes(one, other))
 

@@ -57,7 +57,7 @@ def _len(call: Call) -> Value:
     parts = ast.walk(call.node.args[0]) if call.node.args else ()
     if any(isinstance(part, ast.Constant) and part.value in _JOBS for part in parts):
         return val.count_of(val.WORKERS)
-    if isinstance(value, val.Many):
+    if isinstance(value, val.Many) and value.whole:
         return val.Number(len(value.items))
     if value is val.LOCAL_DEVICES:
         return val.count_of(val.DEVICES)
@@ -85,7 +85,7 @@ def _batching(call: Call) -> Value:
 
 def _iterator(call: Call) -> Value:
     value = _dataset(call)
-    if isinstance(value, val.Dataset) and value.batch is not None:
+    if isinstance(value, val.Dataset):
         return val.Batches(loop=call.interpreter.loop)
     return val.Batches(whole=False, loop=call.interpreter.loop) if value is val.DISTRIBUTED else value
 
@@ -114,7 +114,8 @@ def _clipped(call: Call) -> Value:
 
 def _optimizer_named(call: Call) -> Value:
     name = call.first
-    return call.create(val.Optimizer) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
+    slots = isinstance(name, val.Text) and name.value.lower() != "sgd"
+    return call.create(val.Optimizer, slots=slots) if isinstance(name, val.Text | val.Table | val.Given) else UNKNOWN
 
 
 def _variable(call: Call) -> Value:
@@ -160,7 +161,12 @@ def _mesh(call: Call) -> Value:
     """``keras.distribution.DeviceMesh`` of all devices."""
     shape, devices = call.get(0, "shape"), call.get(2, "devices")
     sizes = [size for size in shape.items if isinstance(size, val.Number)] if isinstance(shape, val.Many) else []
-    if isinstance(shape, val.Many) and len(sizes) == len(shape.items) and devices in {None, val.NONE, val.ALL_DEVICES}:
+    if (
+        isinstance(shape, val.Many)
+        and shape.whole
+        and len(sizes) == len(shape.items)
+        and devices in {None, val.NONE, val.ALL_DEVICES}
+    ):
         values = [size.value for size in sizes if size.value is not None]
         names = frozenset[str]().union(*(size.names for size in sizes))
         if len(values) == len(sizes):
@@ -219,7 +225,6 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (_option, "absl.flags.DEFINE_string absl.flags.DEFINE_integer absl.flags.DEFINE_float"),
     (lambda call: call.first, "builtins.vars json.dumps"),
     (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
-    (lambda _: val.SCALED, "tensorflow.nn.scale_regularization_loss"),
     (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),
     (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_physical_devices {_CONFIG}.experimental.list_physical_devices"),
     (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_logical_devices {_CONFIG}.experimental.list_logical_devices"),

@@ -7,9 +7,9 @@ from functools import reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, unknown
+from kdoctor_lint.flow.call import Call, list_method, table_method, unknown
 from kdoctor_lint.flow.environment import Function
-from kdoctor_lint.flow.joining import item_of, join
+from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
@@ -80,7 +80,7 @@ def _batched(call: Call, before: val.Dataset, name: str) -> Value:
     given = call.first
     if name == "apply":
         if not isinstance(given, val.Dataset):
-            return UNKNOWN
+            return val.Dataset(source_shown=False)
         return replace(before, batch=given.batch, node=given.node, drops=given.drops)
     drops = call.get(3 if name == "padded_batch" else 1, "drop_remainder") or val.NONE
     may_drop = call.spread or not (drops is val.NONE or (isinstance(drops, val.Truth) and not drops.value))
@@ -130,7 +130,7 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
         return val.Scope(strategy)
     if name in {"run", "experimental_run_v2", "experimental_run"}:
         return _run(call, strategy)
-    if name == "fit":  # it is what another file's function made with the strategy
+    if name in {"compile", "fit"}:  # it is what another file's function made with the strategy
         return _foreign_method(call, val.Foreign(call.site, val.Place.INSIDE, strategy), name)
     data = dataset_of(call.first) or call.first
     reduced = call.args[1] if name == "reduce" and call.args[1:] else UNKNOWN
@@ -170,7 +170,7 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     if not functions:
         return UNKNOWN
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
-        spread = not isinstance(arguments, val.Many)
+        spread = not (isinstance(arguments, val.Many) and arguments.whole)
         returned = reduce(join, [call.interpreter.follow(one, args, {}, spread=spread) for one in functions])
     parts = returned.items if isinstance(returned, val.Many) else [returned]
     shown = [part if part is val.SCALED else UNKNOWN for part in parts]
@@ -394,19 +394,6 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
     return unknown(call, receiver)
 
 
-def _table_method(call: Call, table: val.Table, name: str) -> Value:
-    if name == "get" and call.args:
-        found, default = item_of(table, call.first), call.args[1] if call.args[1:] else val.NONE
-        unsure = found is UNKNOWN or not isinstance(call.args[0], val.Text)
-        return join(found, default) if unsure and default is not val.NONE else found
-    other = call.first if call.args else table
-    if name == "update" and isinstance(other, val.Table) and not (call.spread or call.interpreter.conditional):
-        table.items, table.whole = {**table.items, **other.items, **call.keywords}, table.whole and other.whole
-    elif name in {"update", "setdefault", "pop", "clear", "popitem"}:
-        table.forget()
-    return UNKNOWN
-
-
 def _distribution_method(call: Call, distribution: val.Distribution, name: str) -> Value:
     if name == "scope":
         call.interpreter.set_distribution(call.site)
@@ -444,7 +431,8 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Given: _unknown_method,
     val.Text: _text_method,
     val.Foreign: _foreign_method,
-    val.Table: _table_method,
+    val.Table: table_method,
+    val.Many: list_method,
     val.Distribution: _distribution_method,
 }
 """By the class of the receiver. Methods of the others (layers, tensors) do nothing that a rule asks for."""

@@ -118,8 +118,11 @@ def _augmented(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
-    if isinstance(test, val.Truth):
-        return interpreter.execute(node.body if test.value else node.orelse, env)
+    # Where there is code for the import, too, either runs.
+    main = not node.orelse and isinstance(node.test, ast.Compare) and ast.unparse(node.test.left) == "__name__"
+    known = env.home is None if main and isinstance(node.test.ops[0], ast.Eq) else val.truth_of(test)
+    if known is not None:
+        return interpreter.execute(node.body if known else node.orelse, env)
     asks = _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)
@@ -199,10 +202,10 @@ _FEW = 4  # The most items of a loop that are followed in sequence
 def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     over = interpreter.evaluate(node.iter, env)
     element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
-    if isinstance(over, val.Batches) or (isinstance(over, val.Dataset) and over.batch is not None):
+    if isinstance(over, val.Batches | val.Dataset):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
         element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
-    few = isinstance(over, val.Many) and 0 < len(over.items) <= _FEW
+    few = isinstance(over, val.Many) and over.whole and 0 < len(over.items) <= _FEW
     for item in over.items if isinstance(over, val.Many) and few else [element]:
         bind(interpreter, node.target, item, env)
         ended = _repeat(interpreter, node, env)

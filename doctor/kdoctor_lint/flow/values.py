@@ -141,6 +141,7 @@ class Many(Value):
     """A list or a tuple with known items."""
 
     items: Sequence[Value]
+    whole: bool = True  # Whether it certainly has these items, in this order, and no others
 
 
 @dataclass(eq=False, slots=True)
@@ -405,6 +406,11 @@ def named(value: Value, name: str) -> Value:
 
 def _has_names(value: Value) -> TypeGuard[Given]:
     return isinstance(value, Given) and bool(value.names)
+
+
+def truth_of(value: Value) -> bool | None:
+    """What a condition makes of a value, if this is certain."""
+    return False if value is NONE else value.value if isinstance(value, Truth) else None
 
 
 def is_unknown(value: Value) -> bool:

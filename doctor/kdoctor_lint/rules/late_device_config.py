@@ -12,6 +12,13 @@ def _judge(trace: Trace) -> Hits:
             yield late.node, f"`{late.what}` has no effect after a strategy was created"
 
 
+def _judge_cluster(trace: Trace) -> Hits:
+    for late in trace.late:
+        # Without another scope it is for processes that are started later, as in notebooks.
+        if late.what == "TF_CONFIG" and trace.scopes > late.before:
+            yield late.node, "`TF_CONFIG` is set after the strategy has read it"
+
+
 RULE = Rule(
     id="lint.late-device-config",
     code="KD306",
@@ -19,3 +26,4 @@ RULE = Rule(
     sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
     judge=_judge,
 )
+CLUSTER = Rule(id="lint.late-tf-config", code="KD305", severity=Severity.ERROR, judge=_judge_cluster)

@@ -1,23 +1,33 @@
-from kdoctor_lint.flow.values import Optimizer, Place
+from functools import partial
+
+from kdoctor_lint.flow.values import Made, Metric, Optimizer, Place
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._scopes import compiled_inside, differ, used_inside
 
+_SOURCE = "https://www.tensorflow.org/tutorials/distribute/custom_training"
 
-def _judge(trace: Trace) -> Hits:
-    optimizers = [event.optimizer for event in compiled_inside(trace) if event.optimizer is not None]
-    for optimizer in (*optimizers, *used_inside(trace, Optimizer)):
-        if optimizer.place is Place.OUTSIDE:
-            yield optimizer.node, "optimizer is created outside `strategy.scope()` but used inside it"
-    for event in compiled_inside(trace):
-        made = event.optimizer
-        if made is not None and made.place is Place.INSIDE and differ(made.strategy, event.strategy):
-            yield made.node, "optimizer is created in the scope of another strategy than it is used in"
+
+def _judge(trace: Trace, *, kind: type[Made], what: str) -> Hits:
+    given = [(made, event) for event in compiled_inside(trace) for made in (event.optimizer, *event.metrics)]
+    compiled = [(made, event) for made, event in given if isinstance(made, kind)]
+    for made in (*(made for made, _ in compiled), *used_inside(trace, kind)):
+        if made.place is Place.OUTSIDE:
+            yield made.node, f"{what} is created outside `strategy.scope()` but used inside it"
+    for made, event in compiled:
+        if made.place is Place.INSIDE and differ(made.strategy, event.strategy):
+            yield made.node, f"{what} is created in the scope of another strategy than it is used in"
 
 
 RULE = Rule(
     id="lint.optimizer-outside-scope",
     code="KD103",
     severity=Severity.ERROR,
-    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
-    judge=_judge,
+    sources=(_SOURCE, MEASURED),
+    judge=partial(_judge, kind=Optimizer, what="optimizer"),
+)
+METRICS = Rule(
+    id="lint.metrics-outside-scope",
+    code="KD104",
+    severity=Severity.WARNING,
+    judge=partial(_judge, kind=Metric, what="metric"),
 )

@@ -17,6 +17,13 @@ def _judge(trace: Trace) -> Hits:
             yield data.node, f"`{data.source.rpartition('.')[2]}` cannot be sharded by file"
 
 
+def _judge_generators(trace: Trace) -> Hits:
+    for strategy, data in trained_datasets(trace):
+        whole = data.source.endswith(".from_generator") and data.policy in {"", "AUTO", "DATA"} and not data.sharded
+        if has_workers(strategy) and data.node is not None and whole:
+            yield data.node, "every worker runs the whole generator"
+
+
 RULE = Rule(
     id="lint.unsharded-data",
     code="KD307",
@@ -24,3 +31,4 @@ RULE = Rule(
     sources=("https://www.tensorflow.org/tutorials/distribute/input", MEASURED),
     judge=_judge,
 )
+GENERATOR = Rule(id="lint.generator-on-every-worker", code="KD308", severity=Severity.INFO, judge=_judge_generators)

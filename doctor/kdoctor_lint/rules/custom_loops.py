@@ -5,13 +5,19 @@ from operator import attrgetter
 
 from kdoctor_lint.flow.values import Strategy
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SOME, SYNCHRONOUS
+from kdoctor_lint.names import MIRRORED, SOME, SYNCHRONOUS
 
 
 def _judge(trace: Trace, *, found: Callable[[Trace], list[tuple[ast.AST, Strategy]]], what: str) -> Hits:
     for node, strategy in found(trace):
         if strategy.kinds <= SYNCHRONOUS | SOME:
             yield node, what
+
+
+def _judge_steps(trace: Trace) -> Hits:
+    for node, strategy, around in trace.stepped:
+        if strategy is not None and strategy.kinds <= MIRRORED and not around & trace.handed:
+            yield node, "gradients are applied in the scope, but not by a step that `strategy.run` executes"
 
 
 RULE = Rule(
@@ -32,4 +38,11 @@ FIRST = Rule(
     judge=partial(
         _judge, found=attrgetter("restarted"), what="every step takes the first batch, because it makes a new iterator"
     ),
+)
+STEP = Rule(
+    id="lint.step-outside-run",
+    code="KD106",
+    severity=Severity.ERROR,
+    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
+    judge=_judge_steps,
 )

@@ -52,7 +52,7 @@ class Data:
         facts: Facts = {"kind": self.kind, "steps_per_epoch": steps_per_epoch}
         self._steps_per_epoch = steps_per_epoch
         if isinstance(self._value, tf.distribute.DistributedDataset):
-            reason = "each replica has batches of its own"
+            reason = "each replica has its own batches"
             return dict(facts, unread=f"{reason}: pass a function that makes a tf.data.Dataset of global batches")
         if self.kind == "tf.data":
             facts["prefetched"] = _is_prefetched(self._value)

@@ -18,6 +18,7 @@ _TO_FILES = (
     "such as {epoch:03d}.keras, and load the newest that is complete."
 )
 _ALIKE = "what was saved, and a training that goes on as if it had not been killed"
+_TO_FIT = "Run fit with these callbacks to reproduce the error."
 _TO_STATE = (
     "Restore with a tf.train.Checkpoint of model and optimizer, or BackupAndRestore, and compare the variables after "
     "loading."
@@ -43,8 +44,9 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     Source: https://keras.io/guides/serialization_and_saving/
     """
     if restore.save_problem:
-        fix = f"Make {restore.folder} writable, with space for several saves, or save elsewhere."
-        yield _raised("saving", restore.save_problem, "the job is saved", fix, "the job cannot be saved")
+        remedy = remedy_for(restore.save_problem, _TO_FIT, restore.folder)
+        brief = first_short(restore.save_problem, "the job cannot be saved")
+        yield finding("saving", restore.save_problem, "the job is saved", remedy, brief=brief)
         return
     if restore.own_left_out:
         yield unknown("the job's callbacks", _NO_FOLDER)

@@ -25,6 +25,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, List, Optional, Tuple
 
+import h5py  # type: ignore[import-untyped, unused-ignore]
+
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
 from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
@@ -198,7 +200,7 @@ class Own:
         for path in self.watch.loadable():
             try:
                 model = self._made("model")
-                if path.suffix != ".keras":
+                if not _is_whole(path):
                     model.load_weights(str(path))
                     return model
                 with self._strategy.scope():
@@ -206,6 +208,14 @@ class Own:
             except Exception as error:
                 errors.append(error)
         raise errors[0]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has the model, and not only its weights."""
+    if path.suffix == ".keras":
+        return True
+    with h5py.File(path, "r") as file:
+        return "model_config" in file.attrs
 
 
 def whole(own: Own, *, shaken: bool = False) -> None:

@@ -66,7 +66,7 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
 
 def _loaded(restore: JobRestore) -> Outcome:
     if restore.load_problem:
-        return _not_loaded(restore.load_problem, "all replicas")
+        return _not_loaded(restore, restore.load_problem, "all replicas")
     if restore.lost is None or not restore.variables:
         return unknown(_SAVED, "loading it had no result")
     if not restore.resumed_step:
@@ -90,8 +90,10 @@ def _loaded(restore: JobRestore) -> Outcome:
     return evidence(_SAVED, f"{variables} the same after loading, and the next epoch {then}")
 
 
-def _not_loaded(problem: str, where: str) -> Outcome:
+def _not_loaded(restore: JobRestore, problem: str, where: str) -> Outcome:
     otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
+    if any(kind.endswith(".h5") for kind in restore.kinds):
+        otherwise = "Save whole models as .keras, not as .h5."
     return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise, "the save cannot be loaded")
 
 
@@ -104,7 +106,7 @@ def _alone(restore: JobRestore) -> Outcome:
     if restore.alone_problem:
         # What cannot be loaded on all replicas is one problem.
         same = restore.alone_problem == restore.load_problem
-        return unknown(subject, "as on all replicas") if same else _not_loaded(restore.alone_problem, subject)
+        return unknown(subject, "as on all replicas") if same else _not_loaded(restore, restore.alone_problem, subject)
     if restore.lost_alone is None:
         return unknown(subject, "loading the save there had no result")
     if restore.lost_alone and restore.lost_alone == restore.lost:

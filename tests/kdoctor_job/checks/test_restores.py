@@ -46,6 +46,7 @@ test_restores = table(
         "double_checkpoint=True",
         of=["half-written save"],
     ),
+    fails(restored(**BETWEEN | {"half_problem": "JSONDecodeError", "kinds": ("b/*.bkp", "b/*.h5")}), "copy each .bkp"),
     unknown(restored(own_left_out=True), "a parameter named folder"),
     unknown(restored(unsaved=True)),
     unknown(restored(no_room=True, half=None), unjudged=["space", "half-written save"]),

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
@@ -16,6 +16,10 @@ _BEFORE = "the job goes on from a complete save"
 _TO_FILES = (
     "Keep the save before: BackupAndRestore(double_checkpoint=True), if this Keras has it, or a name for each save, "
     "such as {epoch:03d}.keras, and load the newest that is complete."
+)
+_TO_COPY = (
+    "Before the job starts again, copy each .bkp file of BackupAndRestore over the file without .bkp, or delete the "
+    "folder if there are none. Keras reads them only if the weights are cut off, and not training_metadata.json."
 )
 _ALIKE = "what was saved, and a training that goes on as if it had not been killed"
 _TO_FIT = "Run fit with these callbacks to reproduce the error."
@@ -87,7 +91,8 @@ def _loaded(restore: JobRestore) -> Outcome:
         return finding(_SAVED, observed, _ALIKE, remedy, brief=brief)
     variables = counted(restore.variables, "variable")
     then = "has other examples" if restore.apart is None else "ends the same"
-    return evidence(_SAVED, f"{variables} the same after loading, and the next epoch {then}")
+    observed = f"{variables} the same after loading, and the next epoch {then}"
+    return Evidence(subject=_SAVED, observed=observed, brief="it comes back after a kill")
 
 
 def _not_loaded(restore: JobRestore, problem: str, where: str) -> Outcome:
@@ -125,7 +130,9 @@ def _half(restore: JobRestore) -> Outcome:
     if restore.load_problem or restore.lost or not restore.resumed_step:
         return unknown(subject, "a complete save does not come back, either")
     if problem:
-        return finding(subject, f"{killed}{problem}", _BEFORE, _TO_FILES, brief="the job does not come back")
+        has_copy = any(kind.endswith(".bkp") for kind in restore.kinds)
+        fix = _TO_COPY if has_copy else _TO_FILES
+        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief="the job does not come back")
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":

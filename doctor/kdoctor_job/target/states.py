@@ -45,7 +45,8 @@ def optimizers_of(model: Any) -> List[Any]:
     single = chain.from_iterable(
         one.values() if isinstance(one, dict) else one if isinstance(one, (list, tuple)) else [one] for one in held
     )
-    return list({id(one): one for one in single if hasattr(one, "apply_gradients")}.values())
+    found = {id(one): one for one in single if hasattr(one, "apply_gradients") and hasattr(one, "iterations")}
+    return [one for one in found.values() if not isinstance(one, type)]
 
 
 def steps_of(optimizer: Any) -> int:

@@ -26,8 +26,8 @@ from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
 
 _CASE = "own-model"
-_REFUSALS = ("ENOSPC", "EDQUOT", "EFBIG", "EACCES", "EPERM", "EROFS", "EIO", "ENOTDIR", "EEXIST")
-_REFUSED = tuple(os.strerror(getattr(errno, name)) for name in _REFUSALS)
+_NO_SPACE = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
+_REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EEXIST)))
 _PLACE = re.compile(r" \([^() ]+:\d+\)$")
 
 
@@ -109,7 +109,8 @@ def remedy_for(problem: str, otherwise: str, folder: str = "") -> str:
 
     If the job saves in ``folder``, what its file system refuses needs no other explanation.
     """
-    if folder and any(text in problem for text in _REFUSED):
+    texts = (*_NO_SPACE, *(_REFUSED if folder in problem else ()))
+    if folder and any(text in problem for text in texts):
         return f"Make {folder} writable, with space for several saves, or save elsewhere."
     known = (match.known for match in find_matches(problem, load_failures()))
     fixes = next((one.fix for one in known if not one.clue_needed), None)

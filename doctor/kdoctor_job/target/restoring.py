@@ -116,7 +116,9 @@ class _Restoring:
             self._say(**({"unsaved": True} if trained else {"save_problem": end_of(killed)}))
             return
         saved = killed.get("job") or {}
-        self._say(**saved)
+        # Copies of the save before are made with the second save, which only the whole run reaches.
+        kinds = {*whole["job"]["kinds"], *saved.get("kinds", ())}
+        self._say(**{**saved, "kinds": sorted(kinds)})
         # BackupAndRestore refuses a model that is not built.
         for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)

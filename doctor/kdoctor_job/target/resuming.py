@@ -226,7 +226,7 @@ def whole(own: Own, *, shaken: bool = False) -> None:
     write(own.files / f"{own.name}.end", end)
     write(own.files / f"{own.name}.more", (own.watch.first_epoch, own.watch.numbers))
     left_out = own.has_others and not own.has_own
-    own.note({"own": own.has_own, "own_left_out": left_out, "backs_up": own.is_built})
+    own.note({"own": own.has_own, "own_left_out": left_out, "backs_up": own.is_built, "kinds": own.watch.kinds})
     shutil.rmtree(str(own.folder / own.name))
 
 

@@ -75,6 +75,8 @@ class Watch:
         self.numbers: Dict[int, Dict[str, float]] = {}
         """Of the callbacks, by steps."""
         self.restore_s = 0.0
+        self.kinds: List[str] = []
+        """Of the files that are saves, see :func:`kinds_of`."""
         self._epoch = 0
         self._entered = 0.0
         self._threads: Set[threading.Thread] = set()
@@ -120,7 +122,8 @@ class Watch:
         # Less than half of what it has written at a time is a log.
         if written > self._bytes // 2:
             self._bytes = max(self._bytes, written)
-            self._note({"save_s": seconds, "save_bytes": written, "kinds": kinds_of(self._place, seen)})
+            self.kinds = kinds_of(self._place, seen)
+            self._note({"save_s": seconds, "save_bytes": written, "kinds": self.kinds})
             self._keep(self.look())
         # At least one step is left with which the job goes on.
         moment = min(self.moment or self.steps_per_epoch // 2, self.steps_per_epoch - 1)

@@ -20,6 +20,7 @@ def restored(replicas: int = 8, **changes: Any) -> SmokeRun:
 NOT_ASKED = smoke_run("smoke.own-model", 8, smoke_case("own-model", 8))
 ENDED = smoke_run("smoke.own-model", 8, smoke_case("own-model", 8), failure="the process that runs the trainings died")
 UNSAVED: dict[str, Any] = {**dict.fromkeys(GOOD), "folder": "/data/saves"}
+COPIED: dict[str, Any] = {"half": None, "half_problem": "JSONDecodeError", "kinds": ("*.keras", "b/*.bkp", "b/*.h5")}
 FULL = "OSError: [Errno 28] No space left on device"
 UNREGISTERED = "TypeError: Could not locate class 'Own'."
 
@@ -46,7 +47,8 @@ test_restores = table(
         "double_checkpoint=True",
         of=["half-written save"],
     ),
-    fails(restored(**BETWEEN | {"half_problem": "JSONDecodeError", "kinds": ("b/*.bkp", "b/*.h5")}), "copy each .bkp"),
+    fails(restored(**BETWEEN | COPIED | {"half_file": "b/*.h5"}), "copy each .bkp"),
+    fails(restored(**BETWEEN | COPIED | {"half_file": "*.keras"}), "a name for each save"),
     unknown(restored(own_left_out=True), "a parameter named folder"),
     unknown(restored(unsaved=True)),
     unknown(restored(no_room=True, half=None), unjudged=["space", "half-written save"]),

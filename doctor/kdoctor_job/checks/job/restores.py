@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
@@ -130,8 +131,8 @@ def _half(restore: JobRestore) -> Outcome:
     if restore.load_problem or restore.lost or not restore.resumed_step:
         return unknown(subject, "a complete save does not come back, either")
     if problem:
-        has_copy = any(kind.endswith(".bkp") for kind in restore.kinds)
-        fix = _TO_COPY if has_copy else _TO_FILES
+        copy = str(PurePath(restore.half_file or "any").with_name("*.bkp"))
+        fix = _TO_COPY if copy in restore.kinds else _TO_FILES
         return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief="the job does not come back")
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")

@@ -84,7 +84,7 @@ truth: $(DEV_STAMP) ## Measure what each release of Keras does on several replic
 explore: $(DEV_STAMP) ## Judge jobs drawn from the public API of Keras on two replicas (an hour)
 	@$(BIN)/python -m benchmarks.explore $(EXPLORE_OPTIONS)
 
-restore-trials: $(DEV_STAMP) ## Save, kill and restore 43 jobs and loops with planted faults: RESTORE_OPTIONS='--moments 10 EMA' (10 minutes)
+restore-trials: $(DEV_STAMP) ## Save, kill and restore 47 jobs and loops with planted faults: RESTORE_OPTIONS='--moments 10 EMA' (10 minutes)
 	@$(BIN)/python -m benchmarks.restore_trials $(RESTORE_OPTIONS)
 
 bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set

@@ -2,6 +2,7 @@
 # ruff: noqa: D102, D103 - the names say it
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ def growing() -> Any:
 
 def shuffled() -> Any:
     return tf.data.Dataset.from_tensor_slices(arrays()).shuffle(64).batch(16)
+
+
+def shuffled_more() -> Any:
+    """An epoch has more batches than the examination."""
+    return tf.data.Dataset.from_tensor_slices((NUMBERS, NUMBERS[:, :1])).shuffle(256).batch(16)
 
 
 def generator() -> Iterator[Any]:
@@ -79,6 +85,34 @@ def two_inputs() -> Any:
 
 def random() -> Any:
     return _build(keras.layers.Dense(4), keras.layers.BatchNormalization(), keras.layers.Dropout(0.3))
+
+
+class Alternating(keras.Model):  # type: ignore[misc]
+    """A part and an optimizer for each of two losses, as a GAN; ``compile`` gets none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = [keras.layers.Dense(1), keras.layers.Dense(1)]
+        self.own = {name: keras.optimizers.Adam(0.01) for name in ("first", "second")}
+        for part, optimizer in zip(self.parts, self.own.values(), strict=True):
+            part.build((None, 4))
+            optimizer.build(part.trainable_variables)
+        self.built = True
+        self.compile()
+
+    def call(self, inputs: Any) -> Any:
+        return self.parts[0](inputs) + self.parts[1](inputs)
+
+    def train_step(self, data: Any) -> Any:
+        for part, optimizer in zip(self.parts, self.own.values(), strict=True):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(data[0]) - data[1]) ** 2)
+            optimizer.apply(tape.gradient(loss, part.trainable_variables), part.trainable_variables)
+        return {"loss": loss}
+
+
+def alternating() -> Any:
+    return Alternating()
 
 
 def averaged() -> Any:
@@ -155,7 +189,7 @@ def counts(folder: str = "/data") -> Any:
 
 
 class Checkpoint(C.Callback):  # type: ignore[misc]
-    """``tf.train.Checkpoint`` of all variables but those with this text in their path."""
+    """``tf.train.Checkpoint`` of all variables but those with this text in their path, or of this optimizer."""
 
     def __init__(self, folder: str, left_out: str) -> None:
         super().__init__()
@@ -164,8 +198,11 @@ class Checkpoint(C.Callback):  # type: ignore[misc]
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         model, self._epochs = self.model, tf.Variable(0)
-        model.optimizer.build(model.trainable_variables)
-        variables = (*model.weights, *model.optimizer.variables)
+        optimizers = getattr(model, "own", {"only": model.optimizer})
+        if len(optimizers) == 1:
+            model.optimizer.build(model.trainable_variables)
+        kept = [one for name, one in optimizers.items() if name != self._left_out]
+        variables = (*model.weights, *(variable for one in kept for variable in one.variables))
         saved = {one.path: one.value for one in variables if self._left_out not in one.path}
         checkpoint = tf.train.Checkpoint(epochs=self._epochs, saved=saved)
         self._manager = tf.train.CheckpointManager(checkpoint, f"{self._folder}/checkpoints", 3)
@@ -179,6 +216,22 @@ class Checkpoint(C.Callback):  # type: ignore[misc]
 
 def checkpoint(folder: str = "/data") -> Any:
     return {"callbacks": [Checkpoint(folder, "nothing")]}
+
+
+class Threaded(Checkpoint):
+    """Saves while the training goes on."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._epochs.assign(epoch + 1)
+        threading.Timer(0.3, self._manager.save).start()
+
+
+def in_a_thread(folder: str = "/data") -> Any:
+    return {"callbacks": [Threaded(folder, "nothing")]}
+
+
+def without_second(folder: str = "/data") -> Any:
+    return {"callbacks": [Checkpoint(folder, "second")]}
 
 
 def without_optimizer(folder: str = "/data") -> Any:

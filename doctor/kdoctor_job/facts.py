@@ -333,6 +333,8 @@ class JobRestore(JobSaving):
     repeated: int | None = None
     missing: int | None = None
     """Examples that were trained once more, or once less, than without the kill; None if not known."""
+    epoch_again: bool = False
+    """Whether ``fit`` went on with an epoch that had been trained."""
     position_unread: Reason = None
     """Why the examples were not compared."""
     begins_again: bool = False

@@ -52,6 +52,8 @@ class Watch:
         interval_s: seconds between two looks at the machine.
         canary: run fixed programs on the job's devices at this interval (``"10min"``, or seconds), between two steps,
             and compare them bit by bit. By default, there is none.
+        saves: the folder where the job saves. If the canary finds a difference, it names the newest file there from
+            before its last clean round.
         limits: parameters of checks by id, such as ``{"watch.step-time": {"factor": 1.2}}``.
         model: the model of a custom loop. Keras passes its own.
         strategy: the strategy of a custom loop. Defaults to the current one.
@@ -77,6 +79,7 @@ class Watch:
         stall_s: float = 120.0,
         interval_s: float = 5.0,
         canary: str | float | None = None,
+        saves: str | Path | None = None,
         limits: Mapping[str, Mapping[str, Any]] | None = None,
         model: Any = None,
         strategy: Any = None,
@@ -93,6 +96,7 @@ class Watch:
             stall_s=stall_s,
             interval_s=interval_s,
             canary=canary,
+            saves=saves,
             limits={} if limits is None else limits,
         )
         self.model = model

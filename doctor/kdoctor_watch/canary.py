@@ -4,9 +4,11 @@ The programs are those of ``smoke.same-bits`` that are deterministic without the
 They draw no random numbers, make no variables and trace nothing of TensorFlow's.
 """
 
+import contextlib
 import importlib
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from kdoctor.facts import BitDifference
@@ -17,13 +19,18 @@ from kdoctor_watch.publish import brief
 class Canary:
     """The comparisons during one training. The first round is before its first step."""
 
-    def __init__(self, every_s: float | None, devices: Sequence[str], *, is_jax: bool) -> None:
+    def __init__(
+        self, every_s: float | None, devices: Sequence[str], *, is_jax: bool, saves: Path | None = None
+    ) -> None:
         self._every_s = every_s
+        self._saves = saves
+        self._kept: Path | None = None
         self._devices = devices
         self._is_jax = is_jax
         self._comparison: Any = None
         self._due = float("inf")
         self._clean: int | None = None
+        self._clean_at: float | None = None
         self._found: int | None = None
         self._seconds = 0.0
         self._slowest_s = 0.0
@@ -65,7 +72,7 @@ class Canary:
         self._comparison.begin()
 
     def _run(self, work: Callable[[], object], done: int) -> bool:
-        known = self._known()
+        known, began = self._known(), time.time()
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a full memory must not end the training
@@ -74,10 +81,19 @@ class Canary:
             return False
         self._due = time.monotonic() + (self._every_s or 0.0)
         if not self._known():
-            self._clean = done
+            self._clean, self._clean_at = done, began
         elif self._found is None:
-            self._found = done
+            self._found, self._kept = done, self._newest_clean()
         return self._known() > known
+
+    def _newest_clean(self) -> Path | None:
+        """The newest file of the job's saves that is older than the last clean round."""
+        times: dict[Path, float] = {}
+        for path in self._saves.rglob("*") if self._saves and self._clean_at else ():
+            with contextlib.suppress(OSError):  # the job replaces it
+                times[path] = path.stat().st_mtime
+        older = [path for path, at in times.items() if path.is_file() and at < (self._clean_at or 0.0)]
+        return max(older, key=times.__getitem__, default=None)
 
     def _known(self) -> int:
         return len(self._comparison.differences) if self._comparison else 0
@@ -91,6 +107,9 @@ class Canary:
             programs=tuple(comparison.programs) if comparison else (),
             devices=len(self._devices) or 1,
             clean_step=self._clean,
+            clean_at=self._clean_at,
+            saves=None if self._saves is None else str(self._saves),
+            kept=None if self._kept is None else str(self._kept),
             found_step=self._found,
             seconds=self._seconds,
             slowest_s=self._slowest_s,

@@ -151,6 +151,12 @@ class WatchedBits:
     """Devices that ran them."""
     clean_step: int | None = None
     """The step after which all outputs were right last; -1 before the first step."""
+    clean_at: float | None = None
+    """When that round began, in seconds since 1970."""
+    saves: str | None = None
+    """The folder where the job saves, if it was named."""
+    kept: str | None = None
+    """The newest file there that is older than the last clean round, when a difference was found."""
     found_step: int | None = None
     """The step after which one was wrong first."""
     seconds: float = 0.0

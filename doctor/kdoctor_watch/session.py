@@ -57,7 +57,8 @@ class Session:
         self._companion = Companion(
             self._judge, interval_s=settings.interval_s, on_gpus=on_gpus, device_memory=self._device_memory
         )
-        self._canary = Canary(settings.canary_s, self._devices, is_jax=self._is_jax)
+        saves = None if settings.saves is None else Path(settings.saves)
+        self._canary = Canary(settings.canary_s, self._devices, is_jax=self._is_jax, saves=saves)
         data.start()
         tag_run(self._tags())
         if self._canary.start():

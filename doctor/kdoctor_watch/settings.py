@@ -39,6 +39,7 @@ class Settings:
     stall_s: float = 120.0
     interval_s: float = 5.0
     canary: str | float | None = None
+    saves: str | Path | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -64,7 +65,7 @@ class Settings:
             raise ValueError(f"on_finding: expected a function, found {self.on_finding!r}")
         if self.on_error not in ("report", "stop"):
             raise ValueError(f"on_error: expected 'report' or 'stop', found {self.on_error!r}")
-        for name in ("checkpoint", "tensorboard", "report", "lock"):
+        for name in ("checkpoint", "tensorboard", "report", "lock", "saves"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (str, os.PathLike)) and str(value)):
                 raise ValueError(f"{name}: expected a path, found {value!r}")

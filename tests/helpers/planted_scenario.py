@@ -31,7 +31,7 @@ if FRAMEWORK == "tensorflow":
 else:
     import jax
 
-    from kdoctor_backends.target import same_bits_programs as made
+    from kdoctor_target.training import same_bits_jax as made
 
     def put(array, place):
         return jax.device_put(array, jax.devices()[place])

@@ -5,15 +5,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 from benchmarks.restore_trials import JOBS, trial
 
 from helpers.command import environ, kdoctor
+from helpers.tiers import tiered
 from kdoctor.errors import UsageError
 from kdoctor_job.options import own_job
 
+LEFT = "kdoctor-restore-left"
 JOB = """
 import keras, numpy as np, tensorflow as tf
 
@@ -100,11 +105,40 @@ def test_folder_that_cannot_be_written_is_a_failure(folder: Path, tmp_path: Path
     assert [item["subject"] for item in found["job.restores"]["findings"]] == ["saving"]
 
 
-@pytest.mark.smoke_full
-@pytest.mark.parametrize("name", ["BackupAndRestore(save_freq=3)", "parts of different sizes, save_freq=3"])
-def test_callback_that_saves_in_the_middle_of_an_epoch_repeats_examples(name: str, tmp_path: Path) -> None:
-    assert trial(JOBS[name], tmp_path) == ["position in the data"]
+TRIED = (
+    "BackupAndRestore(save_freq=3)",
+    "parts of different sizes, save_freq=3",
+    "shuffled, more than is trained",
+    "two optimizers",
+    "without the second optimizer",
+    "saved in a thread",
+)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", tiered(TRIED, TRIED[2:]))
+def test_what_does_not_come_back_is_found(name: str, tmp_path: Path) -> None:
+    assert trial(JOBS[name], tmp_path) == list(JOBS[name].findings)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("touch", [Path.touch, Mock(side_effect=OSError("no space left"))], ids=["space", "full"])
+def test_folder_is_left_behind_when_its_process_has_ended(touch: Any, tmp_path: Path) -> None:
+    from kdoctor_job.target.restoring import in_new_folder
+
+    seen: list[Any] = []
+    case: Any = SimpleNamespace(
+        settings={"restore": str(tmp_path)}, note=lambda job: seen.append(job.get("left_behind"))
+    )
+
+    def leave(folder: Path, _: object) -> None:
+        copytree(folder, tmp_path / LEFT)
+
+    with patch.object(Path, "touch", touch):
+        in_new_folder(case, lambda *_: in_new_folder(case, leave))
+        in_new_folder(case, lambda *_: None)
+    assert [left for left in seen if left is not None] == [[], [], [str(tmp_path / LEFT)]]
 
 
 @pytest.mark.smoke_full

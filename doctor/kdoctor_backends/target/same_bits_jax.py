@@ -20,7 +20,7 @@ def all_devices(case: Case) -> None:
     names = devices(case)
     import jax
 
-    from kdoctor_backends.target.same_bits_programs import make_programs, models_of
+    from kdoctor_target.training.same_bits_jax import make_programs, models_of
 
     case.note(devices=names, replicas=len(names))
     chosen = jax.devices()[: len(names)]

@@ -59,9 +59,10 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
         say(save_problem=f"{error.strerror}: {place}")
         return
     try:
-        with _in_use(folder):
-            others = place.glob(f"{_PREFIX}*")
-            say(left_behind=[str(path) for path in others if not _is_in_use(path)][:SHOWN])
+        with contextlib.suppress(OSError):
+            (folder / _LOCK).touch()
+        with _locked(folder):
+            say(left_behind=[str(path) for path in place.glob(f"{_PREFIX}*") if _is_left(path)][:SHOWN])
             work(folder, say)
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)
@@ -71,22 +72,27 @@ def in_new_folder(case: Case, work: Callable[[Path, Callable[..., None]], None])
 
 
 @contextlib.contextmanager
-def _in_use(folder: Path) -> Iterator[None]:
-    """Hold a lock in the folder, which ends with this process."""
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock the folder until this process ends, if no other process has; says whether this one has the lock.
+
+    It is that of a file, because not every network file system locks folders, or of the folder if it had no space.
+    """
+    path = folder / _LOCK
+    kind, path = (os.O_RDWR, path) if path.exists() else (os.O_RDONLY, folder)
+    is_locked = False
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # no space for it, or no locks on this file system
-            fcntl.flock(held.enter_context((folder / _LOCK).open("w")), fcntl.LOCK_EX)
-        yield
+        with contextlib.suppress(OSError):
+            number = os.open(str(path), kind)
+            held.callback(os.close, number)
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_locked = True
+        yield is_locked
 
 
-def _is_in_use(folder: Path) -> bool:
-    """Whether a process that works in the folder is running, or this cannot be known."""
-    try:
-        with (folder / _LOCK).open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
+def _is_left(folder: Path) -> bool:
+    """Whether no process works in the folder; not if this cannot be known."""
+    with _locked(folder) as is_left:
+        return is_left
 
 
 class _Restoring:
@@ -110,7 +116,9 @@ class _Restoring:
             self._say(**({"unsaved": True} if trained else {"save_problem": end_of(killed)}))
             return
         saved = killed.get("job") or {}
-        self._say(**saved)
+        # Copies of the save before are made with the second save, which only the whole run reaches.
+        kinds = {*whole["job"]["kinds"], *saved.get("kinds", ())}
+        self._say(**{**saved, "kinds": sorted(kinds)})
         # BackupAndRestore refuses a model that is not built.
         for name in ("load", "alone", *(["backup"] if whole["job"]["backs_up"] and not whole["job"]["own"] else [])):
             self._note(name)

@@ -25,14 +25,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, List, Optional, Tuple
 
-import numpy as np
+import h5py  # type: ignore[import-untyped, unused-ignore]
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
 from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.rows import record_rows, shake
-from kdoctor_job.target.states import apart, is_seed, seeds_of, state_of, unequal
+from kdoctor_job.target.states import apart, is_seed, optimizers_of, seeds_of, state_of, steps_of, unequal
 from kdoctor_job.target.watching import (
     BETWEEN_SAVES,
     IN_A_SAVE,
@@ -81,8 +81,9 @@ class Own:
         named = case.settings.get("fit_arguments")
         self._arguments = find(PART, named) if named else None
         self.has_own = self._arguments is not None and takes(self._arguments, FOLDER)
-        self.is_built = self.has_others = False
-        """Whether the model has variables before ``fit``, and whether the job has callbacks, which may not be run."""
+        self.is_built = self.has_others = self.is_cut = False
+        """Whether the model has variables before ``fit``, whether the job has callbacks, which may not be run, and
+        whether its epochs are whole passes over more data than is trained here."""
         self.watch = self._new_watch()
 
     def train(
@@ -112,7 +113,7 @@ class Own:
             return self._fit(model, is_loaded=True)
         except Exception as error:
             if watch.inside and (watch.started or not after):
-                raise SaveError(f"{type(error).__name__}: {error}") from error
+                raise SaveError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
             raise
 
     def note(self, facts: Facts) -> None:
@@ -139,11 +140,11 @@ class Own:
             rows = record_rows(self._strategy, model, _EPOCHS * steps, size)
         before, callbacks = self._callbacks(fit, model)
         self.watch.steps_per_epoch = steps
-        self.watch.brief = lambda: (steps_of(model), numbers_of(callbacks))
+        self.watch.brief = lambda: (max(map(steps_of, optimizers_of(model)), default=0), numbers_of(callbacks))
         self.watch.look = lambda: Snapshot(*self.watch.brief(), state_of(model), rows())
         self.watch.go_on = lambda steps: self._give_seeds(model, steps)
         first, timed, last = around(keras_of(model), self.watch)
-        more = {"initial_epoch": steps_of(model) // steps} if is_loaded else {}
+        more = {"initial_epoch": self.watch.brief()[0] // steps} if is_loaded else {}
         with random_numbers_fixed():
             model.fit(
                 **{**epoch.named, **fit.of_job(), **more},
@@ -186,6 +187,7 @@ class Own:
         steps = min(most, given or found.get("batches") or most)
         if data.kind == "generator" and not given:
             steps = given = max(1, min(steps, (found.get("batches") or _EPOCHS * most) // (2 * _EPOCHS)))
+        self.is_cut = not given and not found.get("endless") and found.get("batches") != steps
         return data.epoch(lambda: fit.apply(self._made("data")), given and steps), steps, data.most_rows
 
     def _load(self) -> Any:
@@ -198,7 +200,7 @@ class Own:
         for path in self.watch.loadable():
             try:
                 model = self._made("model")
-                if path.suffix != ".keras":
+                if not _is_whole(path):
                     model.load_weights(str(path))
                     return model
                 with self._strategy.scope():
@@ -208,18 +210,23 @@ class Own:
         raise errors[0]
 
 
-def steps_of(model: Any) -> int:
-    """Steps that the optimizer has taken."""
-    return int(np.asarray(model.optimizer.iterations.numpy()))
+def _is_whole(path: Path) -> bool:
+    """Whether a file has the model, and not only its weights."""
+    if path.suffix == ".keras":
+        return True
+    with h5py.File(path, "r") as file:
+        return "model_config" in file.attrs
 
 
 def whole(own: Own, *, shaken: bool = False) -> None:
     """Train without a kill."""
     end = own.train(shaken=shaken)
+    if not end.steps:
+        raise PartError("the model", "it has no optimizer that counts its steps: pass one to compile, or keep it in it")
     write(own.files / f"{own.name}.end", end)
     write(own.files / f"{own.name}.more", (own.watch.first_epoch, own.watch.numbers))
     left_out = own.has_others and not own.has_own
-    own.note({"own": own.has_own, "own_left_out": left_out, "backs_up": own.is_built})
+    own.note({"own": own.has_own, "own_left_out": left_out, "backs_up": own.is_built, "kinds": own.watch.kinds})
     shutil.rmtree(str(own.folder / own.name))
 
 
@@ -247,12 +254,12 @@ def again(own: Own, name: str) -> None:
     elif name == "half":
         own.note({"half": "gone" if not started.steps else "silent" if lost and is_known else "noticed"})
     elif name == "backup":
-        own.note({"backup_step": started.steps, "backup_apart": lost or _after(saved, end, files).get("apart", [])})
+        own.note({"backup_step": started.steps, "backup_apart": lost or _after(own, saved, end).get("apart", [])})
     else:
         found = {"variables": len(started.state), "restore_s": own.watch.restore_s, "lost": lost, "seeds": seeds}
         found["generators"] = sum(map(is_seed, started.state))
         forgotten = _forgotten(saved, started, files) if saved.steps == started.steps else []
-        own.note({**found, "forgotten": forgotten, "resumed_step": started.steps, **_after(saved, end, files)})
+        own.note({**found, "forgotten": forgotten, "resumed_step": started.steps, **_after(own, saved, end)})
 
 
 def _forgotten(saved: Snapshot, started: Snapshot, files: Path) -> List[str]:
@@ -272,8 +279,9 @@ def _begins_again(steps: int, end: Snapshot, *others: Snapshot) -> bool:
     return all(one.rows[:1] == first != one.rows[steps : steps + 1] for one in others)
 
 
-def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
+def _after(own: Own, saved: Snapshot, end: Snapshot) -> Facts:
     """How the rest of the training differs from that of the run that was not killed."""
+    files, epoch = own.files, own.watch.steps_per_epoch
     if not end.rows:
         return {"position_unread": "its only save is after the last step: use more --steps, or save more often"}
     wanted, noise = read(files / "whole.end"), read(files / "noise.end")
@@ -281,10 +289,15 @@ def _after(saved: Snapshot, end: Snapshot, files: Path) -> Facts:
         reason = (
             "its examples differ from run to run: give it a seed; of a generator, fit may lose other batches each time"
         )
-        return {"position_unread": reason, "begins_again": _begins_again(saved.steps, end, wanted, noise)}
+        return {"position_unread": reason, "begins_again": _begins_again(len(saved.rows), end, wanted, noise)}
     if [*saved.rows, *end.rows] == wanted.rows:
         first_epoch, _ = read(files / "whole.more")
         differing = apart(first_epoch, wanted.state, noise.state, end.state)[:SHOWN]
         return {"repeated": 0, "missing": 0, "apart": differing}
+    if own.is_cut and not len(saved.rows) % epoch and end.rows == wanted.rows[: len(wanted.rows) - len(saved.rows)]:
+        # A whole pass has each example once, in any order; of a shuffled one, its first steps have others each time.
+        return {"repeated": 0, "missing": 0}
     once, trained = (Counter(chain.from_iterable(rows)) for rows in (wanted.rows, [*saved.rows, *end.rows]))
-    return {"repeated": sum((trained - once).values()), "missing": sum((once - trained).values())}
+    epoch_again = (own.watch.began_with or 0) < len(saved.rows) // epoch
+    repeated, missing = sum((trained - once).values()), sum((once - trained).values())
+    return {"repeated": repeated, "missing": missing, "epoch_again": epoch_again}

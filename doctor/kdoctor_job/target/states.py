@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
@@ -28,15 +29,35 @@ def state_of(model: Any) -> State:
 
 
 def _variables(model: Any) -> Dict[str, Any]:
-    of_optimizer = getattr(getattr(model, "optimizer", None), "variables", ())
     left_out = {id(one) for metric in model.metrics for one in metric.variables}
     found: Dict[str, Any] = {}
-    for one in (*model.variables, *(of_optimizer() if callable(of_optimizer) else of_optimizer)):
+    for one in chain(model.variables, *map(_variables_of, filter(steps_of, optimizers_of(model)))):
         if id(one) not in left_out:
             left_out.add(id(one))
             name = str(getattr(one, "path", one.name))
             found[f"{name} ({len(found)})" if name in found else name] = one
     return found
+
+
+def optimizers_of(model: Any) -> List[Any]:
+    """The optimizer of ``compile``, and those that the model or a part of it has as attributes, as a GAN does."""
+    held = chain.from_iterable(vars(part).values() for part in model._flatten_layers())  # noqa: SLF001 - Keras has no public way
+    single = chain.from_iterable(
+        one.values() if isinstance(one, dict) else one if isinstance(one, (list, tuple)) else [one] for one in held
+    )
+    found = {id(one): one for one in single if hasattr(one, "apply_gradients") and hasattr(one, "iterations")}
+    return [one for one in found.values() if not isinstance(one, type)]
+
+
+def steps_of(optimizer: Any) -> int:
+    """Batches that an optimizer was applied to. Its variables count only after the first."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    # With gradient_accumulation_steps, ``iterations`` does not count each batch.
+    return int(np.asarray(getattr(optimizer, "_iterations", optimizer.iterations).numpy()))
+
+
+def _variables_of(optimizer: Any) -> Any:
+    return optimizer.variables() if callable(optimizer.variables) else optimizer.variables
 
 
 def seeds_of(model: Any) -> List[Any]:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -22,6 +22,8 @@ BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
 """The two kinds of end, and the names of their processes."""
 LOADABLE = (".keras", ".h5")
 _MOST_KEPT = 3
+_SAVING_S = 10.0
+"""Seconds at most for a thread in which a callback saves: the job is looked at before it trains on."""
 
 Facts = Dict[str, Any]
 
@@ -67,18 +69,24 @@ class Watch:
         self.inside = False
         """Whether the job's callbacks are running."""
         self.started: Optional[Snapshot] = None
+        self.began_with: Optional[int] = None
+        """The epoch with which ``fit`` begins."""
         self.first_epoch: State = {}
         self.numbers: Dict[int, Dict[str, float]] = {}
         """Of the callbacks, by steps."""
         self.restore_s = 0.0
+        self.kinds: List[str] = []
+        """Of the files that are saves, see :func:`kinds_of`."""
         self._epoch = 0
         self._entered = 0.0
+        self._threads: Set[threading.Thread] = set()
         self._bytes = 0
         self._seen = sizes(place)
 
     def enter(self) -> None:
         """The job's callbacks begin."""
         self.inside, self._entered = True, time.monotonic()
+        self._threads = set(threading.enumerate())
 
     def on_train_begin(self) -> None:
         """They have begun the training, and restored the job if they do."""
@@ -93,12 +101,16 @@ class Watch:
     def on_epoch_begin(self, epoch: int) -> None:
         """In the last epoch, a save ends this process, if it is to be killed in one."""
         self._epoch = epoch
+        self.began_with = epoch if self.began_with is None else self.began_with
         if epoch and self.kill == IN_A_SAVE:
             kill_in_a_save(self._place, self._seen, self.written, self.moment)
 
     def leave(self, batch: Optional[int]) -> None:
         """They have ended after a step, or after an epoch (None)."""
         self.inside = False
+        for saving in set(threading.enumerate()) - self._threads:
+            if not saving.daemon:
+                saving.join(_SAVING_S)
         seconds, seen = time.monotonic() - self._entered, sizes(self._place)
         changed = {path: size for path, (size, at) in seen.items() if self._seen.get(path) != (size, at)}
         written = sum(size for path, size in changed.items() if path.name.endswith(self._counted))
@@ -110,7 +122,8 @@ class Watch:
         # Less than half of what it has written at a time is a log.
         if written > self._bytes // 2:
             self._bytes = max(self._bytes, written)
-            self._note({"save_s": seconds, "save_bytes": written, "kinds": kinds_of(self._place, seen)})
+            self.kinds = kinds_of(self._place, seen)
+            self._note({"save_s": seconds, "save_bytes": written, "kinds": self.kinds})
             self._keep(self.look())
         # At least one step is left with which the job goes on.
         moment = min(self.moment or self.steps_per_epoch // 2, self.steps_per_epoch - 1)

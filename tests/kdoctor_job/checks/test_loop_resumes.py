@@ -33,6 +33,8 @@ test_loop_resumes = table(
     fails(loop(JobGoingOn(after=6, differs=9), JobGoingOn(after=0)), of=[LOOP]),
     fails(loop(problem="FileNotFoundError: /data/shard-3"), "/data/shard-3", of=[LOOP]),
     fails(loop(save_problem="Read-only file system: /data/saves"), "Make /data/saves writable", of=["saving"]),
+    fails(loop(problem="PermissionError: [Errno 13] Permission denied: '/data/images'"), "run the loop", of=[LOOP]),
+    fails(loop(problem="OSError: [Errno 28] No space left on device"), "Make /data/saves writable", of=[LOOP]),
     unknown(loop(half=None), "no save began"),
     unknown(loop(None, None, no_room=True), "free some", unjudged=["space", LOOP, HALF]),
     passes(loop(left_behind=("/data/x y",)), "rm -r '/data/x y'", of=["/data/x y", LOOP, HALF]),

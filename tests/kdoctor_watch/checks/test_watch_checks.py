@@ -69,11 +69,15 @@ def bits(*differences: BitDifference, **changes: Any) -> Watched:
     return watched(bits=replace(watched().bits, differences=differences, **changes))
 
 
+CLEAN: dict[str, Any] = {"clean_step": 99, "clean_at": 1795955465.0, "found_step": 130}
 test_same_bits = table(
     "watch.same-bits",
     Severity.ERROR,
     passes(bits(clean_step=99, rounds=4), "2 programs gave the same bits on 8 devices in 4 rounds", "step 99"),
     fails(bits(BITS, clean_step=99, found_step=130), "2 of 256", "after step 130", "after step 99", of=["GPU:1"]),
+    fails(bits(BITS, **CLEAN), "a checkpoint that was saved before", "2026-11-29 12:31:05 UTC"),
+    fails(bits(BITS, **CLEAN, saves="/data", kept="/data/7.keras"), "go on from /data/7.keras"),
+    fails(bits(BITS, **CLEAN, saves="/data"), "/data has no file from before"),
     fails(bits(BITS, clean_step=-1, found_step=130), "before the first step"),
     fails(bits(replace(BITS, other=0), clean_step=None, found_step=-1), "not as on GPU:0", "never"),
     fails(bits(BITS, replace(BITS, device=0, other=1, decided=False)), "attention", of=["GPU:0", "GPU:1"]),

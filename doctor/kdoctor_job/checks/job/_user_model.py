@@ -1,6 +1,8 @@
 """Makes the checks of the user's model and data, and reads the facts about them."""
 
+import errno
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +26,8 @@ from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
 
 _CASE = "own-model"
+_NO_SPACE = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
+_REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EEXIST)))
 _PLACE = re.compile(r" \([^() ]+:\d+\)$")
 
 
@@ -102,8 +106,14 @@ def no_room(folder: str) -> Unjudged:
     return unknown("space", f"{folder} has none left for kdoctor's copies of a save: free some, or name another folder")
 
 
-def remedy_for(problem: str, otherwise: str) -> str:
-    """The fix of the known failure with that message, or else the other one."""
+def remedy_for(problem: str, otherwise: str, folder: str = "") -> str:
+    """The fix of the known failure with that message, or else the other one.
+
+    If the job saves in ``folder``, what its file system refuses needs no other explanation.
+    """
+    texts = (*_NO_SPACE, *(_REFUSED if folder in problem else ()))
+    if folder and any(text in problem for text in texts):
+        return f"Make {folder} writable, with space for several saves, or save elsewhere."
     known = (match.known for match in find_matches(problem, load_failures()))
     fixes = next((one.fix for one in known if not one.clue_needed), None)
     return f"{fixes[0].do.rstrip('.:')}." if fixes else otherwise

@@ -41,8 +41,7 @@ def loop_resumes(loop: JobLoop) -> Iterator[Outcome]:
     problem = loop.save_problem or loop.problem
     if problem:
         subject = "saving" if loop.save_problem else _LOOP
-        fix = f"Make {loop.folder} writable." if loop.save_problem else "To reproduce the error, run the loop."
-        remedy, brief = remedy_for(problem, fix), headline(problem)
+        remedy, brief = remedy_for(problem, "To reproduce the error, run the loop.", loop.folder), headline(problem)
         yield finding(subject, problem, "the loop trains and saves", remedy, brief=brief)
     elif loop.noise is None or not loop.steps:
         yield unknown(_LOOP, "it yielded nothing")

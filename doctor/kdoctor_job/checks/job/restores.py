@@ -1,6 +1,7 @@
 from collections.abc import Iterator
+from pathlib import PurePath
 
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
@@ -17,7 +18,12 @@ _TO_FILES = (
     "Keep the save before: BackupAndRestore(double_checkpoint=True), if this Keras has it, or a name for each save, "
     "such as {epoch:03d}.keras, and load the newest that is complete."
 )
+_TO_COPY = (
+    "Before the job starts again, copy each .bkp file of BackupAndRestore over the file without .bkp, or delete the "
+    "folder if there are none. Keras reads them only if the weights are cut off, and not training_metadata.json."
+)
 _ALIKE = "what was saved, and a training that goes on as if it had not been killed"
+_TO_FIT = "Run fit with these callbacks to reproduce the error."
 _TO_STATE = (
     "Restore with a tf.train.Checkpoint of model and optimizer, or BackupAndRestore, and compare the variables after "
     "loading."
@@ -43,8 +49,9 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     Source: https://keras.io/guides/serialization_and_saving/
     """
     if restore.save_problem:
-        fix = f"Make {restore.folder} writable, with space for several saves, or save elsewhere."
-        yield _raised("saving", restore.save_problem, "the job is saved", fix, "the job cannot be saved")
+        remedy = remedy_for(restore.save_problem, _TO_FIT, restore.folder)
+        brief = first_short(restore.save_problem, "the job cannot be saved")
+        yield finding("saving", restore.save_problem, "the job is saved", remedy, brief=brief)
         return
     if restore.own_left_out:
         yield unknown("the job's callbacks", _NO_FOLDER)
@@ -64,7 +71,7 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
 
 def _loaded(restore: JobRestore) -> Outcome:
     if restore.load_problem:
-        return _not_loaded(restore.load_problem, "all replicas")
+        return _not_loaded(restore, restore.load_problem, "all replicas")
     if restore.lost is None or not restore.variables:
         return unknown(_SAVED, "loading it had no result")
     if not restore.resumed_step:
@@ -85,11 +92,14 @@ def _loaded(restore: JobRestore) -> Outcome:
         return finding(_SAVED, observed, _ALIKE, remedy, brief=brief)
     variables = counted(restore.variables, "variable")
     then = "has other examples" if restore.apart is None else "ends the same"
-    return evidence(_SAVED, f"{variables} the same after loading, and the next epoch {then}")
+    observed = f"{variables} the same after loading, and the next epoch {then}"
+    return Evidence(subject=_SAVED, observed=observed, brief="it comes back after a kill")
 
 
-def _not_loaded(problem: str, where: str) -> Outcome:
+def _not_loaded(restore: JobRestore, problem: str, where: str) -> Outcome:
     otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
+    if any(kind.endswith(".h5") for kind in restore.kinds):
+        otherwise = "Save whole models as .keras, not as .h5."
     return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise, "the save cannot be loaded")
 
 
@@ -102,7 +112,7 @@ def _alone(restore: JobRestore) -> Outcome:
     if restore.alone_problem:
         # What cannot be loaded on all replicas is one problem.
         same = restore.alone_problem == restore.load_problem
-        return unknown(subject, "as on all replicas") if same else _not_loaded(restore.alone_problem, subject)
+        return unknown(subject, "as on all replicas") if same else _not_loaded(restore, restore.alone_problem, subject)
     if restore.lost_alone is None:
         return unknown(subject, "loading the save there had no result")
     if restore.lost_alone and restore.lost_alone == restore.lost:
@@ -121,7 +131,9 @@ def _half(restore: JobRestore) -> Outcome:
     if restore.load_problem or restore.lost or not restore.resumed_step:
         return unknown(subject, "a complete save does not come back, either")
     if problem:
-        return finding(subject, f"{killed}{problem}", _BEFORE, _TO_FILES, brief="the job does not come back")
+        copy = str(PurePath(restore.half_file or "any").with_name("*.bkp"))
+        fix = _TO_COPY if copy in restore.kinds else _TO_FILES
+        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief="the job does not come back")
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":

@@ -12,6 +12,10 @@ _TO_POSITION = (
     "over epochs must begin where it was: let the function of --data take the folder, and use dataset.skip. Make seeds "
     "of shuffles and augmentations depend on the epoch."
 )
+_TO_EPOCH = (
+    "Let fit go on with the epoch of the save: with BackupAndRestore, or with initial_epoch, which the function of "
+    "--fit-arguments may return."
+)
 _TO_SEEDS = (
     "Save their values in a callback, and assign them in on_train_begin, because no way of saving in Keras does: "
     "{v.path: v.numpy() for v in model.variables if v.path.endswith('seed_generator_state')}."
@@ -47,7 +51,7 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
     if restore.forgotten:
         observed = f"other numbers after the job goes on: {some(restore.forgotten)}"
         yield finding(_CALLBACKS, observed, "those at the time of the save", _TO_NUMBERS, brief="they forget numbers")
-    elif restore.own:
+    elif restore.own and restore.resumed_step:
         yield evidence(_CALLBACKS, "their numbers are those at the time of the save")
 
 
@@ -63,6 +67,10 @@ def _position(restore: JobRestore) -> Outcome:
             f"going on after step {restore.resumed_step}: {counted(restore.repeated, 'example')} trained once more "
             f"and {restore.missing} once less than without the kill"
         )
+        if restore.epoch_again:
+            return finding(
+                _POSITION, f"{observed}: fit begins an epoch again", expected, _TO_EPOCH, brief="fit begins again"
+            )
         return finding(_POSITION, observed, expected, _TO_POSITION, brief="examples differ")
     order = "" if restore.apart is not None else ", in another order"
     return evidence(_POSITION, f"after step {restore.resumed_step}, each example as often as without the kill{order}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kdoctor.facts import KernelLog, Unavailable
-from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._kernel_log import is_failure
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
@@ -57,11 +57,12 @@ def save_interval(
     interval_s = math.sqrt(2 * restore.save_s * between_s)
     share = _lost(interval_s, restore.save_s, restore.restore_s or 0.0, between_s)
     loads = f", {restore.restore_s:.2g} s to load" if restore.restore_s is not None else ""
-    yield evidence(
-        "saving",
-        f"{restore.save_s:.2g} s and {_bytes(restore.save_bytes)} a save{loads}; save every {_minutes(interval_s)}: "
-        f"{share:.2%} of the time is lost, with an interruption every {between_s / 3600:,.0f} hours ({known})",
+    brief = f"save every {_minutes(interval_s)}"
+    observed = (
+        f"{restore.save_s:.2g} s and {_bytes(restore.save_bytes)} a save{loads}; {brief}: {share:.2%} of the time is "
+        f"lost, with an interruption every {between_s / 3600:,.0f} hours ({known})"
     )
+    yield Evidence(subject="saving", observed=observed, brief=brief)
     wanted = max(_LEAST_SAVES, keep + 1) * restore.save_bytes
     if restore.free_bytes is None:
         yield unknown(restore.folder, "its free space was not read")

@@ -1,3 +1,4 @@
+import datetime as dt
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -43,17 +44,26 @@ def _finding(watched: Watched, bits: WatchedBits, place: int) -> Finding:
     own = [_describe(watched, one) for one in bits.differences if one.device == place]
     clean = bits.clean_step
     since = "before the first step" if clean == -1 else "never" if clean is None else f"after step {clean}"
-    before = "the training began" if clean is None or clean < 0 else f"step {clean}"
     return Finding(
         subject=_name(watched, place),
         observed=f"{some(own, 3)}, found after step {bits.found_step} (all devices were equal {since})",
         brief="computes other bits",
         expected="the bits of the first round and of equal devices",
-        remedy=Remedy.inspect(
-            f"Stop the job, go on from a checkpoint of before {before}, and take the device out of service.", *_LOOK
-        ),
+        remedy=Remedy.inspect(f"Stop the job, {_go_on(bits)}, and take the device out of service.", *_LOOK),
         rollback=_ROLLBACK,
     )
+
+
+def _go_on(bits: WatchedBits) -> str:
+    if bits.clean_step is None or bits.clean_step < 0 or bits.clean_at is None:
+        return "go on from a checkpoint of before the training began"
+    at = dt.datetime.fromtimestamp(bits.clean_at, dt.timezone.utc)
+    round_ = f"the last clean round (after step {bits.clean_step}, {at:%Y-%m-%d %H:%M:%S} UTC)"
+    if bits.kept is not None:
+        return f"go on from {bits.kept}, the newest file from before {round_}"
+    if bits.saves is not None:
+        return f"train again from before this training, because {bits.saves} has no file from before {round_}"
+    return f"go on from a checkpoint that was saved before {round_}"
 
 
 def _name(watched: Watched, place: int) -> str:

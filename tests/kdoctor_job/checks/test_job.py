@@ -253,7 +253,7 @@ NO_MEAN = "InvalidArgumentError: Value for attr 'T' of string is not in the list
 test_examples = table(
     "job.examples",
     Severity.ERROR,
-    passes(run(), "your data: 192 examples of one epoch, each trained once."),
+    passes(run(), "your data: the first 192 examples of an epoch, each trained once."),
     fails(run(training=LOST), "of 128 examples, fit trained 80.", of=["your data"], unsaid="from_generator"),
     fails(run(training=LOST, data={"kind": "generator"}), "from_generator"),
     fails(run(training={"examples": 128, "examples_trained": 136})),

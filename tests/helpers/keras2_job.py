@@ -61,8 +61,8 @@ cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
     inputs = keras.Input((8, 8, 3))
-    hidden = keras.layers.GlobalAveragePooling2D()(keras.layers.BatchNormalization()(OnReplicas()(inputs)))
-    model = keras.Model(inputs, keras.layers.Dense(3)(hidden))
+    hidden = keras.layers.BatchNormalization()(keras.layers.ConvLSTM1D(3, 2, dropout=0.3)(OnReplicas()(inputs)))
+    model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.GlobalAveragePooling1D()(hidden)))
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     print(kdoctor.preflight(model, batches(64)).ok)
 """

@@ -197,10 +197,14 @@ def make_comparable(made: Any, drawing: Sequence[int] = ()) -> None:
 
 def _still(layer: Any) -> None:
     call = layer.call
+    parameters = list(inspect.signature(call).parameters)
+    place = parameters.index("training") if "training" in parameters else len(parameters)
 
     def at_inference(*arguments: Any, **named: Any) -> Any:
-        if "training" in named:
-            named["training"] = False
+        if len(arguments) > place:
+            arguments = (*arguments[:place], False, *arguments[place + 1 :])
+        elif place < len(parameters) or "training" in named:
+            named["training"] = False  # a cell of Keras 2 does not get it, and draws all the same
         return call(*arguments, **named)
 
     object.__setattr__(layer, "call", at_inference)

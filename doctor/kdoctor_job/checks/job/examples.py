@@ -38,7 +38,9 @@ def examples(run: SmokeRun, training: JobTraining) -> Outcome:
     if training.examples is None:
         return NotApplicable(reason="the batches differ in size, so examples of two passes cannot be compared")
     if training.examples_trained == training.examples:
-        return evidence("your data", f"the first {counted(training.examples, 'example')} of an epoch, each trained once")
+        return evidence(
+            "your data", f"the first {counted(training.examples, 'example')} of an epoch, each trained once"
+        )
     data = job_of(run).data
     is_generator = data is not None and data.kind == "generator"
     return finding(

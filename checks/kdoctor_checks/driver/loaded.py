@@ -273,10 +273,10 @@ _NO_GPU: _Failure = (
     "no NVIDIA GPU on the PCI bus, no driver loaded",
     "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded",
     Remedy(
-        summary="Run on a machine with GPUs, or use a checklist that expects none (cpu-smoke). If the machine has a "
+        summary="Run on a machine with GPUs, or test without any (--gpus 0). If the machine has a "
         "GPU, check its power and seating, the BIOS, and the passthrough of the virtual machine.",
         action=Action.INSPECT_HARDWARE,
-        commands=("kdoctor check --checklist cpu-smoke",),
+        commands=("kdoctor check --gpus 0",),
         look=(NVIDIA_DEVICES,),
     ),
     READ_ONLY,

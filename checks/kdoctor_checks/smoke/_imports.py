@@ -16,7 +16,6 @@ _EXPECTED = "TensorFlow is imported, and the trainings run"
 _LIBRARIES = "LD_LIBRARY_PATH"
 _OTHER_LIBRARY = re.compile("undefined symbol|version `[^']*' not found")
 """What the loader says of a library that was found and is not the one that was linked."""
-_DIED = re.compile(r"the process that imports [^()]* (died of \w+)")
 _BACKEND_REMEDY = Remedy.configure(
     "Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
     "--strategy data-parallel.",
@@ -33,7 +32,7 @@ def judge_import(
     """The finding that the framework cannot be imported, with what restores it as far as that is known."""
     failure = run.failure or "unknown error"
     if run.import_s is not None:
-        return _after_import(failure)
+        return _after_import(failure, run.signal)
     if failure.startswith("WrongBackendError"):
         return finding(
             _SUBJECT,
@@ -57,8 +56,7 @@ def judge_import(
         "installation, or a file system that does not respond.",
         look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
     )
-    died = _DIED.match(failure)
-    if died and died[1] == "died of SIGKILL":
+    if run.signal == "SIGKILL":
         remedy = KILLED
     folders = environment.variables.get(_LIBRARIES) if isinstance(environment, Environment) else None
     if folders and _OTHER_LIBRARY.search(failure):
@@ -71,21 +69,19 @@ def judge_import(
         expected=_EXPECTED,
         remedy=remedy,
         rollback=rollback,
-        brief=f"its process {died[1]}"
-        if died
+        brief=f"its process died of {run.signal}"
+        if run.signal
         else first_short(message or kind, re.sub(r"^/\S*/", "", message) or kind, f"raises {kind}", "fails"),
         explained_by=of_import(run),
     )
 
 
-def _after_import(failure: str) -> Finding:
+def _after_import(failure: str, signal: str | None) -> Finding:
     """The framework was imported, and then the process ended without a result."""
-    remedy = (
-        KILLED if "SIGKILL" in failure else Remedy.configure("Run it again. If it ends so again, see what it wrote.")
-    )
+    again = Remedy.configure("Run it again. If it ends so again, see what it wrote.")
     end = failure.partition(" (")[0].removeprefix("the process that runs the trainings ")
     brief = first_short(f"their process {end}", f"their process {end.partition(' during ')[0]}", "they ended early")
-    return finding("trainings", failure, _EXPECTED, remedy, brief=brief)
+    return finding("trainings", failure, _EXPECTED, KILLED if signal == "SIGKILL" else again, brief=brief)
 
 
 def _first(found: Finding) -> Finding:

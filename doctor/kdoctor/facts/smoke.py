@@ -246,6 +246,8 @@ class SmokeRun(FactGroup):
     """Seconds of ``import tensorflow``."""
     failure: Reason = None
     """Why cases did not run or are missing (for example TensorFlow could not be imported), if so."""
+    signal: str | None = None
+    """Name of the signal that ended the child, if that is the reason."""
     faults: tuple[PackageFault, ...] = ()
     """The packages at fault, if an import failed and they were found."""
     stacks: Reason = None

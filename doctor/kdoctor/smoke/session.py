@@ -133,6 +133,7 @@ class SmokeSession:
         self._invalid: str | None = None
         """Why the first invalid record was not taken."""
         self._failure: str | None = None
+        self._signal: str | None = None
         self._running: dict[tuple[str, str], str] = {}
         """The cases that have begun and not ended, with their last phase."""
         self._faults: tuple[PackageFault, ...] = ()
@@ -196,6 +197,7 @@ class SmokeSession:
             gpus_seen=progress.gpus_seen,
             import_s=imported.import_s,
             failure=None if is_complete else self._failure,
+            signal=None if is_complete else self._signal,
             faults=() if is_complete else self._faults,
             stacks=None if is_complete else self._stacks,
             stderr_tail=None if is_complete else self._stderr_tail,
@@ -294,6 +296,8 @@ class SmokeSession:
         with self._lock:
             if self._failure is None:
                 self._failure = self._describe(end)
+                is_late = end.timed_out or (not self._imported and end.seconds >= self._settings.import_deadline_s)
+                self._signal = None if self._invalid or is_late else end.signal
             self._stacks = stacks or None
             self._stderr_tail = "\n".join(end.stderr.splitlines()[-_TAIL_LINES:]) or None
 

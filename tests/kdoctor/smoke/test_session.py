@@ -81,9 +81,10 @@ def test_killed_runner_has_its_signal_and_the_phase_of_its_case(tmp_path: Path, 
     end = "import os, time\ntime.sleep(1)\nos.kill(os.getppid(), 9)\ntime.sleep(5)"
     body = f"case.phase({phase!r})\n{end}" if phase else end
     fake = smoke.scenario(tmp_path, done="pass", kills=body)
-    failure = smoke.run(fake, parallel=1).failure or ""
-    assert f"died of SIGKILL during {fake.id} kills{phase and ' '}{phase}" in failure
-    assert "done" not in failure
+    run = smoke.run(fake, parallel=1)
+    assert run.signal == "SIGKILL"
+    assert f"died of SIGKILL during {fake.id} kills{phase and ' '}{phase}" in (run.failure or "")
+    assert "done" not in (run.failure or "")
 
 
 def test_early_exit_has_its_status(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ test_import = table(
     fails(not_imported(f"ImportError: {'x' * 80}"), briefs=["raises ImportError"]),
     *(
         fails(
-            not_imported(f"the process that imports tensorflow died of {end} (x)"),
+            not_imported(f"the process that imports tensorflow died of {end} (x)", signal=end),
             fix,
             briefs=[f"its process died of {end}"],
         )
@@ -92,7 +92,7 @@ test_import = table(
     fails(not_imported("ImportError: lib_a.so.2: undefined symbol: _ZdlPv"), environment(), commands=()),
     fails(not_imported("ImportError: no such thing"), environment(LD_LIBRARY_PATH="/opt/old"), commands=()),
     fails(
-        not_imported("the process that runs the trainings died of SIGKILL (x)", import_s=2.0),
+        not_imported("the process that runs the trainings died of SIGKILL (x)", import_s=2.0, signal="SIGKILL"),
         of=["trainings"],
         briefs=["their process died of SIGKILL"],
         look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),

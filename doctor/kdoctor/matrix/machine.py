@@ -79,6 +79,17 @@ class _Gpus:
     fact: Fact
 
 
+@dataclass(frozen=True)
+class _Python:
+    version: str
+    """With ``t`` at its end if it is free-threaded."""
+    called: str
+    fact: Fact
+    target: Target | None = None
+    """Where it installs."""
+    packages: Packages | None = None
+
+
 def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *, root: Path = Path("/")) -> Found:
     """The machine to judge.
 
@@ -106,24 +117,24 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
     if platform is None and on_arm and matrix.elsewhere(_ARM):
         platform = _ARM
-    python, called, python_fact, target, packages = _python(asked.python, environ)
+    python = _python(asked.python, environ)
     libc = _asked_libc(asked.glibc) or (_libc(root) if here else None)
     machine = Machine(
         driver=driver,
         gpus=gpus.gpus,
         unnamed_gpus=gpus.unnamed,
-        python=python.removesuffix("t"),
-        free_threaded=python.endswith("t"),
-        interpreter=called,
-        target=target,
-        packages=packages,
+        python=python.version.removesuffix("t"),
+        free_threaded=python.version.endswith("t"),
+        interpreter=python.called,
+        target=python.target,
+        packages=python.packages,
         glibc=libc,
         without_avx=here and _without_avx(root),
         platform=platform,
         cuda=_dotted("--cuda", asked.cuda, "12.4"),
         cudnn=_dotted("--cudnn", asked.cudnn, "9.3"),
     )
-    facts = [gpus.fact, python_fact] if for_cpu else [driver_fact, gpus.fact, python_fact]
+    facts = [gpus.fact, python.fact] if for_cpu else [driver_fact, gpus.fact, python.fact]
     if asked.platform or platform == _ARM:
         origin = "--platform" if asked.platform else "these GPUs come with Arm processors" if on_arm else "this machine"
         facts.append(Fact("Platform", platform or "", origin))
@@ -135,8 +146,8 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     if libc:
         label = "C library" if libc == MUSL else "glibc"
         facts.append(Fact(label, libc, "--glibc" if asked.glibc else "this machine"))
-    found = [one for one in packages.installed if one.name in TENSORFLOWS] if packages else []
-    if packages:
+    found = [one for one in python.packages.installed if one.name in TENSORFLOWS] if python.packages else []
+    if python.packages:
         shown = ", ".join(f"{one.name} {one.version or 'of unknown version'}" for one in found)
         facts.append(Fact("Installed", shown or "no TensorFlow", "site-packages"))
     fitting = [one for one in found if machine.for_cpu or one.name in _WITH_GPUS]
@@ -236,8 +247,7 @@ def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) ->
     return _Gpus(tuple(gpus), tuple(unnamed), Fact("GPUs", "; ".join(counts), origin))
 
 
-def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, Fact, Target | None, Packages | None]:
-    """The Python version, how to call it, its origin, where it installs, and its distributions."""
+def _python(option: str | None, environ: Mapping[str, str]) -> _Python:
     if option is not None and "/" not in option and "\\" not in option:
         text = option.strip()
         parts = _numbers(text.removesuffix("t"))
@@ -245,7 +255,7 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
             hint = "Give a version such as 3.11 or 3.14t, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         called = f"python3.{parts[1]}{'t' if text.endswith('t') else ''}"  # each environment of that release has it
-        return text, called, Fact("Python", text, "--python"), None, None
+        return _Python(text, called, Fact("Python", text, "--python"))
     chosen = choose_target(option, environ)
     # A stand-in is not the environment of the job, whose shell finds its own.
     is_found = chosen.stand_in or shutil.which("python", path=environ.get("PATH")) == chosen.python
@@ -255,13 +265,8 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, str, F
     read = collect_facts([interpreter.PROBE], context)
     target, packages = read.get(Target), read.get(Packages)
     installs = isinstance(target, Target) and not chosen.stand_in
-    return (
-        chosen.version,
-        called,
-        fact,
-        replace(target, executable=called) if isinstance(target, Target) and installs else None,
-        packages if isinstance(packages, Packages) else None,
-    )
+    here = replace(target, executable=called) if isinstance(target, Target) and installs else None
+    return _Python(chosen.version, called, fact, here, packages if isinstance(packages, Packages) else None)
 
 
 def _glibc() -> str | None:

@@ -11,6 +11,7 @@ UNKNOWN = {
     "optimizer without its argument": "get_config() of the optimizer Forgetful does not return factor",
     "optimizer without configuration": "NotImplementedError: this optimizer has no configuration",
     "metric without its argument": "get_config() of the metric Counting does not return weight",
+    "compile that keeps nothing": "its class overrides compile() and does not keep rate",
     "attribute set later": "attribute doubled of Switched is True, and False in a copy",
     "train_step set on the object": "train_step was replaced on the model object",
     "compiled step with side effect": "a step changes LOG, os.environ outside",
@@ -72,7 +73,7 @@ CAUSES = {
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
-    *("last bit", "turns on", "function: random features"),
+    *("last bit", "turns on", "function: random features", "two optimizers built"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
 TWO_CAUSES = {"positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}}

@@ -23,6 +23,7 @@ class CopyError(Exception):
 
 
 _PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _METHODS = ("call", "train_step", "test_step", "compute_loss", "compute_metrics", "make_train_function", "fit")
 """Methods that a job may set on the object."""
 
@@ -62,14 +63,11 @@ def _again(keras: Any, one: Any) -> Any:
     """
     kind = type(one)
     if not _states_arguments(keras, kind) and not _keeps_arguments(keras, one):
-        made = _from_attributes(one)
-        if made is None or not _is_alike(keras, one, made):
-            raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}"))
-        return made
+        return _from_attributes(keras, one)
     try:
         config = _of_type(one.get_config(), str(keras.backend.floatx()))
-    except NotImplementedError as error:
-        raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}")) from error
+    except NotImplementedError:
+        return _from_attributes(keras, one)
     try:
         return kind.from_config(config)
     except Exception as error:
@@ -133,14 +131,60 @@ def _keeps_arguments(keras: Any, one: Any) -> bool:
     return kept is not None and kept.config.get("width") == 1
 
 
-def _from_attributes(one: Any) -> Any:
-    """Another model, with the attributes that are named like the arguments of its class; None if that fails."""
-    plain = [name for name in arguments_of(type(one)) if is_plain(getattr(one, name, _UNSET))]
-    given = {name: copy.deepcopy(getattr(one, name)) for name in plain}
+def _from_attributes(keras: Any, one: Any) -> Any:
+    """Another model, with the attributes that are named like the arguments of its class: values, models and layers.
+
+    Raises:
+        CopyError: the class needs others, or the model would be another one.
+    """
+    given: Dict[str, Any] = {}
+    for name in arguments_of(type(one)):
+        value = getattr(one, name, _UNSET)
+        if is_model(value):
+            given[name] = clone(keras, value)
+        elif isinstance(value, keras.layers.Layer):
+            given[name] = _again(keras, value)
+        elif is_plain(value):
+            given[name] = copy.deepcopy(value)
+    reason = f"Keras does not keep the arguments of {type(one).__name__}"
     try:
-        return type(one)(**given)
-    except Exception:
-        return None
+        made = type(one)(**given)
+    except Exception as error:
+        raise CopyError(_missing(one, reason)) from error
+    if not _is_alike(keras, one, made):
+        raise CopyError(_missing(one, reason))
+    return made
+
+
+def compile_again(model: Any, made: Any) -> None:
+    """Compile a copy with the ``compile`` of its class, if the model has what it was given as attributes.
+
+    Raises:
+        CopyError: it does not.
+    """
+    keras_model: Any = next(base for base in type(model).__mro__ if base.__name__ == "Model")
+    defaults = inspect.signature(keras_model.compile).parameters
+    kept = getattr(getattr(model, "_compile_config", None), "config", None) or {}
+    parameters = list(inspect.signature(type(model).compile).parameters.values())[1:]
+    names = [one.name for one in parameters if one.kind not in _SEVERAL]
+    given = {name: vars(model).get(name, kept.get(name, _UNSET)) for name in names}
+    if len(names) < len(parameters):
+        given.update(
+            {name: value for name, value in kept.items() if not is_plain(value) or value != defaults[name].default}
+        )
+    lost = [name for name, value in given.items() if value is _UNSET]
+    if lost:
+        raise CopyError(f"its class overrides compile() and does not keep {' and '.join(lost)}: {_ADVICE}")
+    try:
+        made.compile(**{name: _renewed(value) for name, value in given.items()})
+    except CopyError:
+        raise
+    except Exception as error:
+        raise CopyError(f"its compile() raises {describe(error)} for a copy: {_ADVICE}") from error
+
+
+def _renewed(value: Any) -> Any:
+    return renew_optimizer(value) if hasattr(value, "apply_gradients") else renew(value)
 
 
 def _is_alike(keras: Any, one: Any, made: Any) -> bool:
@@ -158,7 +202,8 @@ def _is_alike(keras: Any, one: Any, made: Any) -> bool:
 def _settings(layer: Any) -> Any:
     """The class and configuration of a layer, without names, which Keras numbers."""
     config = layer.get_config()
-    return type(layer), {name: value for name, value in config.items() if name not in ("name", "layers")}
+    named = ("name", "layers", "input_layers", "output_layers")
+    return type(layer), {name: value for name, value in config.items() if name not in named}
 
 
 def same_attributes(keras: Any, model: Any, made: Any) -> None:
@@ -191,8 +236,7 @@ def is_plain(value: Any) -> bool:
 def arguments_of(kind: Any, *, required: bool = False) -> List[str]:
     """The arguments of the class that are its own, not Keras's."""
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    own = [item for item in parameters if item.kind not in several and item.name not in ("name", "dtype", "trainable")]
+    own = [item for item in parameters if item.kind not in _SEVERAL and item.name not in ("name", "dtype", "trainable")]
     return [item.name for item in own if not required or item.default is item.empty]
 
 

@@ -14,7 +14,9 @@ from kdoctor_job.target.options import (
     OF_MODEL,
     TOGETHER,
     UNSET,
+    build_optimizers,
     optimizers_in,
+    places_built,
     remove,
     remove_from_model,
     separate_losses,
@@ -53,7 +55,8 @@ class Copier:
         self.model = model
         self._builder = builder
         self._steps = steps
-        self.weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
+        is_built = model.weights and (model.built or all(layer.built for layer in layers_of(model)))
+        self.weights: Optional[List[Any]] = model.get_weights() if is_built else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
         self.drawn: Dict[int, str] = {}
         """The layers that were found to draw random numbers, see :func:`kdoctor_job.target.masks.find_drawing`."""
@@ -97,6 +100,7 @@ class Copier:
         made.set_weights(self.weights)
         if self._builder is None:
             cloning.same_attributes(keras_of(made), self.model, made)
+            build_optimizers(made, places_built(self.model))
         if BUILT_LATE in setup.without:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
@@ -124,9 +128,7 @@ class Copier:
         kept = raw_compile(made if self._builder is not None else self.model)
         if kept is None:
             if not is_compiled(made):
-                raise cloning.CopyError(
-                    "its class overrides compile(): pass a function that builds and compiles the model"
-                )
+                cloning.compile_again(self.model, made)
             kept_options = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
             if kept_options and setup.own:
                 raise cloning.CopyError(

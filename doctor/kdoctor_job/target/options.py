@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 from functools import partial
-from typing import Any, Collection, Dict, Iterator, List, NamedTuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple
 
 import tensorflow as tf
 
@@ -102,6 +102,24 @@ def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
     """The model's optimizers, by the names of its attributes."""
     found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
     return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}
+
+
+def places_built(model: Any) -> Dict[str, List[int]]:
+    """The places among the trainable variables of those that an optimizer was built with, by its attribute."""
+    places = {id(one): place for place, one in enumerate(model.trainable_variables)}
+    updated = {
+        name: [places.get(id(one)) for one in getattr(optimizer, "_trainable_variables", ())]
+        for name, optimizer in optimizers_in(keras_of(model), model).items()
+    }
+    return {name: [place for place in found if place is not None] for name, found in updated.items() if found}
+
+
+def build_optimizers(model: Any, places: Mapping[str, List[int]]) -> None:
+    """Build the optimizers of a copy with these variables, unless they are built."""
+    for name, of_optimizer in places.items():
+        optimizer = getattr(model, name, None)
+        if optimizer is not None and not optimizer.built:
+            optimizer.build([model.trainable_variables[place] for place in of_optimizer])
 
 
 def remove(arguments: Dict[str, Any], without: Collection[str]) -> None:

@@ -21,7 +21,7 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
-from kdoctor_job.target.options import optimizers_in
+from kdoctor_job.target.options import build_optimizers, optimizers_in, places_built
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import (
     random_numbers_added,
@@ -250,7 +250,7 @@ class Trials:
             self.numpy_draws = in_numpy()
             self.draws_alike = len(set(sums)) < len(sums) if any(sums) else None
             self._mirrored = made
-            self._built = _places_built(made.made)
+            self._built = places_built(made.made)
             return trained()
 
     def on_final_batch(self) -> List[Optional[float]]:
@@ -280,10 +280,7 @@ class Trials:
 
     def _prepare(self, alone: Any) -> None:
         """Have the variables made that the copy on the replicas has, because TensorFlow traces twice to make some."""
-        for name, places in self._built.items():
-            optimizer = getattr(alone, name, None)
-            if optimizer is not None and not optimizer.built:
-                optimizer.build([alone.trainable_variables[place] for place in places])
+        build_optimizers(alone, self._built)
         if self._built and hasattr(alone, "_symbolic_build"):
             with contextlib.suppress(Exception):  # a model without call
                 alone._symbolic_build(data_batch=self.batches[0])  # noqa: SLF001 - fit calls it under a strategy
@@ -335,15 +332,6 @@ def _variables_made(kept: Optional[Copy]) -> Iterator[List[Any]]:
 
     with tf.variable_creator_scope(record):
         yield created
-
-
-def _places_built(model: Any) -> Dict[str, List[int]]:
-    places = {id(one): place for place, one in enumerate(model.trainable_variables)}
-    updated = {
-        name: [places.get(id(one)) for one in getattr(optimizer, "_trainable_variables", ())]
-        for name, optimizer in optimizers_in(keras_of(model), model).items()
-    }
-    return {name: [place for place in found if place is not None] for name, found in updated.items() if found}
 
 
 def _reseed(model: Any, order: int) -> None:

@@ -316,16 +316,12 @@ class TracedNoise(keras.layers.Layer):  # type: ignore[misc]  # Keras has no typ
 class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
     """Its first step builds two optimizers, as in most generative adversarial networks."""
 
-    def __init__(self) -> None:
+    def __init__(self, one: Any, other: Any) -> None:
         super().__init__()
-        self.parts = [layers.Dense(job_models.CLASSES) for _ in range(2)]
-
-    def build(self, shape: Any) -> None:
-        for part in self.parts:
-            part.build(shape)
+        self.one, self.other = one, other
 
     def call(self, inputs: Any) -> Any:
-        return self.parts[0](inputs) + self.parts[1](inputs)
+        return self.one(inputs) + self.other(inputs)
 
     def compile(self, first: Any, second: Any) -> None:
         super().compile(_sgd(), job_models.crossentropy())
@@ -334,7 +330,7 @@ class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
     def train_step(self, data: Any) -> Any:
         inputs, targets = data
         losses = []
-        for optimizer, part in zip((self.first, self.second), self.parts, strict=True):
+        for optimizer, part in ((self.first, self.one), (self.second, self.other)):
             with tf.GradientTape() as tape:
                 loss = self.compute_loss(x=inputs, y=targets, y_pred=part(inputs))
             gradients = tape.gradient(loss, part.trainable_variables)
@@ -518,10 +514,17 @@ def _trained() -> Any:
     return model
 
 
-def _two_optimizers() -> Any:
-    model = TwoOptimizers()
-    model.build((None, 8))
-    model.compile(keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01))
+class CompilesAway(TwoOptimizers):
+    def compile(self, rate: float) -> None:  # type: ignore[override]  # as Keras allows
+        super().compile(keras.optimizers.Adam(rate), keras.optimizers.Adam(rate))
+
+
+def _two_optimizers(kind: Any = TwoOptimizers, *arguments: Any, is_built: bool = False) -> Any:
+    model = kind(_model(), _model())
+    model.compile(*(arguments or (keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01))))
+    if is_built:
+        model.first.build(model.one.trainable_variables)
+        model.second.build(model.other.trainable_variables)
     return model
 
 
@@ -575,6 +578,8 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "averages fixed": lambda: _compiled(_model(), _sgd(use_ema=True)),
         "weighted data": lambda: _compiled(_model(), weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()]),
         "function: two optimizers": _two_optimizers,
+        "two optimizers built": lambda: _two_optimizers(is_built=True),
+        "compile that keeps nothing": lambda: _two_optimizers(CompilesAway, 0.01),
         "positions": lambda: _compiled(_model(keras.Model, Positions()), keras.optimizers.RMSprop(0.01)),
         "positions fixed": lambda: _compiled(
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)

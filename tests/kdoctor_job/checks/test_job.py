@@ -436,6 +436,7 @@ test_equals_one_device = table(
     fails(run(training={"deviation": 1.0, "of_whole_batch": "outputs"}), "Compute the outputs of an example"),
     fails(run(training=own(deviation=0.0011, precise=True)), "at most 0.001"),
     fails(run(training={"deviation": 0.0011, "precise": True}), "at most 0.001"),
+    fails(run(training=own(deviation=0.3)), "another optimizer than Adam"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "step"}), "all_gather"),

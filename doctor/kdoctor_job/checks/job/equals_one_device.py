@@ -71,8 +71,12 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
             subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
-    is_too_large = training.scale_hidden == "" or _is_stretched(training)
-    remedy = _REMEDY if is_too_large else _OWN_REMEDY
+    if training.deviation is not None and training.deviation <= PRECISE:
+        other = f"With plain SGD the weights match: train with another optimizer than {own.optimizer}."
+        remedy = f"{other} In your own, add up the gradients of the replicas before any step that is not linear."
+    else:
+        is_too_large = training.scale_hidden == "" or _is_stretched(training)
+        remedy = _REMEDY if is_too_large else _OWN_REMEDY
     return _finding(run, training, subject, observed, expected, remedy)
 
 

@@ -159,6 +159,8 @@ class JobEvaluation:
 
     final_batch: int
     """Examples in the last batch."""
+    last_bit: float = 0.0
+    """The relative precision of ``bfloat16`` or ``float16``, if a layer computes in it."""
     problem: Reason = None
     """The error on all replicas."""
     logs: Logs = field(default_factory=dict)

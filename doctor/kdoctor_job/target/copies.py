@@ -88,6 +88,8 @@ class Copier:
                 f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
                 "pass a function that builds the whole model"
             )
+        if setup.precise and all(getattr(layer, "compute_dtype", "") != "float64" for layer in layers_of(made)):
+            raise cloning.CopyError("its function sets the type of numbers itself, so copies do not compute in float64")
         if setup.still:
             make_comparable(made, self.drawing)
             seed_numpy(made)

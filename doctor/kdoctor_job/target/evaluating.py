@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import tensorflow as tf
 
-from kdoctor_job.target.batches import dataset
+from kdoctor_job.target.batches import dataset, last_bit
 from kdoctor_job.target.measures import differ, named_as, numbers
 from kdoctor_job.target.parts import describe
 from kdoctor_job.target.trials import Trials, in_a_thread
@@ -67,7 +67,7 @@ def _evaluations(trials: Trials, final: int) -> Facts:
         return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
 
     try:
-        facts: Facts = {"final_batch": final, "reference": alone()}
+        facts: Facts = {"final_batch": final, "last_bit": last_bit(trials.alone), "reference": alone()}
     except Exception as error:
         return {"raises": describe(error)}
     try:

@@ -97,10 +97,11 @@ def option(name: str, value: str, **facts: Any) -> dict[str, Any]:
     return {"options": (JobOption(name=name, value=value, **facts),)}
 
 
-def evaluated(*found: tuple[int, float]) -> dict[str, Any]:
+def evaluated(*found: tuple[int, float], bit: float = 0.0) -> dict[str, Any]:
     """Evaluations that end in a batch of some examples, with the accuracy on all replicas; it is 0.5 on one device."""
     evaluations = (
-        JobEvaluation(final_batch=size, logs={**LOGS, "accuracy": value}, reference=LOGS) for size, value in found
+        JobEvaluation(final_batch=size, last_bit=bit, logs={**LOGS, "accuracy": value}, reference=LOGS)
+        for size, value in found
     )
     return {"evaluations": tuple(evaluations)}
 
@@ -407,6 +408,7 @@ test_evaluate = table(
     Severity.WARNING,
     passes(run(), "evaluate: loss, accuracy, as on one device with a final batch of 61 examples over 4 replicas."),
     fails(run(training=evaluated((61, 0.51), (64, 0.5))), "0.51 instead of 0.5 (with a final batch of 61"),
+    passes(run(training=evaluated((61, 0.503), bit=2.0**-8))),
     fails(run(training=evaluated((61, 0.6), (64, 0.6))), explained_by=[f"{LOSSES}, job.metrics"]),
     fails(run(training=scaled(61)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     unknown(run(training={"evaluations": ()}), "evaluate: not compared with one device: evaluate was not run."),

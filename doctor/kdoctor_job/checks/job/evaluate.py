@@ -29,7 +29,7 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int, *, tolerance: 
     if uneven is None:
         return _not_compared(training)
     on = f"with a final batch of {counted(uneven.final_batch, 'example')} over {counted(replicas, 'replica')}"
-    wrong = differences(uneven.logs, uneven.reference, uneven.reordered, tolerance)
+    wrong = differences(uneven.logs, uneven.reference, uneven.reordered, max(tolerance, 2 * uneven.last_bit))
     if wrong and not uneven.problem and is_random(training):
         return unknown(_SUBJECT, RANDOM)
     if uneven.problem or wrong:

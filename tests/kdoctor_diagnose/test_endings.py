@@ -61,6 +61,7 @@ def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
     "val error 0.31",
     "Error: 0.31",
     "finished without failures",
+    "WARNING:tensorflow:without it, workers restart training if any worker fails.",
     "State: Completed, Exit Code: 0",
     "2026-11-28 01:00:00.000000: I a/agent.cc:455] Polling for error is cancelled",
 )

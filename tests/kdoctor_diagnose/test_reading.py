@@ -678,6 +678,8 @@ def test_exception_that_says_the_same_as_an_earlier_line_is_shown_with_its_place
 def test_error_before_a_traceback_without_its_end_is_shown(said: str) -> None:
     own = text(said + FAILS.removesuffix("KeyError: 7\n")).own
     assert (own and own.text.partition(": ")[2]) == "./a.jpg"
+    alone = text(FAILS.removesuffix("KeyError: 7\n")).own
+    assert (alone and alone.program) == "train.py:3"
 
 
 def test_error_that_a_launcher_reports_with_its_message_behind_it_is_shown() -> None:

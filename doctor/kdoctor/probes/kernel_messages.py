@@ -182,7 +182,7 @@ _HARDWARE = (
     ),
     _message(
         "program-killed",
-        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>[^)]*)\)",
+        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)",
         "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
     ),
     _message(

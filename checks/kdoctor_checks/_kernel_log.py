@@ -50,6 +50,7 @@ def describe(event: KernelLogEvent) -> str:
         "init-failed": "GPU initialization failed",
         "no-address-space": "the firmware gave the GPU no address space",
         "not-supported": "this driver does not support the GPU",
+        "no-firmware": "the driver's GSP firmware is not installed",
         "no-power": "a power cable is not connected",
         "driver-crash": "NVIDIA's driver crashed in the kernel",
         "driver-hang": "a program waits in NVIDIA's driver without end",

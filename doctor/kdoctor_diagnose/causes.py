@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from packaging.specifiers import SpecifierSet
@@ -345,6 +345,14 @@ def _repeats(later: ErrorLine, first: ErrorLine) -> bool:
     return is_other and any(said[0] in other for said, other in pairs if said)
 
 
+def _before_cut(lines: list[ErrorLine], found: Scan) -> Iterator[ErrorLine]:
+    """What the process said shortly before the tracebacks without an end, if nothing else is unknown."""
+    for error in found.errors if lines and all(TITLE in line.text for line in lines) else ():
+        is_near = any(error.log == cut.log and cut.line - _NEAR < error.line < cut.line for cut in lines)
+        if is_near and error.score > _FAILED and TITLE not in error.text:
+            yield replace(error, score=EXCEPTION)
+
+
 def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
@@ -367,6 +375,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     ]
     said = [error for error in lines if not _GENERIC.search(error.text)]
     lines = said if said or known else lines
+    lines += [*_before_cut(lines, found)][-1:]
     if any(error.score == EXCEPTION for error in lines):
         lines = [error for error in lines if error.score == EXCEPTION or TITLE not in error.text]
     if lines:

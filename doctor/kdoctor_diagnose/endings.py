@@ -25,8 +25,9 @@ _FAILURE = re.compile(
 _WELL = re.compile(
     r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\binfo\b|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b"
     r"|\b(?:error|fail\w*)s?(?: \w+){0,2}\W{1,3}(?:\d*\.\d|0\b|none|false)|original exception that occurred"
+    r"|\b(?:if|when|whether|in case)(?: \w+){1,3} (?:fails?|errors?|crash(?:es)?|dies?)\b"
 )
-"""Counts of failures that are zero, metrics, what was saved about failures, and what JAX writes after an exception."""
+"""Failures that are counted as zero, metrics, saved or not yet there, and what JAX writes after an exception."""
 _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
 """How an exception begins that a program of another process logged."""
 _SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))

@@ -24,7 +24,7 @@ _WORDS: dict[Owner, str] = {
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
     "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
     r"|BadZipFile|BadGzipFile|EOFError"
-    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|label value of|is not in \[0, \d+\)"
+    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError"
     r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string",
     "program": r"^(?:Import|ModuleNotFound|FileNotFound|Permission"
     r"|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"

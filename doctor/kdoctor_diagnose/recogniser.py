@@ -41,11 +41,17 @@ _ZSH = (
     r"(?:abort|segmentation fault|bus error|trace trap|illegal hardware instruction|killed)"
 )
 """How zsh reports the end of a program."""
+_CRASHES = r"Segmentation fault|Fatal Python error: |\(core dumped\)|terminate called after throwing"
 _STATUSES = (
     r"\b(?:CUDA_ERROR_[A-Z_]{4,40}|CU(?:BLAS|DNN)_STATUS_(?!SUCCESS)[A-Z_]{4,40}|HSA_STATUS_ERROR\w{0,40}"
     r"|(?:hip|cuda)Error(?!Strings?\b)[A-Z]\w{3,40}|hipError_t\(\d|miopenStatus(?!Success)[A-Z]\w{3,40})"
 )
 """The codes of drivers and libraries of GPUs, whatever level the line has."""
+_REFUSED = (
+    r"(?:OP_REQUIRES failed at|op_kernel\.cc:\d{1,6}\](?= [A-Z][a-z]+[a-z ]{0,20}: )) "
+    r"(?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"
+)
+"""What an operation of TensorFlow reports, unless it is the end of the data."""
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 _LEVELS = "ERROR|FATAL|CRITICAL"
@@ -65,8 +71,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         r"(?i)\bexit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)? ?(?:code|status)\W{1,8}(?!0\b)\d",
     ),
     (8, ("what():",), r"^ *what\(\): "),
-    (7, ("terminate called",), r"terminate called after throwing"),
-    (8, ("Check failed",), r"Check failed: "),
+    (8, ("Check failed", "LLVM ERROR", "Non-OK-status"), r"(?:Check failed|LLVM ERROR|Non-OK-status): "),
     (8, ("failed assertion", "ssertion `"), r"failed assertion [`']|: Assertion [`'].{1,300}failed"),
     (
         8,
@@ -80,12 +85,8 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         ("CUDA_ERROR_", "CUBLAS_STATUS", "CUDNN_STATUS", "HSA_STATUS_E", "hipError", "cudaError", "miopenStatus"),
         _STATUSES,
     ),
-    (8, ("LLVM ERROR",), r"LLVM ERROR: "),
-    (8, ("Non-OK-status",), r"Non-OK-status: "),
     (8, ("Status: ",), r"^Status: [A-Z_]{5,30}: "),
-    (7, ("Segmentation fault",), r"Segmentation fault"),
-    (7, ("Fatal Python",), r"Fatal Python error: "),
-    (7, ("core dumped",), r"\(core dumped\)"),
+    (7, ("Segmentation fault", "Fatal Python", "core dumped", "terminate called"), _CRASHES),
     (8, (") INVALID_", ") INTERNAL", ") UNIMPL", ") NOT_FOUND", ") UNKNOWN:", ") FAILED_"), _STATUS),
     (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
     (
@@ -94,7 +95,7 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
         r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/",
     ),
     (5, ("Traceback",), r"Traceback \(most recent call last\)"),
-    (6, ("OP_REQUIRES failed",), r"OP_REQUIRES failed at (?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"),
+    (6, ("OP_REQUIRES failed", "op_kernel.cc:"), _REFUSED),
     (6, ("NCCL WARN",), r"NCCL WARN "),
     (4, ("ErrorMessage",), r"^ErrorMessage "),
     (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),

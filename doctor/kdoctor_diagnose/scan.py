@@ -253,7 +253,8 @@ class _Reader:
             ending = exception_after(title, lines, place + 1)
             if not ending:
                 line = split(clean(title))
-                self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time))
+                own = place_before(lines[place + 1 :])
+                self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time, own))
         else:
             ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.", b").")) else None
         if ending:

@@ -28,7 +28,7 @@ _PLACES = (
 )
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<"
-    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|__autograph_generated_file|\.pyx$"
+    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|[/\\]_(?!_)\w+\.py$|__autograph_generated_file|\.pyx$"
 )
 """In the paths of files that are not the program's own."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
@@ -64,6 +64,8 @@ _AROUND = re.compile(
     r"|^: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
 )
 """What TensorFlow writes around a message."""
+_LITERAL = re.compile(r"(?:\\n|\\x1b\[[\d;]*m)+")
+"""Ends of lines and colours in a message that is written as a literal."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,9 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> 
     if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, inner_said
         own = _place_of(said, rest) or own
+    if said.startswith(("'", '"')) and _LITERAL.search(said):  # a KeyError writes its message, with what Keras adds
+        parts = _LITERAL.split(said.strip("'\""))
+        said = next((part for part in parts if not (_WRAPPER.match(part) or _NO_MESSAGE.match(part))), said)
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, f"{short}: {said}" if said else short, own)
 

@@ -61,6 +61,7 @@ def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
     "val error 0.31",
     "Error: 0.31",
     "finished without failures",
+    "WARNING:tensorflow:without it, workers restart training if any worker fails.",
     "State: Completed, Exit Code: 0",
     "2026-11-28 01:00:00.000000: I a/agent.cc:455] Polling for error is cancelled",
 )
@@ -154,6 +155,6 @@ def test_last_words_of_a_program_are_evidence_against_missing_gpus(log: str, cer
 
 
 def test_lines_that_continue_the_last_one_do_not_hide_it() -> None:
-    line = "Error: command buffer exited with error status."
+    line = "Error: the queue exited with error status."
     found = text(f"start\n{line}\n\t(null)\n    label = <none>\n    device = <AGXG13XDevice: 0x12da25600>\n")
     assert (found.conclusion, [item.text for item in found.lines]) == ("not-recognised", [line])

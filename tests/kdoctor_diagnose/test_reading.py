@@ -407,7 +407,7 @@ Detected at node a/b defined at (most recent call last):
 
 
 @cases(
-    ("InvalidArgumentError", "Graph execution error:", "indices[0,0] = 50 is not in [0, 10)", "data"),
+    ("InvalidArgumentError", "Graph execution error:", "Unknown image file format.", "data"),
     ("InvalidArgumentError", "Graph execution error:", "2 root error(s) found.\n  (0) INTERNAL:  too few", "program"),
     ("NotFoundError", "Graph execution error:", "/data/a.txt; No such file or directory", "program"),
     ("UnknownError", "Graph execution error:", "/data/a.h5; Input/output error", "machine"),
@@ -665,10 +665,21 @@ FAILS = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n  
 
 
 def test_exception_that_says_the_same_as_an_earlier_line_is_shown_with_its_place() -> None:
-    said = "Received a label value of 7 which is outside the valid range"
+    said = "Expected a value of 7 which is outside the valid range"
     native = f"W0000 00:00:1795827885.3 1 op_kernel.cc:1858] OP_REQUIRES failed at a.cc:1 : INVALID_ARGUMENT: {said}\n"
     own = text(native + FAILS.replace("KeyError: 7", f"a.InvalidArgumentError: {said}")).own
     assert (own and own.text, own and own.program) == (f"a.InvalidArgumentError: {said}", "train.py:3")
+
+
+@cases(
+    "W tensorflow/core/framework/op_kernel.cc:1152] Not found: ./a.jpg\n",
+    "step 4: loss = 0.3\nINFO:Error reported to Coordinator: <class 'a.NotFoundError'>, ./a.jpg\nstep 5: loss = 0.3\n",
+)
+def test_error_before_a_traceback_without_its_end_is_shown(said: str) -> None:
+    own = text(said + FAILS.removesuffix("KeyError: 7\n")).own
+    assert (own and own.text.partition(": ")[2]) == "./a.jpg"
+    alone = text(FAILS.removesuffix("KeyError: 7\n")).own
+    assert (alone and alone.program) == "train.py:3"
 
 
 def test_error_that_a_launcher_reports_with_its_message_behind_it_is_shown() -> None:

@@ -43,6 +43,8 @@ def test_exception_is_the_first_line_that_is_not_a_frame(title: str, lines: list
     (b"File ~/work/train.py:245, in main()", "train.py:245"),
     (b'  File "/opt/job/lib/python3.11/site-packages/keras/src/layers/layer.py", line 2, in g', None),
     (b'  File "<string>", line 1, in <module>', None),
+    (b'  File "/opt/equinox/equinox/_jit.py", line 263, in _call', None),
+    (b'  File "/a/__main__.py", line 3, in <module>', "__main__.py:3"),
     (b'  File "h5py/h5o.pyx", line 190, in h5py.h5o.open', None),
 )
 def test_last_place_of_the_program_is_kept(frame: bytes, own: str | None) -> None:
@@ -106,6 +108,14 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
     ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
     ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
     ([b"ImportError: Failed:"], "ImportError: Failed:"),
+    (
+        [
+            b"KeyError: in user code:",
+            b"",
+            rb"    KeyError: 'Exception encountered when calling F.call().\n\n\x1b[1m9\x1b[0m'",
+        ],
+        "KeyError: 9",
+    ),
     ([b"UnfilteredStackTrace: ValueError: sizes:", b"4 and 8"], "ValueError: sizes: 4 and 8"),
     ([b"ImportError: no module", b"wrong"], None),
     ([b"Columns: a, b:", b"wrong"], None),

@@ -117,6 +117,6 @@ NOT_LOADED = (
 )
 """Words about a module that was not loaded, the cause, and the fix. The most telling ones come first."""
 NOT_STARTED = frozenset(
-    {"init-failed", "no-address-space", "not-supported", "no-power", "not-probed", "fallen-off-the-bus"}
+    {"init-failed", "no-address-space", "not-supported", "no-firmware", "no-power", "not-probed", "fallen-off-the-bus"}
 )
 """What the kernel log says of GPUs without which the module does not stay loaded."""

@@ -35,6 +35,10 @@ STATED: dict[str, Remedy] = {
         "open ones, and older GPUs need an older branch.",
         look=("cat /proc/driver/nvidia/version", NVIDIA_DEVICES, DRIVER_MESSAGES),
     ),
+    "no-firmware": Remedy.reinstall(
+        "Install the package with the GSP firmware of exactly the driver's version, also in the initramfs or image.",
+        look=("ls /lib/firmware/nvidia", "cat /proc/driver/nvidia/version", DRIVER_MESSAGES),
+    ),
     "no-power": Remedy.inspect("Connect all power cables of the GPU.", DRIVER_MESSAGES),
     "driver-crash": Remedy.reinstall(
         "Restart the machine, and install a driver release that supports this kernel, or start the previous kernel. If "

@@ -74,7 +74,9 @@ def kernel_log(
         return
     known = subjects(gpus, pci)
     # A driver that was read is judged by driver.library-matches-module, and the mismatch may be over.
-    kinds = _KINDS if isinstance(gpus, Gpus) else (*_KINDS, _MISMATCH)
+    kinds = {*_KINDS} if isinstance(gpus, Gpus) else {*_KINDS, _MISMATCH}
+    if all(event.kind != "init-failed" for event in log.events):
+        kinds -= {"no-firmware"}  # the proprietary module can go on without it
     ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
     found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in kinds or event in ended])
     resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -5,6 +6,9 @@ from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import READ_ONLY, RESEAT, subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, fatal_pcie, nothing_logged, nvidia_addresses, summary
+
+_OTHER = re.compile(r"(?!(?:pcieport|nvidia|nouveau|vfio-pci|snd_hda_intel|xhci_hcd) )[\w-]+ \S+: (?:AER|PCIe Bus Err)")
+"""How the kernel begins an error of a device whose driver is that of no port and of no part of a GPU."""
 
 
 @check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -15,7 +19,7 @@ def logged_pcie_errors(
 
     Why: the kernel reports errors of PCIe links (AER). An uncorrected error loses data or takes the GPU down. Corrected
     errors in number cost time, and show a bad contact, riser or slot. The counters of topology.pcie-errors may be
-    hidden or reset; the log keeps the errors. Errors of other devices are ignored where the devices are known.
+    hidden or reset; the log keeps the errors. Errors of other devices are ignored where they, or their drivers, show.
     Remedy: read the kernel log for the port, then reseat the GPU or replace the riser.
     Sources:
         https://docs.kernel.org/PCI/pcieaer-howto.html
@@ -33,7 +37,8 @@ def logged_pcie_errors(
     ).items():
         fatal = [event for event in events if event.kind == "pcie-error"]
         times = sum(event.times for event in events if event.kind == "pcie-corrected")
-        if (ours and bus_id and bus_id not in ours) or not (fatal or times > most_corrected):
+        is_other = bus_id not in ours if ours and bus_id else any(_OTHER.match(event.text) for event in events)
+        if is_other or not (fatal or times > most_corrected):
             continue
         found = True
         words = ["uncorrected PCIe errors"] if fatal else []

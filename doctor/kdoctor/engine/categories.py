@@ -37,15 +37,16 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
         worst = [result for result in failed if result.severity is severity and result.id in shown]
         if worst:
             return Category(family=family, mark=Mark(severity.value), text="; ".join(_headlines(worst, causes)))
-    is_judged = any(result.status in (Status.PASS, Status.FAIL) for result in results)
+    has_passed = any(result.status is Status.PASS for result in results)
+    is_judged = has_passed or any(result.status is Status.FAIL for result in results)
     gaps = [result for result in results if is_gap(result) or (result.status is Status.UNKNOWN and not is_judged)]
     if gaps and all(result.is_unrecorded for result in gaps):
         gaps = []
         if not (is_judged or _values(results)):
             return Category(family=family, mark=Mark.SKIP, text=_NOT_RECORDED, left_out=True)
     if gaps:
-        return _unknown(family, gaps, causes, _values(results), is_judged=is_judged)
-    has_passed = any(result.status is Status.PASS for result in results)
+        values = _values(results) or (_NOTHING_SHOWN if has_passed and not causes else "")
+        return _unknown(family, gaps, causes, values, is_judged=is_judged)
     if not is_judged or (not has_passed and any(result.blocked_by for result in results)):
         return _skipped(family, results, causes)
     mark = Mark.WARNING if any(result.id in postponed for result in results) else Mark.PASS
@@ -64,7 +65,7 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
         return Category(family=family, mark=Mark.SKIP, text=_because_of(first))
     other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
     reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
-    text = "; ".join([*([values] if values else []), f"not known: {reason}"])
+    text = f"{values}; not known: {reason}" if values else f"not known: {reason}"
     return Category(family=family, mark=Mark.UNKNOWN, text=text)
 
 

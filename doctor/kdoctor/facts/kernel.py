@@ -85,6 +85,7 @@ KernelLogKind = Literal[
     "init-failed",
     "no-address-space",
     "not-supported",
+    "no-firmware",
     "no-power",
     "driver-crash",
     "driver-hang",
@@ -106,13 +107,13 @@ KernelLogKind = Literal[
 ]
 """The event: an Xid of a GPU; an SXid of an NVSwitch; a GPU that no longer answers on PCIe; a transfer blocked by
 the IOMMU; a GPU that could not be initialised (``RmInitAdapter``), and where the driver says why: the firmware
-gave it no address space (``BAR1 is 0M``), this driver does not support it, or a power cable is missing; a crash
-of the kernel in NVIDIA's driver; a task that waits in it for minutes; a crash of a program in a library of CUDA
-or TensorFlow; a failure of the GPU's firmware processor (GSP); memory that could not be shared
-(``request_free_mem_region``); different versions of user space and kernel module; a rejected module (signature,
-Secure Boot); a PCIe error (AER), and one that was corrected; an error of the memory or the processor (EDAC,
-machine check), and one that was corrected; a crash of the kernel; a call that fails until the GPU is reset; a
-fatal error of unified memory; GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau
+gave it no address space (``BAR1 is 0M``), this driver does not support it or has no GSP firmware for it, or a
+power cable is missing; a crash of the kernel in NVIDIA's driver; a task that waits in it for minutes; a crash of a
+program in a library of CUDA or TensorFlow; a failure of the GPU's firmware processor (GSP); memory that could not
+be shared (``request_free_mem_region``); different versions of user space and kernel module; a rejected module
+(signature, Secure Boot); a PCIe error (AER), and one that was corrected; an error of the memory or the processor
+(EDAC, machine check), and one that was corrected; a crash of the kernel; a call that fails until the GPU is reset;
+a fatal error of unified memory; GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau
 report."""
 
 

@@ -57,6 +57,11 @@ _FAILURES = (
         r"|NVRM: +Open nvidia\.ko is only ready",
         _MODULE,
     ),
+    _message(
+        "no-firmware",
+        r"NVRM: .*No firmware image found|^nvidia \S+: Direct firmware load for nvidia/\S+/gsp\S* failed with error -2",
+        _MODULE,
+    ),
     _message("no-power", r"NVRM: .*does not have the necessary power cables connected", _MODULE),
     _message(
         "init-failed",
@@ -177,7 +182,7 @@ _HARDWARE = (
     ),
     _message(
         "program-killed",
-        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>[^)]*)\)",
+        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)",
         "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
     ),
     _message(

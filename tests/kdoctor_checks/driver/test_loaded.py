@@ -165,10 +165,7 @@ test_recording = table(
         )
     ),
     *(fails(gpus(1, errors={"cuda_driver_version": text}), text, commands=()) for text in ("ERR!", "Not Found")),
-    passes(
-        gpus(1, driver_version="440.118", cuda_driver_version="10.2"),
-        briefs=["440.118 (TensorFlow 2.10.0 needs 450.80.02)"],
-    ),
+    unknown(gpus(1, driver_version="440.118", cuda_driver_version="10.2"), "440.118 is older than 450.80.02"),
     passes(gpus(1, driver_version="418.226", cuda_driver_version="11.4"), briefs=["418.226"]),
     passes(gpus(1, driver_version="450.80.02", cuda_driver_version=None), briefs=["450.80.02"]),
     *without_training("vGPU", virtualization_mode="host-vgpu"),

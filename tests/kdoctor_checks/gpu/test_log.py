@@ -60,6 +60,10 @@ UNSUPPORTED = (
     "NVRM: installed in this system is not supported by open nvidia.ko because it does not include the required GSP.",
 )
 NOT_SUPPORTED = ("this driver does not support the GPU", "Install the driver")
+FIRMWARE = (  # of NVIDIA/open-gpu-kernel-modules#263; the second line is of later releases
+    f"nvidia {ADDRESS}: Direct firmware load for nvidia/515.43.04/gsp.bin failed with error -2",
+    "NVRM: RmFetchGspRmImages: No firmware image found",
+)
 CRASH = ("NVIDIA's driver crashed in the kernel", "Restart the machine, and install a driver release")
 HANG = ("a program waits in NVIDIA's driver without end", "Restart the machine: such a program cannot be killed")
 MESSAGES = (
@@ -77,6 +81,7 @@ MESSAGES = (
         "a power cable is not connected",
         "Connect all power cables",
     ),
+    ((*FIRMWARE, *FAILED), [GPU1], "the driver's GSP firmware is not installed", "Install the package with the GSP"),
     (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *NOT_SUPPORTED),
     (("BUG: unable to handle page fault for address: 9", "RIP: 0010:_nv0+0x2c/0x330 [nvidia]"), ["kernel log"], *CRASH),
     (("INFO: task a:9 blocked for more than 120 seconds.", "? uvm_b+0x3c/0x5a0 [nvidia_uvm]"), ["kernel log"], *HANG),
@@ -88,6 +93,7 @@ test_kernel_log = table(
     Severity.ERROR,
     passes(log(), "2048 lines of /dev/kmsg, complete"),
     skips(logged("usb 1-1: new device"), *no_driver()),
+    passes(logged(FIRMWARE[0])),  # the module went on without it
     *(
         skips(log(**changes), "driver.kernel-log")
         for changes in ({"complete": False}, {"complete": None}, {"lines": 0})

@@ -138,6 +138,7 @@ test_killed_programs = table(
     fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["the kernel killed python3: out of memory"]),
     fails(logged(OF_A_GROUP, OF_ALL, OF_A_GROUP), "python3 was killed x2, tensorboard was killed;", of=["kernel log"]),
     fails(logged(OF_OLD_KERNELS), briefs=["the kernel killed python: out of memory"]),
+    fails(logged("Out of memory: Killed process 9 ((resolved)) total-vm:1kB"), "(resolved) was killed;"),
     passes(logged("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0")),  # the next lines say whom
     unknown(log(lines=0), "is empty"),
 )

@@ -325,6 +325,7 @@ test_logged_pcie_errors = table(
     fails(logged(*OTHERS * 9, FIRST, FIRST, SECOND, THIRD, THIRD), of=[GPU1, GPU3]),
     fails(logged(*OTHERS * 2), on_bus({}, {"path": None})),  # it may be a port that was not read
     fails(logged(aer("0000:0d:00.0", "Uncorrected (Non-Fatal)")), pci(1), of=["PCI 0000:0d:00.0"]),
+    passes(logged(aer("0000:0d:00.0"), "nvme 0000:0d:00.0: PCIe Bus Error: severity=Uncorrected"), PciDevices),
     skips(log(), *no_driver()),
     given=(gpus(4), pci(4)),
 )

@@ -47,7 +47,8 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         elif unclear:
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
         elif passed := [result for result in own if result.status == "pass"]:
-            yield Evidence(subject=subject, observed=f"{tool}: {counted(len(passed), 'test')} passed")
+            observed = f"{tool}: {counted(len(passed), 'test')} passed"
+            yield Evidence(subject=subject, observed=observed, brief=f"{tool} passed")
     if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in results.results):
         skipped = some(list(dict.fromkeys(result.test for result in results.results if result.status == "skip")))
         none = NotApplicable(reason="the diagnostic tools report no test that passed or failed")

@@ -12,9 +12,11 @@ from types import UnionType
 from typing import Any
 
 from kdoctor.commands.ownership import as_user_may
+from kdoctor.documents import fitted
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
+from kdoctor.text.kinds import describe_kind
 
 _ID = re.compile(r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _SECTION = re.compile(r"^(Why|Remedy|Source|Sources|Failure modes):\s*", re.MULTILINE)
@@ -191,15 +193,25 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
 
 
 def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
-    """The function, whose fixes change only what the user may. The one place of that rule for all checks."""
+    """The function, whose outcomes are what they declare, and whose fixes change only what the user may."""
 
     @functools.wraps(function)
     def spared(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
         targets = [value for value in (*args, *kwargs.values()) if isinstance(value, Target)]
-        for outcome in function(*args, **kwargs):
-            yield as_user_may(outcome, targets[0], check_id) if targets else outcome
+        for outcome in _yielded(function(*args, **kwargs)):
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"it yielded {outcome!r}, which is not an outcome")
+            right = fitted(outcome)
+            yield as_user_may(right, targets[0], check_id) if targets else right
 
     return spared
+
+
+def _yielded(outcomes: Any) -> Iterator[object]:
+    """What a function yields. What it returns besides would be lost."""
+    returned = yield from outcomes
+    if returned is not None:
+        raise TypeError(f"it returned {describe_kind(returned)}, which it should yield")
 
 
 def text_of(check_id: str, function: Callable[..., Any]) -> CheckText:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
+from kdoctor.documents import fitted
 from kdoctor.errors import UsageError, fault_of_plugin
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
@@ -212,8 +213,11 @@ def _collect(
             name = name_of(item)
             if name in found:
                 problems.append(f"{name} is defined by both {origins[name]} and {origin}")
-            else:
-                found[name], origins[name] = item, origin
+                continue
+            try:
+                found[name], origins[name] = fitted(item), origin
+            except TypeError as error:
+                problems.append(f"{origin}: {name}: {error}")
     return found
 
 
@@ -277,8 +281,10 @@ def _collect_probes(
             items = _items(contribution.value, contribution.origin, problems)
             provided += [(group, contribution.origin) for group in items if _is_group(group, contribution, problems)]
     for group, provider in provided:
-        name = group.group
-        if name in groups:
+        name = getattr(group, "group", None)
+        if not isinstance(name, str):
+            problems.append(f"{provider}: {group.__name__} lacks 'group', its key in a snapshot")
+        elif name in groups:
             problems.append(f"facts {name} are provided by both {providers[name]} and {provider}")
         else:
             groups[name], providers[name] = group, provider

@@ -58,7 +58,12 @@ class LazyCommand:
 
     def load(self, name: str) -> Any:
         """Import the command."""
-        found = resolve_name(self.target)
+        try:
+            found = resolve_name(self.target)
+        except (ImportError, AttributeError) as error:
+            if self.target.startswith("kdoctor"):
+                raise
+            raise UsageError(f"the command {name} cannot be loaded from {self.target}: {error}") from error
         if not isinstance(found, typer.Typer):
             app = typer.Typer(add_completion=False)
             app.command(name, epilog=self.epilog, cls=resolve_name(self.kind))(found)

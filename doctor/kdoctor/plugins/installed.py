@@ -4,7 +4,7 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from importlib import metadata, resources
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kdoctor.errors import UsageError, fault_of_plugin
 
@@ -37,6 +37,12 @@ def _on_path(path: tuple[str, ...]) -> Any:  # noqa: ARG001 - what the result de
 def origin_of(entry: metadata.EntryPoint) -> str:
     """The distribution and the entry point, for messages."""
     return f"{entry.dist.name if entry.dist else 'an unknown distribution'} ({entry.group}: {entry.name})"
+
+
+def packages_of_plugins() -> frozenset[str]:
+    """The packages that third parties' entry points name."""
+    named = {entry.value.partition(":")[0].partition(".")[0] for group in get_args(Group) for entry in offers(group)}
+    return frozenset(name for name in named if not name.startswith("kdoctor"))
 
 
 def load(entry: metadata.EntryPoint) -> Any:

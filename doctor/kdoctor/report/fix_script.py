@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kdoctor.commands.script import comment, head, is_for_this_shell, say, variables_file
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import FixStep, Report
-from kdoctor.report.phrases import verdict_line
+from kdoctor.report.phrases import check_again, verdict_line
 from kdoctor.text.canvas import Canvas
 
 _FILE = "kdoctor-fix.env"
@@ -33,7 +33,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"#    To look first: {comment(command)}" for command in step.look)
         yield from _step(number, step)
     if report.command:
-        yield from ("", say(f"To check again: {report.command}"))
+        yield from ("", say(f"{check_again(report)}: {report.command}"))
 
 
 def _step(number: int, step: FixStep) -> Iterator[str]:

@@ -1,6 +1,7 @@
 import errno
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,7 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
+from kdoctor.facts import FactGroup, Gpus, GpuSampling, Host, SmokeRuns
 from kdoctor.model import ASSUMPTIONS
 
 WriteDistribution = Callable[..., None]
@@ -60,6 +61,11 @@ def test_callable_and_iterable_are_unpacked() -> None:
     assert list(catalog.checks) == ["host.one", "host.two"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Nameless(FactGroup):
+    """Facts that forgot their key."""
+
+
 def broken() -> None:
     raise RuntimeError("no\nluck")
 
@@ -84,6 +90,10 @@ TWICE = [*contribute(host_check(), origin="one (a)"), *contribute(host_check(), 
     (contribute(probe("host", Host), gpu_check()), "gpu.free asks for Gpus"),
     (contribute(probe("one", Host), probe("two", Host)), "facts host are provided by both probe one and probe two"),
     (contribute(probe(), host_check(judges=["gpu.count"])), "assumption 'gpu.count'"),
+    (contribute(probe(), host_check(severity="fatal")), "here (test): host.memory: Check.severity: expected 'error'"),
+    (contribute(replace(probe(), deadline_s="soon")), "here (test): host: Probe.deadline_s: expected a number"),  # type: ignore[arg-type]
+    (contribute(replace(probe(), provides=Host)), "here (test): host: Probe.provides: expected a tuple"),  # type: ignore[arg-type]
+    (contribute(probe("host", Nameless)), "probe host: Nameless lacks 'group'"),
     *((offered(value), "is not a Check") for value in (3, [3], lambda: 3, None)),
     (offered([]), "here provides nothing"),
     (offered(broken), "here failed: RuntimeError: no luck"),

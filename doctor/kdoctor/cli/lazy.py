@@ -82,7 +82,7 @@ def _without_types(command: Any) -> Any:
     command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
     def get_params(ctx: Any) -> Any:
-        return _plain(asked(ctx))
+        return _plain(asked(ctx), ctx)
 
     command.get_params = get_params
     for member in getattr(command, "commands", {}).values():
@@ -113,9 +113,12 @@ def _type_shown(param: Any, ctx: Any) -> str | None:
     return None if is_named else _TYPES.get(shown.lower(), shown)
 
 
-def _plain(params: Iterable[Any]) -> list[Any]:
-    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need."""
-    found = list(params)
+def _plain(params: Iterable[Any], ctx: Any) -> list[Any]:
+    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need.
+
+    A shell completes them all.
+    """
+    found, shows_all = list(params), _shows_all[0] or ctx.resilient_parsing
     rare = [param for param in found if getattr(param, "rich_help_panel", None) == ADVANCED]
     is_long = len(found) > _MANY
     for param in found:
@@ -126,8 +129,8 @@ def _plain(params: Iterable[Any]) -> list[Any]:
         if param.name in ("install_completion", "show_completion"):
             param.hidden = True  # docs/getting-started.md has them
         if param in rare:
-            param.hidden = is_long and not _shows_all[0]
-        if param.name == "help" and is_long and rare and not _shows_all[0]:
+            param.hidden = is_long and not shows_all
+        if param.name == "help" and is_long and rare and not shows_all:
             param.help = f"Show this message and exit. {counted(len(rare), 'more option')}: --help-all"
     return found
 
@@ -153,7 +156,7 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its options; the help shows no types of flags."""
-        return _plain(super().get_params(ctx))
+        return _plain(super().get_params(ctx), ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the list of commands shows of a command; None for an unknown one."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
+from kdoctor.commands.again import called_here
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError, is_exhausted, raised_in
 from kdoctor.plugins.installed import packages_of_plugins
@@ -43,7 +44,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
+        raise _end(f"kdoctor: {called_here(str(error))}", EXIT_USAGE) from None
     except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None

@@ -30,7 +30,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", say("Nothing to fix by a command."))
     for number, step in enumerate(fixes, 1):
         yield from ("", f"# {number}. {comment(step.summary)} ({', '.join(step.solves)})")
-        yield from (f"#    To look first: {comment(command)}" for command in step.look)
+        if step.commands:
+            yield from (f"#    To look first: {comment(command)}" for command in step.look)
         yield from _step(number, step)
     if report.command:
         yield from ("", say(f"{check_again(report)}: {report.command}"))
@@ -55,3 +56,5 @@ def _step(number: int, step: FixStep) -> Iterator[str]:
         yield "fi"
     for command in by_hand:
         yield say(f"{number}. To run by hand: {command}")
+    if not step.commands:
+        yield say(f"{number}. {step.summary} To look first: {'; '.join(step.look)}")

@@ -202,10 +202,14 @@ def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "added_plugin.py").write_text(PLUGIN)
     assert "host.added" in load_catalog(["added_plugin:checks"]).checks
+    file = tmp_path / "json.py"  # a name that Python's library has, too
+    file.write_text(PLUGIN)
+    assert "host.added" in load_catalog([f"{file}:checks"]).checks
 
 
 @cases(
     ("json", "expected module:attribute"),
+    ("nowhere/checks.py:checks", "nowhere/checks.py"),
     ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
     ("json:nothing", "has no attribute 'nothing'"),
     ("json:loads", "failed: TypeError"),

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
+from pydantic import ValidationError
+
 from kdoctor.commands.ownership import as_user_may
-from kdoctor.documents import fitted
+from kdoctor.documents import adapter_of, fitted
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
@@ -179,17 +181,23 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
         sources=text.sources,
         failure_modes=text.failure_modes,
         severity=severity,
-        requires=tuple(requires),
+        requires=_ids(id, requires),
         needs_gpus=needs_gpus,
         scenario=scenario,
-        explained_by=tuple(explained_by),
-        judges=tuple(judges),
-        answers=tuple(answers),
+        explained_by=_ids(id, explained_by),
+        judges=_ids(id, judges),
+        answers=_ids(id, answers),
         facts=facts,
         tolerant=tolerant,
         parameters=parameters,
         function=_sparing(id, function),
     )
+
+
+def _ids(check_id: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise CheckDefinitionError(f"{check_id}: expected a list of names, found the string {names!r}")
+    return tuple(names)
 
 
 def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
@@ -266,6 +274,13 @@ def _parse_signature(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if parameter.default is inspect.Parameter.empty:
                 raise CheckDefinitionError(f"{check_id}: keyword parameter {name!r} needs a default")
+            try:
+                adapter_of(hint).validate_python(parameter.default, strict=True)
+            except ValidationError:
+                found = describe_kind(parameter.default)
+                raise CheckDefinitionError(
+                    f"{check_id}: parameter {name!r}: its default, {found}, is not of its type"
+                ) from None
             parameters[name] = Parameter(name=name, annotation=hint, default=parameter.default)
             continue
         facts[name], takes_unavailable = _fact_type(check_id, name, hint)

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import EntryPoint
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kdoctor.errors import UsageError
-from kdoctor.plugins.installed import load, named
+from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.lists import counted
 
 
@@ -178,4 +179,18 @@ class LazyGroup(TyperGroup):
         """The commands of plugins. Finding them takes longer than running some of kdoctor's own."""
         if not self.extensible:
             return {}
-        return {name: load(entry) for name, entry in sorted(named("commands", self.lazy_commands).items())}
+        found = {name: (entry, load(entry)) for name, entry in sorted(named("commands", self.lazy_commands).items())}
+        return {name: _lazy(entry, command) for name, (entry, command) in found.items()}
+
+
+def _lazy(entry: EntryPoint, command: object) -> LazyCommand:
+    """What a plugin gives as a command: a ``LazyCommand``, or an application of typer.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if isinstance(command, LazyCommand):
+        return command
+    if isinstance(command, typer.Typer):
+        return LazyCommand(entry.value, command.info.help or "")
+    raise UsageError(f"{origin_of(entry)}: {entry.value} is neither a LazyCommand nor an application of typer")

@@ -12,8 +12,10 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
+from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Gpus, GpuSampling, Host, SmokeRuns
 from kdoctor.model import ASSUMPTIONS
+from kdoctor.plugins.installed import Group, load, offers
 
 WriteDistribution = Callable[..., None]
 
@@ -127,6 +129,14 @@ def test_broken_distribution_is_named(write_distribution: WriteDistribution) -> 
     assert "acme-checks (kdoctor.checks: mine) cannot be imported from acme_broken:checks" in text
     assert "No module named 'no_such_module_anywhere'" in text
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("group", ["documents", "explanations", "formats", "options", "recordings", "tools"])
+def test_object_that_a_group_does_not_take_is_named(write_distribution: WriteDistribution, group: Group) -> None:
+    write_distribution("acme-odd", f"kdoctor.{group}", "acme_odd:odd", "odd = 3")
+    (entry,) = [one for one in offers(group) if one.name == "mine"]
+    with pytest.raises(UsageError, match=rf"acme-odd \(kdoctor.{group}: mine\): acme_odd:odd is the number 3"):
+        load(entry)
 
 
 def test_empty_distribution_is_named(write_distribution: WriteDistribution) -> None:

@@ -20,7 +20,9 @@ root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.
 _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
-_CALL = re.compile(r"(?<=: )kdoctor(?= [a-z])")
+_CALL = re.compile(
+    r"(?<=: )kdoctor(?= [a-z])|(?:(?<=^  )|(?<=^ {4})|(?<=^ {6}))kdoctor(?= [a-z]+(?: -| [\w.]+$|$))", re.MULTILINE
+)
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -40,7 +42,7 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def called_here(text: str) -> str:
-    """A message whose commands of kdoctor, after a colon, run where the shell does not find it by its name."""
+    """A text whose commands of kdoctor, after a colon or alone, run where the shell does not find it by its name."""
     called = quoted(*program())
     return text if called == _NAME else _CALL.sub(lambda _: called, text)
 

@@ -39,7 +39,7 @@ def fitted(record: Record) -> Record:
         place = ".".join(map(str, (type(record).__name__, *first["loc"])))
         message = first["msg"].replace("Input should be", "expected").replace("a valid integer", "an integer")
         raise TypeError(f"{place}: {message.replace('a valid', 'a')}, found {describe_kind(first['input'])}") from error
-    return made
+    return record if made == record else made  # a text of an own class stays one
 
 
 def attribute_docstrings(record: type) -> dict[str, str]:

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
+from pydantic import ValidationError
+
 from kdoctor.commands.ownership import as_user_may
+from kdoctor.documents import adapter_of, fitted
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
+from kdoctor.text.kinds import describe_kind
 
 _ID = re.compile(r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _SECTION = re.compile(r"^(Why|Remedy|Source|Sources|Failure modes):\s*", re.MULTILINE)
@@ -177,12 +181,12 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
         sources=text.sources,
         failure_modes=text.failure_modes,
         severity=severity,
-        requires=tuple(requires),
+        requires=_ids(id, requires),
         needs_gpus=needs_gpus,
         scenario=scenario,
-        explained_by=tuple(explained_by),
-        judges=tuple(judges),
-        answers=tuple(answers),
+        explained_by=_ids(id, explained_by),
+        judges=_ids(id, judges),
+        answers=_ids(id, answers),
         facts=facts,
         tolerant=tolerant,
         parameters=parameters,
@@ -190,16 +194,32 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
     )
 
 
+def _ids(check_id: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise CheckDefinitionError(f"{check_id}: expected a list of names, found the string {names!r}")
+    return tuple(names)
+
+
 def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
-    """The function, whose fixes change only what the user may. The one place of that rule for all checks."""
+    """The function, whose outcomes are what they declare, and whose fixes change only what the user may."""
 
     @functools.wraps(function)
     def spared(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
         targets = [value for value in (*args, *kwargs.values()) if isinstance(value, Target)]
-        for outcome in function(*args, **kwargs):
-            yield as_user_may(outcome, targets[0], check_id) if targets else outcome
+        for outcome in _yielded(function(*args, **kwargs)):
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"it yielded {outcome!r}, which is not an outcome")
+            right = fitted(outcome)
+            yield as_user_may(right, targets[0], check_id) if targets else right
 
     return spared
+
+
+def _yielded(outcomes: Any) -> Iterator[object]:
+    """What a function yields. What it returns besides would be lost."""
+    returned = yield from outcomes
+    if returned is not None:
+        raise TypeError(f"it returned {describe_kind(returned)}, which it should yield")
 
 
 def text_of(check_id: str, function: Callable[..., Any]) -> CheckText:
@@ -254,6 +274,13 @@ def _parse_signature(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if parameter.default is inspect.Parameter.empty:
                 raise CheckDefinitionError(f"{check_id}: keyword parameter {name!r} needs a default")
+            try:
+                adapter_of(hint).validate_python(parameter.default, strict=True)
+            except ValidationError:
+                found = describe_kind(parameter.default)
+                raise CheckDefinitionError(
+                    f"{check_id}: parameter {name!r}: its default, {found}, is not of its type"
+                ) from None
             parameters[name] = Parameter(name=name, annotation=hint, default=parameter.default)
             continue
         facts[name], takes_unavailable = _fact_type(check_id, name, hint)

@@ -4,18 +4,42 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
+
+Record = TypeVar("Record")
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 adapter_of: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 """Reads a type: making an adapter takes longer than reading with it, and many checks read the same record."""
+
+
+def fitted(record: Record) -> Record:
+    """A dataclass of a plugin, with values of the types that it declares: a list becomes a tuple.
+
+    Raises:
+        TypeError: a value cannot be one of its type, with its place and what was found.
+    """
+    given = {one.name: getattr(record, one.name) for one in fields(record)}  # type: ignore[arg-type]
+    parts = {
+        name: fitted(value) for name, value in given.items() if is_dataclass(value) and not isinstance(value, type)
+    }
+    try:
+        made: Record = adapter_of(type(record)).validate_python({**given, **parts})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, (type(record).__name__, *first["loc"])))
+        message = first["msg"].replace("Input should be", "expected").replace("a valid integer", "an integer")
+        raise TypeError(f"{place}: {message.replace('a valid', 'a')}, found {describe_kind(first['input'])}") from error
+    return record if made == record else made  # a text of an own class stays one
 
 
 def attribute_docstrings(record: type) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """Errors that the user can fix. They are shown without a traceback."""
 
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from posixpath import basename
+from traceback import walk_tb
 from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
@@ -40,6 +42,23 @@ def fault_of_plugin(error: Exception) -> str:
     if is_exhausted(error):
         raise error
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+def raised_in(error: BaseException, packages: Collection[str]) -> tuple[str, str]:
+    """The last package of these whose code an error came through, and the line there: ``scratch.py:41``."""
+    frames = [
+        (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)
+        for frame, line in walk_tb(error.__traceback__)
+    ]
+    tops = [(name.partition(".")[0], f"{basename(file)}:{line}") for name, file, line in frames]
+    return next((place for place in reversed(tops) if place[0] in packages), ("", ""))
+
+
+def described(error: BaseException, code: object) -> str:
+    """The type and the message of an error, and the line in the package of the code that was called."""
+    package = str(getattr(code, "__module__", "")).partition(".")[0]
+    _, line = raised_in(error, [package])
+    return f"{type(error).__name__}: {error}" + (f" ({line})" if line else "")
 
 
 _BEGINNING = 4

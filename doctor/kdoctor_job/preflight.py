@@ -29,6 +29,7 @@ from kdoctor.report.phrases import describe_reason, verdict_line
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, plan_without_checklist
 from kdoctor.run.session import Collected
+from kdoctor.text.kinds import describe_kind
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import cleaned
 from kdoctor_job.in_fresh_processes import restored
@@ -154,7 +155,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
             several times, in the strategy's scope.
         data: a ``tf.data.Dataset``, a ``keras.utils.PyDataset``, arrays, or a function without arguments that returns
             one of these or a generator.
-        strategy: the ``tf.distribute`` strategy of the job. Defaults to the current one.
+        strategy: the ``tf.distribute`` strategy of the job. Defaults to the current one, then to the model's own.
         steps: number of training steps of the copies; 0 skips the training.
         steps_per_epoch: the argument of ``fit``, for infinite datasets.
         batch_size: the argument of ``fit``, for arrays.
@@ -174,7 +175,10 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     from kdoctor_job.target.parts import replica_devices
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
-    strategy = strategy or tf.distribute.get_strategy()
+    strategy = _strategy(tf, model) if strategy is None else strategy
+    if not isinstance(strategy, tf.distribute.Strategy):
+        kind = describe_kind(strategy)
+        raise TypeError(f"strategy: expected a strategy of tf.distribute, found {kind}: guard(model, data, strategy)")
     found: dict[str, Any] = {
         "name": _CASE,
         "outcome": "trained",
@@ -215,6 +219,15 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _strategy(tf: Any, model: Any) -> Any:
+    """The current strategy, or the one in whose scope the model was made, with which ``fit`` trains it."""
+    from kdoctor_job.target.model import strategy_of_model
+    from kdoctor_job.target.parts import is_default
+
+    current = tf.distribute.get_strategy()
+    return (strategy_of_model(model) or current) if is_default(current) else current
 
 
 def _examine(job: Any, strategy: Any, found: dict[str, Any]) -> None:

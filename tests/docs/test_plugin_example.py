@@ -68,7 +68,21 @@ def test_installed_example_adds_a_check_a_format_and_a_command(folder: Path) -> 
     command = folder / "site_checks/command.py"
     command.write_text(command.read_text(encoding="utf-8").replace("files.sort", "files.sorted"))
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    assert "bug in the plugin site_checks." in kdoctor("scratch", cwd=folder, PYTHONPATH=path).stderr
+    assert "bug in the plugin site_checks (command.py:13)." in kdoctor("scratch", cwd=folder, PYTHONPATH=path).stderr
+    entries = (info / "entry_points.txt").read_text()
+    for attribute, exit_code in (("APP", 0), ("Path", 2)):
+        (info / "entry_points.txt").write_text(entries.replace("command:SCRATCH", f"command:{attribute}"))
+        with command.open("a", encoding="utf-8") as file:
+            file.write("APP = typer.Typer(help='Mine.')\nAPP.command()(scratch)\n")
+        assert kdoctor("scratch", "--help", cwd=folder, PYTHONPATH=path).returncode == exit_code
+    (info / "entry_points.txt").write_text(entries)
+    command.write_text(command.read_text(encoding="utf-8").replace("def scratch", "def other").partition("APP")[0])
+    missing = kdoctor("scratch", cwd=folder, PYTHONPATH=path)
+    assert (missing.returncode, "site_checks.command:scratch" in missing.stderr) == (2, True)
+    for code, exit_code, named in (("return 3", 2, "site-checks (kdoctor.formats: tsv)"), ("1 / 0", 4, "(tsv.py:2)")):
+        (folder / "site_checks/tsv.py").write_text(f"def render(report, canvas):\n    {code}\n")
+        failed = kdoctor("check", "--no-smoke", "-f", "tsv", cwd=folder, PYTHONPATH=path)
+        assert (failed.returncode, named in failed.stderr) == (exit_code, True)
 
 
 def test_example_tests_pass(folder: Path) -> None:

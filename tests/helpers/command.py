@@ -41,6 +41,8 @@ def environ(**changes: str) -> dict[str, str]:
     }
 
 
+ON_PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+"""A ``PATH`` on which kdoctor is found by its name, for screens that do not depend on the place of this clone."""
 _AS_STARTED = environ()
 
 

@@ -128,6 +128,17 @@ def test_parameter_without_type_is_refused() -> None:
         made(untyped)
 
 
+def test_default_and_names_have_their_types() -> None:
+    def default(host: Host, *, least: int = "2") -> Iterator[Outcome]:  # type: ignore[assignment]
+        yield from ()
+
+    default.__doc__ = sound.__doc__
+    with pytest.raises(CheckDefinitionError, match="'least': its default, the string '2'"):
+        made(default)
+    with pytest.raises(CheckDefinitionError, match=r"found the string 'driver\.loaded'"):
+        check("host.sound", requires="driver.loaded")(sound)
+
+
 def test_keyword_parameter_requires_default() -> None:
     def strict(host: Host, *, least: int) -> Iterator[Outcome]:
         yield from ()

@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.command import kdoctor, make_target
+from helpers.command import ON_PATH, kdoctor, make_target
 
 LOG = """\
 keras==3.15.1
@@ -27,7 +27,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_cause_is_one_screen(log: str, screen: SnapshotAssertion) -> None:
-    done = kdoctor("diagnose", log)
+    done = kdoctor("diagnose", log, PATH=ON_PATH)
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) <= 30
     assert done.stdout == screen

@@ -27,13 +27,15 @@ def disk(host: Host, *, least_gib: float = 2.0) -> Iterator[Outcome]:
 
 
 def _judge(item: Disk, least_gib: float) -> Outcome:
+    free = f"{size(item.free_bytes)} of {size(item.total_bytes)} free"
     where = "." if item.folder == "working folder" else '"${TMPDIR:-/tmp}"'
     return judge(
         item.folder,
-        f"{size(item.free_bytes)} of {size(item.total_bytes)} free",
+        free,
         ok=item.free_bytes >= least_gib * GIB,
         value=f"{short_size(item.free_bytes)} disk free" if where == "." else "",
         expected=f"at least {least_gib:g} GiB free",
+        brief=f"{free}, less than {least_gib:g} GiB",
         remedy=Remedy.configure(
             "Free disk space, or run the job on another file system.",
             look=(f"df -h {where}", f"du -xh --max-depth=1 {where} | sort -h | tail"),

@@ -6,13 +6,15 @@ from kdoctor.facts import KerasChoice, TensorFlowBuild
 from kdoctor.matrix.keras import BASELINE
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.verdict import add_row
-from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import not_in_matrix, release_of
 from kdoctor_checks._versions import parse_version
 
 
 @check("versions.in-matrix", severity=Severity.WARNING, requires=["versions.tensorflow-installed"])
-def in_matrix(tensorflow: TensorFlowBuild, keras: KerasChoice, matrix: VersionMatrix) -> Iterator[Outcome]:
+def in_matrix(
+    tensorflow: TensorFlowBuild, keras: KerasChoice, matrix: VersionMatrix, assumptions: Assumptions
+) -> Iterator[Outcome]:
     """The version matrix has the installed TensorFlow and Keras.
 
     Why: what a release requires and which of its features train incorrectly is known for measured releases. Of other
@@ -40,7 +42,8 @@ def in_matrix(tensorflow: TensorFlowBuild, keras: KerasChoice, matrix: VersionMa
         measured = matrix.keras_feature(BASELINE, keras.package.replace("-", "_"), keras.version or "")
         subject = f"{keras.package} {keras.version}"
         if measured.result is None:
-            remedy = Remedy.configure("Train every scenario to measure it.", "kdoctor smoke --tier standard")
+            where = "" if assumptions.expects_gpus else " --replicas 2"
+            remedy = Remedy.configure("Train every scenario to measure it.", f"kdoctor smoke --tier standard{where}")
             yield _finding(
                 subject,
                 measured.basis.removeprefix(f"{subject} "),

@@ -5,14 +5,18 @@ broken plugin is an error and not a missing check.
 """
 
 import importlib
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
+from kdoctor.documents import fitted
 from kdoctor.errors import UsageError, fault_of_plugin
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
@@ -103,7 +107,7 @@ def load_catalog(plugins: Sequence[str] = ()) -> Catalog:
     """Load the installed plugins and those that are named.
 
     Args:
-        plugins: ``module:attribute`` of further checks, probes or scenarios.
+        plugins: ``module:attribute`` or ``file.py:attribute`` of further checks, probes or scenarios.
 
     Raises:
         CatalogError: with every problem that was found.
@@ -174,10 +178,10 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterator[Contr
         origin = f"--plugin {plugin}"
         module, _, attribute = plugin.partition(":")
         if not (module and attribute):
-            problems.append(f"{origin}: expected module:attribute, for example my_checks:checks")
+            problems.append(f"{origin}: expected module:attribute or FILE.py:attribute, for example my_checks:checks")
             continue
         try:
-            value: object = importlib.import_module(module)
+            value: object = _of_file(module) if module.endswith(".py") else importlib.import_module(module)
             for name in attribute.split("."):
                 value = getattr(value, name)
         except Exception as error:  # noqa: BLE001 - importing a plugin may raise anything
@@ -189,6 +193,18 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterator[Contr
                 problems.append(f"{origin}: {_show(item)} is not a Check, Probe or Scenario")
             for kind in matching:
                 yield Contribution(kind=kind, origin=origin, value=item)
+
+
+def _of_file(file: str) -> ModuleType:
+    """The module in a file, imported once."""
+    name = f"kdoctor_plugin_{os.path.abspath(file)}"  # noqa: PTH100 - the name of a module
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{file} is not a Python file")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules.setdefault(name, module))
+    return sys.modules[name]
 
 
 def _collect(
@@ -212,8 +228,11 @@ def _collect(
             name = name_of(item)
             if name in found:
                 problems.append(f"{name} is defined by both {origins[name]} and {origin}")
-            else:
-                found[name], origins[name] = item, origin
+                continue
+            try:
+                found[name], origins[name] = fitted(item), origin
+            except TypeError as error:
+                problems.append(f"{origin}: {name}: {error}")
     return found
 
 
@@ -277,8 +296,10 @@ def _collect_probes(
             items = _items(contribution.value, contribution.origin, problems)
             provided += [(group, contribution.origin) for group in items if _is_group(group, contribution, problems)]
     for group, provider in provided:
-        name = group.group
-        if name in groups:
+        name = getattr(group, "group", None)
+        if not isinstance(name, str):
+            problems.append(f"{provider}: {group.__name__} lacks 'group', its key in a snapshot")
+        elif name in groups:
             problems.append(f"facts {name} are provided by both {providers[name]} and {provider}")
         else:
             groups[name], providers[name] = group, provider

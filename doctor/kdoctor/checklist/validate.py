@@ -138,7 +138,9 @@ class _Names:
         selected = {check.id for check in self._selected}
         for entry in self._root.entries("waivers"):
             found = entry.string("check")
-            if found in self._catalog.checks and found not in selected:
+            if found and set(found) & set("*?["):
+                yield entry.value["check"].problem(f"{found!r} is a pattern: a waiver names one check, by its id")
+            elif found in self._catalog.checks and found not in selected:
                 yield entry.value["check"].problem(f"waives {found}, which is not in this checklist")
             elif found is not None and found not in self._catalog.checks:
                 yield _unknown(entry.value["check"], "check", self._catalog.checks)

@@ -116,7 +116,7 @@ class _ChecklistCommands(LazyGroup):
         ),
         "validate": LazyCommand(
             "kdoctor.cli.checklist:validate",
-            "Validate checklists and report errors with line and column. Exits with 2 if any are found.",
+            "Validate checklists and locks, and report errors with line and column. Exits with 2 if any are found.",
             "Example: kdoctor checklist validate ci/gpu-node.yaml",
         ),
         "init": LazyCommand(

@@ -17,14 +17,17 @@ from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
+from kdoctor.lock.store import is_lock, read_lock
 from kdoctor.output import check_writable, write_atomically
 from kdoctor.run.collect import collect
 from kdoctor.run.log import warn
 from kdoctor.text.lists import counted
+from kdoctor.yamldoc.problems import DocumentError
 
 
 def show_(
@@ -66,13 +69,19 @@ def validate(
     *,
     plugin: options.PluginOption = None,
 ) -> None:
-    """Validate checklists and report errors with line and column. Exits with 2 if any are found."""
+    """Validate checklists and locks, and report errors with line and column. Exits with 2 if any are found."""
     catalog = load_catalog(plugin or ())
     broken = False
     for name in checklist:
         try:
+            if os.path.isfile(name) and is_lock(Path(name)):  # noqa: PTH113 - it never raises
+                lock = read_lock(Path(name))
+                show(
+                    f"{name}: valid (lock of {lock.checklist} version {lock.version}, recorded {lock.recorded[:10]})\n"
+                )
+                continue
             read = load_checklist(name, catalog)
-        except ChecklistError as error:
+        except DocumentError as error:
             warn(str(error))
             broken = True
         else:
@@ -112,7 +121,7 @@ def init(
     write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))
     given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]
     same = [word for flag, value in given if value for word in (flag, str(value))]
-    again = quoted("kdoctor", "check", "--checklist", str(file), *same)
+    again = quoted(*program(), "check", "--checklist", str(file), *same)
     show(f"Wrote {file}. Review it, then run: {again}\n")
 
 

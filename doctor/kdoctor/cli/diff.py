@@ -12,7 +12,7 @@ from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
 from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
-from kdoctor.diff.compare import all_new, compare, compare_locks
+from kdoctor.diff.compare import all_new, all_shipped, compare, compare_locks
 from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.model import Comparison, Kind
 from kdoctor.diff.render import Format, render_diff
@@ -55,6 +55,8 @@ def diff(
         raise UsageError(f"{checklists[0]}: no such file", hint=hint)
     catalog = load_catalog(plugin or ())
     new = from_files(checklists[-1], catalog)
+    if base and new.checklist.source == "shipped":
+        _finish(all_shipped(new, base), format, fail_on)
     if base:
         old = from_git(base, Path(checklists[0]), catalog, _git())
         if old is None:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import EntryPoint
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from kdoctor.errors import UsageError
-from kdoctor.plugins.installed import load, named
+from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.lists import counted
 
 
@@ -58,7 +59,12 @@ class LazyCommand:
 
     def load(self, name: str) -> Any:
         """Import the command."""
-        found = resolve_name(self.target)
+        try:
+            found = resolve_name(self.target)
+        except (ImportError, AttributeError) as error:
+            if self.target.startswith("kdoctor"):
+                raise
+            raise UsageError(f"the command {name} cannot be loaded from {self.target}: {error}") from error
         if not isinstance(found, typer.Typer):
             app = typer.Typer(add_completion=False)
             app.command(name, epilog=self.epilog, cls=resolve_name(self.kind))(found)
@@ -77,7 +83,7 @@ def _without_types(command: Any) -> Any:
     command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
     def get_params(ctx: Any) -> Any:
-        return _plain(asked(ctx))
+        return _plain(asked(ctx), ctx)
 
     command.get_params = get_params
     for member in getattr(command, "commands", {}).values():
@@ -108,9 +114,12 @@ def _type_shown(param: Any, ctx: Any) -> str | None:
     return None if is_named else _TYPES.get(shown.lower(), shown)
 
 
-def _plain(params: Iterable[Any]) -> list[Any]:
-    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need."""
-    found = list(params)
+def _plain(params: Iterable[Any], ctx: Any) -> list[Any]:
+    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need.
+
+    A shell completes them all.
+    """
+    found, shows_all = list(params), _shows_all[0] or ctx.resilient_parsing
     rare = [param for param in found if getattr(param, "rich_help_panel", None) == ADVANCED]
     is_long = len(found) > _MANY
     for param in found:
@@ -121,8 +130,8 @@ def _plain(params: Iterable[Any]) -> list[Any]:
         if param.name in ("install_completion", "show_completion"):
             param.hidden = True  # docs/getting-started.md has them
         if param in rare:
-            param.hidden = is_long and not _shows_all[0]
-        if param.name == "help" and is_long and rare and not _shows_all[0]:
+            param.hidden = is_long and not shows_all
+        if param.name == "help" and is_long and rare and not shows_all:
             param.help = f"Show this message and exit. {counted(len(rare), 'more option')}: --help-all"
     return found
 
@@ -148,7 +157,7 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its options; the help shows no types of flags."""
-        return _plain(super().get_params(ctx))
+        return _plain(super().get_params(ctx), ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the list of commands shows of a command; None for an unknown one."""
@@ -170,4 +179,18 @@ class LazyGroup(TyperGroup):
         """The commands of plugins. Finding them takes longer than running some of kdoctor's own."""
         if not self.extensible:
             return {}
-        return {name: load(entry) for name, entry in sorted(named("commands", self.lazy_commands).items())}
+        found = {name: (entry, load(entry)) for name, entry in sorted(named("commands", self.lazy_commands).items())}
+        return {name: _lazy(entry, command) for name, (entry, command) in found.items()}
+
+
+def _lazy(entry: EntryPoint, command: object) -> LazyCommand:
+    """What a plugin gives as a command: a ``LazyCommand``, or an application of typer.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if isinstance(command, LazyCommand):
+        return command
+    if isinstance(command, typer.Typer):
+        return LazyCommand(entry.value, command.info.help or "")
+    raise UsageError(f"{origin_of(entry)}: {entry.value} is neither a LazyCommand nor an application of typer")

@@ -80,7 +80,7 @@ ChecklistArgument = Annotated[
 PluginOption = Annotated[
     list[str] | None,
     option(
-        "Load additional checks, probes or scenarios (repeatable).",
+        "Load more checks, probes or scenarios: my_checks:checks or FILE.py:checks (repeatable).",
         "--plugin",
         panel=ADVANCED,
         metavar="MODULE:ATTRIBUTE",

@@ -5,12 +5,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
-from traceback import walk_tb
 from typing import BinaryIO, TextIO
 
+from kdoctor.commands.again import called_here
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
-from kdoctor.errors import UsageError, is_exhausted
+from kdoctor.errors import UsageError, is_exhausted, raised_in
+from kdoctor.plugins.installed import packages_of_plugins
 from kdoctor.run.log import note_terminal, warn
 from kdoctor.text.sanitize import clean, clean_rendered
 
@@ -44,7 +44,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
+        raise _end(f"kdoctor: {called_here(str(error))}", EXIT_USAGE) from None
     except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None
@@ -65,10 +65,9 @@ def report_errors() -> Iterator[None]:
 
 
 def _at_fault(error: Exception) -> str:
-    """kdoctor, or the package of the plugin whose command was called."""
-    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
-    called = [one for caller, one in pairwise(packages) if caller == "typer" != one]
-    return "kdoctor" if not called or called[-1].startswith("kdoctor") else f"the plugin {called[-1]}"
+    """kdoctor, or the plugin whose code was called."""
+    package, line = raised_in(error, packages_of_plugins())
+    return f"the plugin {package} ({line})" if package else "kdoctor"
 
 
 def show(text: str, *, rendered: bool = False) -> None:

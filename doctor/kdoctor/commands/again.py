@@ -20,6 +20,9 @@ root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.
 _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
+_CALL = re.compile(
+    r"(?<=: )kdoctor(?= [a-z])|(?:(?<=^  )|(?<=^ {4})|(?<=^ {6}))kdoctor(?= [a-z]+(?: -| [\w.]+$|$))", re.MULTILINE
+)
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -36,6 +39,12 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
         return (name,) if found and Path(called).exists() and Path(called).samefile(found) else (called,)
     is_module = name == "__main__.py" and Path(called).parent.name == _NAME
     return (sys.executable, "-m", _NAME) if is_module and not found else (_NAME,)
+
+
+def called_here(text: str) -> str:
+    """A text whose commands of kdoctor, after a colon or alone, run where the shell does not find it by its name."""
+    called = quoted(*program())
+    return text if called == _NAME else _CALL.sub(lambda _: called, text)
 
 
 def in_same_place(command: str, asked: str) -> str:

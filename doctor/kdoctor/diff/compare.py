@@ -52,6 +52,12 @@ def all_new(new: Side, revision: str) -> Comparison:
     return Comparison(old=revision, new=new.shown, changes=(change,))
 
 
+def all_shipped(new: Side, revision: str) -> Comparison:
+    """The comparison for a checklist that is not in the repository at all."""
+    note = f"{new.shown} is shipped with kdoctor and not in this repository, so there is nothing to compare."
+    return Comparison(old=f"{new.shown} at {revision}", new=new.shown, changes=(), notes=(note,))
+
+
 def compare_locks(old: Lock | None, new: Lock | None, old_shown: str, new_shown: str) -> Comparison:
     """The differences between two locks alone."""
     return Comparison(old=old_shown, new=new_shown, changes=tuple(_in_order(_locks(old, new))))
@@ -248,5 +254,5 @@ def _notes(old: Side, new: Side, changes: Sequence[Change]) -> Iterator[str]:
     unchanged = same_date and expects and not recorded
     if unchanged or (new.lock is not None and new.expectations != new.lock.expectations):
         yield (LOCK_UNCHANGED if unchanged else LOCK_OUTDATED).format(quoted(new.checklist.asked_as))
-    if expects and old.checklist.version == new.checklist.version:
+    if expects and old.checklist.name == new.checklist.name and old.checklist.version == new.checklist.version:
         yield VERSION_UNCHANGED

@@ -9,6 +9,7 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import ALLOW_UNKNOWN, JudgedFinding, Result, Waiver
+from kdoctor.errors import described
 from kdoctor.facts import Environment, Facts, Gpus, Host, NotCollected, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.consistent import consistent
 from kdoctor.facts.environment import NotRecordedError
@@ -263,19 +264,16 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
 def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
-        yielded: Iterable[object] = entry.check.function(**arguments, **entry.parameters)
-        for outcome in yielded:
-            if not isinstance(outcome, Outcome):
-                raise TypeError(f"it yielded {outcome!r}, which is not an outcome")  # noqa: TRY301 - of the check
+        for outcome in entry.check.function(**arguments, **entry.parameters):
             if isinstance(outcome, Finding) and outcome.remedy == OF_THE_CHECK:
                 outcome = replace(outcome, remedy=Remedy.configure(entry.check.remedy))  # noqa: PLW2901
             outcomes.append(outcome)  # outcomes from before a crash are kept
     except NotRecordedError as error:
         outcomes.append(Unjudged(subject=str(error), reason="it was not recorded"))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if rules.raises:
             raise
-        reason = f"the check raised {type(error).__name__}: {error}"
+        reason = f"the check raised {described(error, entry.check.function)}"
         outcomes.append(Unjudged(subject=entry.check.id, reason=reason))
     return outcomes
 

@@ -370,6 +370,8 @@ class Report:
     """How to get the job started, in order."""
     command: str = ""
     """The command that runs the same checks again; empty if no command did."""
+    recorded: bool = False
+    """Whether the facts are a recording, which no fix changes."""
     details: str = ""
     """The command that shows every check, if that is not ``command`` with ``-v``."""
     decisions: tuple[Decision, ...] = ()

@@ -248,7 +248,7 @@ def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) ->
 
 
 def _python(option: str | None, environ: Mapping[str, str]) -> _Python:
-    if option is not None and "/" not in option and "\\" not in option:
+    if option is not None and "/" not in option and "\\" not in option and not os.path.isdir(option):  # noqa: PTH112
         text = option.strip()
         parts = _numbers(text.removesuffix("t"))
         if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from importlib import metadata, resources
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kdoctor.errors import UsageError, fault_of_plugin
+from kdoctor.text.kinds import describe_kind
 
 if sys.version_info >= (3, 11):
     from importlib.resources.abc import Traversable as Traversable  # noqa: PLC0414 - for others to import
@@ -18,6 +19,11 @@ Group = Literal[
     "formats", "matrices", "options", "probes", "recordings", "scenarios", "tools",
 ]  # fmt: skip
 """Names of the groups without their prefix. docs/writing-plugins.md says what each of them takes."""
+_USED = {
+    **dict.fromkeys(("documents", "formats", "options", "recordings", "tools"), "__call__"),
+    "explanations": "explain",
+}
+"""What the objects of a group must have. Those of the other groups are looked at where they are used."""
 PREFIX = "kdoctor."
 """The groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""
 
@@ -39,19 +45,29 @@ def origin_of(entry: metadata.EntryPoint) -> str:
     return f"{entry.dist.name if entry.dist else 'an unknown distribution'} ({entry.group}: {entry.name})"
 
 
+def packages_of_plugins() -> frozenset[str]:
+    """The packages that third parties' entry points name."""
+    named = {entry.value.partition(":")[0].partition(".")[0] for group in get_args(Group) for entry in offers(group)}
+    return frozenset(name for name in named if not name.startswith("kdoctor"))
+
+
 def load(entry: metadata.EntryPoint) -> Any:
     """Import what an entry point names.
 
     Raises:
-        UsageError: it cannot be imported.
+        UsageError: it cannot be imported, or is not what its group takes.
     """
     try:
-        return entry.load()
+        found = entry.load()
     except Exception as error:
         raise UsageError(
             f"{origin_of(entry)} cannot be imported from {entry.value}: {fault_of_plugin(error)}",
             hint="Fix, reinstall or remove that plugin.",
         ) from error
+    if not hasattr(found, _USED.get(entry.group.removeprefix(PREFIX), "__class__")):
+        message = f"{origin_of(entry)}: {entry.value} is {describe_kind(found)}, which {entry.group} does not take"
+        raise UsageError(message, hint="Fix, reinstall or remove that plugin.")
+    return found
 
 
 def named(group: Group, taken: Collection[str] = ()) -> dict[str, metadata.EntryPoint]:

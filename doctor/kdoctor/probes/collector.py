@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from kdoctor.documents import fitted
+from kdoctor.errors import described
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context, Probe
@@ -89,18 +91,24 @@ def _collect(probe: Probe, context: Context) -> Facts:
     except ChildrenEnded:
         return _nothing(probe, "was interrupted")
     except BaseException as error:  # noqa: BLE001 - a third party's probe may even call sys.exit
-        return _nothing(probe, f"failed: {type(error).__name__}: {error}")
+        return _nothing(probe, f"failed: {described(error, probe.collect)}")
     if not isinstance(collected, Mapping):
         return _nothing(probe, f"returned invalid data: a {type(collected).__name__}")
     return {group: _checked(probe, group, collected.get(group)) for group in probe.provides}
 
 
 def _checked(probe: Probe, group: type[FactGroup], facts: object) -> FactGroup | Unavailable:
-    if isinstance(facts, (group, Unavailable)):
-        return plausible(facts)
+    if isinstance(facts, Unavailable):
+        return facts
     if facts is None:
         return Unavailable(unavailable=f"the {probe.name} probe did not return {group.group}")
-    return Unavailable(unavailable=f"the {probe.name} probe returned invalid data for {group.group}: {facts!r:.80}")
+    found = f"{facts!r:.80}"
+    if isinstance(facts, group):
+        try:
+            return plausible(fitted(facts))
+        except TypeError as error:
+            found = str(error)
+    return Unavailable(unavailable=f"the {probe.name} probe returned invalid data for {group.group}: {found}")
 
 
 def _nothing(probe: Probe, why: str) -> Facts:

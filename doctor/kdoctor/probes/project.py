@@ -86,6 +86,27 @@ def project_folders(start: Path, environ: Mapping[str, str]) -> list[Path]:
     return [start]
 
 
+_CREATED_BY = {
+    "uv.lock": "uv sync",
+    "poetry.lock": "poetry install",
+    "Pipfile.lock": "pipenv sync",
+    "pixi.lock": "pixi install",
+    "environment.yml": "conda env create --file environment.yml",
+}
+
+
+def how_to_create(start: Path, environ: Mapping[str, str]) -> str:
+    """The command that makes the environment of the project that a folder is in; empty if no file tells."""
+    folders = project_folders(start, environ)
+    found = (
+        f"{name} in {folder}: {make}"
+        for folder in folders
+        for name, make in _CREATED_BY.items()
+        if _exists(folder / name)
+    )
+    return next(found, "")
+
+
 def _candidates(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     project = f"of the project {folder}"
     named = environ.get("UV_PROJECT_ENVIRONMENT")

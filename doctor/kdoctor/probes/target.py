@@ -13,7 +13,7 @@ from kdoctor.errors import UsageError, is_exhausted
 from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
-from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment, missing_python
+from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment, how_to_create, missing_python
 from kdoctor.text.sanitize import clean
 
 MINIMUM_VERSION = (3, 9)
@@ -140,7 +140,9 @@ def _unnamed(environ: Mapping[str, str], folder: Path | None) -> _Choice:
         raise TargetError(f"{project.title} cannot be used: {project.problem}", hint=hint)
     if not sys.executable:
         raise TargetError(f"kdoctor's own interpreter is unknown: {_HOW_TO_CHOOSE}")
-    return _Choice(sys.executable, "kdoctor's own: no other environment was found", stand_in=True)
+    create = how_to_create(start, environ) if start else ""
+    hint = f"; to create that of {create}" if create else ""
+    return _Choice(sys.executable, f"kdoctor's own: no other environment was found{hint}", stand_in=True)
 
 
 def own_framework(folder: Path | None = None) -> str | None:

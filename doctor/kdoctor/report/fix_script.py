@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kdoctor.commands.script import comment, head, is_for_this_shell, say, variables_file
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import FixStep, Report
-from kdoctor.report.phrases import verdict_line
+from kdoctor.report.phrases import check_again, verdict_line
 from kdoctor.text.canvas import Canvas
 
 _FILE = "kdoctor-fix.env"
@@ -30,10 +30,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", say("Nothing to fix by a command."))
     for number, step in enumerate(fixes, 1):
         yield from ("", f"# {number}. {comment(step.summary)} ({', '.join(step.solves)})")
-        yield from (f"#    To look first: {comment(command)}" for command in step.look)
+        if step.commands:
+            yield from (f"#    To look first: {comment(command)}" for command in step.look)
         yield from _step(number, step)
     if report.command:
-        yield from ("", say(f"To check again: {report.command}"))
+        yield from ("", say(f"{check_again(report)}: {report.command}"))
 
 
 def _step(number: int, step: FixStep) -> Iterator[str]:
@@ -55,3 +56,5 @@ def _step(number: int, step: FixStep) -> Iterator[str]:
         yield "fi"
     for command in by_hand:
         yield say(f"{number}. To run by hand: {command}")
+    if not step.commands:
+        yield say(f"{number}. {step.summary} To look first: {'; '.join(step.look)}")

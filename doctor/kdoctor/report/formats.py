@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kdoctor.engine.report import Report
-from kdoctor.plugins.installed import load, named
+from kdoctor.errors import UsageError
+from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.canvas import PLAIN, Canvas
+from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import cleaned
 
 
@@ -43,11 +45,14 @@ def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa:
 
     Raises:
         KeyError: the format does not exist.
-        UsageError: the plugin of the format cannot be imported.
+        UsageError: the plugin of the format cannot be imported, or gives no text.
     """
     renderer: Renderer
     renderer = load(_INSTALLED[format]) if format in _INSTALLED else pkgutil.resolve_name(_RENDERERS[format])
-    return renderer(cleaned(report), canvas)
+    text: object = renderer(cleaned(report), canvas)
+    if not isinstance(text, str):
+        raise UsageError(f"{origin_of(_INSTALLED[format])} returned {describe_kind(text)}, expected text")
+    return text
 
 
 def report_schema() -> dict[str, Any]:

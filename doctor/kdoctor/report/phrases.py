@@ -43,6 +43,7 @@ class Label:
     CHANGED = "Changed"
     CHECK = "Check"
     CHECK_AGAIN = "Check again"
+    CHECK_NEW = "Check a new recording"
     CHECKLIST = "Checklist"
     DECISION_OWNER = "Decision owner"
     EXPECTED = "Expected"
@@ -66,6 +67,11 @@ class Label:
     WAIVER = "Waiver"
     WHY = "Why it matters"
     WORKAROUND = "Start now"
+
+
+def check_again(report: Report) -> str:
+    """What to call the command that runs the checks again. A recording stays as it is."""
+    return Label.CHECK_NEW if report.recorded else Label.CHECK_AGAIN
 
 
 def family_title(family: str) -> str:

@@ -20,6 +20,7 @@ from kdoctor.history.location import is_off
 from kdoctor.lock.document import Lock
 from kdoctor.lock.drift import drift
 from kdoctor.lock.facts import recorded_facts
+from kdoctor.report.phrases import instant
 from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.installers import Installation, read_installation
 from kdoctor.rollback.plan import plan_rollback
@@ -58,12 +59,13 @@ def _judge(collected: Collected, plan: Plan) -> Report:
         verdict=conclude(
             results, plan.rules.fail_on, causes=causes, interrupted=collected.interrupted, trainings=requested
         ),
-        target=describe_target(facts, collected.target),
+        target=describe_target(facts, collected.target, collected.recorded_at),
         checklist=plan.asked,
         results=results,
         categories=categories(results, causes, plan.rules.fail_on),
         causes=causes,
         command=plan.command,
+        recorded=collected.from_snapshot,
         decisions=decisions(results, plan.checklist),
         scenarios=tuple(entry.note for entry in scenarios),
         unused_waivers=unused_waivers(results, plan.rules.waivers),
@@ -145,11 +147,12 @@ def _compare(report: Report, collected: Collected, plan: Plan, past: _Past) -> R
 def _rollback_command(plan: Plan, installation: Installation, to: str) -> str:
     """The command that writes a rollback script, and runs it."""
     options = ("--checklist", plan.checklist.asked_as, "--to", to, "--python", installation.python)
-    return f"{quoted('kdoctor', 'rollback', *options, '--fix-script', 'rollback.sh')} && bash rollback.sh"
+    command = quoted("kdoctor", "rollback", *options, "--fix-script", "rollback.sh")
+    return f"{in_same_place(command, plan.command)} && bash rollback.sh"
 
 
-def describe_target(facts: Facts, default: str) -> str:
-    """The examined interpreter in one line: path, version, kind of environment, and how it was chosen.
+def describe_target(facts: Facts, default: str, recorded_at: str = "") -> str:
+    """The examined interpreter in one line: path, version, kind of environment, how it was chosen, and when recorded.
 
     For imported output: the snapshot, and what was not understood.
     """
@@ -160,4 +163,5 @@ def describe_target(facts: Facts, default: str) -> str:
         )
         return f"{default} ({caveats})" if caveats else default
     version = f"{target.implementation.replace('cpython', 'Python')} {target.version}"
-    return f"{target.executable} ({version}, {target.environment}; chosen by: {target.chosen_by})"
+    recorded = f"; recorded {instant(recorded_at)}" if recorded_at else ""
+    return f"{target.executable} ({version}, {target.environment}; chosen by: {target.chosen_by}{recorded})"

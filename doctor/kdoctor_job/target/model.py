@@ -22,7 +22,7 @@ def examine_model(model: Any, strategy: Any) -> Facts:
     optimizer = getattr(model, "optimizer", None)
     facts: Facts = {
         "name": type(model).__name__,
-        "made_in": _place(_strategy_of_model(model), strategy),
+        "made_in": _place(strategy_of_model(model), strategy),
         "built": is_built(model),
         "compiled": is_compiled(model),
     }
@@ -63,7 +63,7 @@ def is_real(variable: Any) -> bool:
     return "float" in name
 
 
-def _strategy_of_model(model: Any) -> Any:
+def strategy_of_model(model: Any) -> Any:
     """The strategy in whose scope the model was made; None if it was made in none."""
     return getattr(model, "_distribute_strategy", getattr(model, "_distribution_strategy", None))
 

@@ -403,9 +403,20 @@ def _guard(strategy: Any) -> dict[str, Any]:
     notes = Notes()
     tf.get_logger().addHandler(notes)
     with contextlib.redirect_stdout(printed):
-        shown = kdoctor.guard(good, data, strategy, steps=2)
+        shown = kdoctor.guard(good, data, steps=2)
+    try:
+        kdoctor.guard(good, strategy, data)
+    except TypeError as error:
+        swapped = str(error)
     shown_as = {"html": report._repr_html_(), "text": repr(report)}
-    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), "notes": notes.number, **shown_as}
+    return {
+        "raised": raised,
+        "good": shown.ok,
+        "printed": printed.getvalue(),
+        "notes": notes.number,
+        "swapped": swapped,
+        **shown_as,
+    }
 
 
 if __name__ == "__main__":

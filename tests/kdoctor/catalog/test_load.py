@@ -1,6 +1,7 @@
 import errno
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -11,8 +12,10 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog.load import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
+from kdoctor.errors import UsageError
+from kdoctor.facts import FactGroup, Gpus, GpuSampling, Host, SmokeRuns
 from kdoctor.model import ASSUMPTIONS
+from kdoctor.plugins.installed import Group, load, offers
 
 WriteDistribution = Callable[..., None]
 
@@ -60,6 +63,11 @@ def test_callable_and_iterable_are_unpacked() -> None:
     assert list(catalog.checks) == ["host.one", "host.two"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Nameless(FactGroup):
+    """Facts that forgot their key."""
+
+
 def broken() -> None:
     raise RuntimeError("no\nluck")
 
@@ -84,6 +92,10 @@ TWICE = [*contribute(host_check(), origin="one (a)"), *contribute(host_check(), 
     (contribute(probe("host", Host), gpu_check()), "gpu.free asks for Gpus"),
     (contribute(probe("one", Host), probe("two", Host)), "facts host are provided by both probe one and probe two"),
     (contribute(probe(), host_check(judges=["gpu.count"])), "assumption 'gpu.count'"),
+    (contribute(probe(), host_check(severity="fatal")), "here (test): host.memory: Check.severity: expected 'error'"),
+    (contribute(replace(probe(), deadline_s="soon")), "here (test): host: Probe.deadline_s: expected a number"),  # type: ignore[arg-type]
+    (contribute(replace(probe(), provides=Host)), "here (test): host: Probe.provides: expected a tuple"),  # type: ignore[arg-type]
+    (contribute(probe("host", Nameless)), "probe host: Nameless lacks 'group'"),
     *((offered(value), "is not a Check") for value in (3, [3], lambda: 3, None)),
     (offered([]), "here provides nothing"),
     (offered(broken), "here failed: RuntimeError: no luck"),
@@ -117,6 +129,14 @@ def test_broken_distribution_is_named(write_distribution: WriteDistribution) -> 
     assert "acme-checks (kdoctor.checks: mine) cannot be imported from acme_broken:checks" in text
     assert "No module named 'no_such_module_anywhere'" in text
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("group", ["documents", "explanations", "formats", "options", "recordings", "tools"])
+def test_object_that_a_group_does_not_take_is_named(write_distribution: WriteDistribution, group: Group) -> None:
+    write_distribution("acme-odd", f"kdoctor.{group}", "acme_odd:odd", "odd = 3")
+    (entry,) = [one for one in offers(group) if one.name == "mine"]
+    with pytest.raises(UsageError, match=rf"acme-odd \(kdoctor.{group}: mine\): acme_odd:odd is the number 3"):
+        load(entry)
 
 
 def test_empty_distribution_is_named(write_distribution: WriteDistribution) -> None:
@@ -192,10 +212,14 @@ def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "added_plugin.py").write_text(PLUGIN)
     assert "host.added" in load_catalog(["added_plugin:checks"]).checks
+    file = tmp_path / "json.py"  # a name that Python's library has, too
+    file.write_text(PLUGIN)
+    assert "host.added" in load_catalog([f"{file}:checks"]).checks
 
 
 @cases(
     ("json", "expected module:attribute"),
+    ("nowhere/checks.py:checks", "nowhere/checks.py"),
     ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
     ("json:nothing", "has no attribute 'nothing'"),
     ("json:loads", "failed: TypeError"),

@@ -63,6 +63,7 @@ MISTAKES: tuple[tuple[str | bytes, str, list[str]], ...] = (
         "7:19",
         ["gpu.fre", "gpu.free"],
     ),
+    (HEAD + CHECKS + "waivers: [{check: 'host.*', owner: a, reason: b, expires: 2030-01-01}]", "7:19", ["pattern"]),
     (HEAD + CHECKS + "rollback: {decides: me, at_once: [host.memroy]}", "7:35", ["host.memroy", "host.memory"]),
     (HEAD + CHECKS + "rollback: {at_once: [host]}", "7:11", ["decides"]),
     (HEAD + CHECKS + "rollback: {decides: me, at_once: host}", "7:34", ["at_once", "host"]),

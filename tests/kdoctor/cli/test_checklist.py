@@ -68,6 +68,9 @@ def test_passing_run_is_recorded_reproducibly(job: Path) -> None:
     assert kdoctor("checklist", "record", job, "--snapshot", snapshot).returncode == 0
     assert path.read_text() == first
     assert job.read_text() == LIST
+    assert kdoctor("checklist", "validate", job, path).returncode == 0  # as ci/*.yaml has both
+    path.write_text(first.replace("2.21.0", "2.20.0"))
+    assert kdoctor("checklist", "validate", job, path).returncode == 2
 
 
 def test_failed_run_is_not_recorded_and_lock_stays(job: Path) -> None:

@@ -37,6 +37,7 @@ def completed(*words: str) -> list[str]:
     (("ch",), ["check", "checklist"]),
     (("checklist", "di"), ["diff"]),
     (("check", "--gp"), ["--gpus"]),
+    (("check", "--lock"), ["--lock"]),  # of --help-all
     (("check", "--checklist", "s"), ["single-gpu-keras"]),
     (("check", "--fail-on", ""), ["error", "warning", "info"]),
     (("check", "--format", "n"), ["nagios"]),

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.command import KDOCTOR, environ, kdoctor_here
+from helpers.command import KDOCTOR, ON_PATH, environ, kdoctor_here
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.explain import Known, explain_name
 from kdoctor.failures.known import load_failures
@@ -28,7 +28,7 @@ LOG = (
 
 def piped(text: str) -> subprocess.CompletedProcess[str]:
     command = [*KDOCTOR, "explain", "-"]
-    return subprocess.run(command, check=False, capture_output=True, text=True, input=text, env=environ())
+    return subprocess.run(command, check=False, capture_output=True, text=True, input=text, env=environ(PATH=ON_PATH))
 
 
 def test_error_message_is_explained(screen: SnapshotAssertion) -> None:

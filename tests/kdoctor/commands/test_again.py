@@ -5,7 +5,7 @@ import pytest
 
 from helpers.cases import cases
 from kdoctor.commands import again
-from kdoctor.commands.again import in_same_place, program
+from kdoctor.commands.again import called_here, in_same_place, program
 
 
 @pytest.fixture
@@ -71,6 +71,14 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
 )
 def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: str, printed: str) -> None:
     assert in_same_place(command, asked) == printed
+
+
+def test_message_calls_the_program_as_the_user_did(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(folder / "kdoctor")])
+    assert called_here("kdoctor: gone\nList: kdoctor list") == f"kdoctor: gone\nList: '{folder}/kdoctor' list"
+    assert called_here("  Fix:\n      kdoctor check --gpus 1") == f"  Fix:\n      '{folder}/kdoctor' check --gpus 1"
+    prose = "A run of\n  kdoctor checks the machine."
+    assert called_here(prose) == prose
 
 
 @cases(

@@ -391,6 +391,7 @@ def test_new_lock_next_to_changed_expectations_is_only_new(tmp_path: Path) -> No
     changed = BASE.replace("severity: warning", "severity: error")
     assert compare(side(tmp_path, BASE), locked(tmp_path, changed)).notes == (VERSION_UNCHANGED,)
     assert compare(locked(tmp_path, BASE), side(tmp_path, changed)).notes == (VERSION_UNCHANGED,)
+    assert compare(side(tmp_path, BASE), side(tmp_path, changed.replace("name: ", "name: other-"))).notes == ()
 
 
 def test_numbers_of_gpus_are_named(tmp_path: Path) -> None:

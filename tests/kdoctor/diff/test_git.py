@@ -99,6 +99,11 @@ def test_base_outside_a_repository_exits_with_2(repository: Path) -> None:
     assert "git repository" in done.stderr
 
 
+def test_shipped_checklist_is_not_compared_with_a_revision(repository: Path) -> None:
+    done = kdoctor("checklist", "diff", "cpu-smoke", "--base", "main", "--format", "json", cwd=repository)
+    assert (done.returncode, json.loads(done.stdout)["changes"], done.stderr) == (0, [], "")
+
+
 def test_checklist_that_the_base_lacks_is_new(repository: Path) -> None:
     (repository / "ci" / "new.yaml").write_text((repository / "ci" / "node.yaml").read_text())
     done = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--fail-on", "loosened", cwd=repository)

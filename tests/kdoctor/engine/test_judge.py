@@ -148,12 +148,34 @@ def forget_to_return() -> Iterator[Outcome]:
     yield None  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("defect", "named"), [(crash, "ValueError: no such thing"), (forget_to_return, "None")])
+def return_instead() -> Iterator[Outcome]:
+    yield from ()
+    return bad()  # type: ignore[return-value]
+
+
+def leave() -> Iterator[Outcome]:
+    raise SystemExit(0)
+
+
+def letters() -> Iterator[Outcome]:
+    yield replace(bad(), remedy=Remedy.configure("Look.", look="df -h"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("defect", "named"),
+    [
+        (crash, f"ValueError: no such thing (test_judge.py:{crash.__code__.co_firstlineno + 1})"),
+        (forget_to_return, "None"),
+        (return_instead, "returned Finding"),
+        (leave, "SystemExit"),
+        (letters, "Remedy.look: expected a tuple, found the string 'df -h'"),
+    ],
+)
 def test_defective_check_is_unknown_and_keeps_findings(defect: Callable[[], Iterator[Outcome]], named: str) -> None:
     @described("host.it")
     def it(host: Host, *, first: bool = False) -> Iterator[Outcome]:
         yield bad() if first else GOOD
-        yield from defect()
+        return (yield from defect())
 
     judged = run(it)["host.it"]
     assert (judged.status, [item.subject for item in judged.unjudged]) == (Status.UNKNOWN, ["host.it"])

@@ -54,6 +54,7 @@ def test_facts_of_all_probes_are_collected(tmp_path: Path) -> None:
     (lambda _: [HOST], r"\bp probe .*list"),
     (lambda _: {}, r"\bp probe .*\bhost$"),
     (lambda _: {Host: "Linux"}, r"\bp probe .*\bhost: 'Linux'"),
+    (lambda _: {Host: Host(os=3)}, r"\bp probe .*Host.os: expected a string, found the number 3"),  # type: ignore[arg-type]
     (lambda _: {Host: Unavailable(unavailable="closed today")}, "^closed today$"),
 )
 def test_failing_probe_makes_its_group_unavailable(tmp_path: Path, collect: Callable[[Any], Any], reason: str) -> None:

@@ -64,6 +64,13 @@ def test_own_environment_without_a_framework_is_a_stand_in(apart: None, tmp_path
     assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, True)
 
 
+def test_project_without_its_environment_says_how_to_create_it(apart: None, tmp_path: Path) -> None:
+    (tmp_path / "uv.lock").touch()
+    (tmp_path / "src").mkdir()
+    chosen = choose_target(None, {}, folder=tmp_path / "src")
+    assert (chosen.stand_in, chosen.chosen_by.endswith(f"uv.lock in {tmp_path}: uv sync")) == (True, True)
+
+
 def test_project_precedes_own_environment_without_a_framework(apart: None, tmp_path: Path, environment: Path) -> None:
     (tmp_path / ".venv").symlink_to(environment)
     chosen = choose_target(None, {}, folder=tmp_path)

@@ -77,6 +77,9 @@ def test_commands_that_only_read_are_comments(tmp_path: Path) -> None:
     done = run(fails("touch one", look=("touch read",)), tmp_path, "--yes")
     assert done.returncode == 0
     assert not (tmp_path / "read").exists()
+    by_hand = run(fails(look=("touch read", "touch more")), tmp_path)
+    assert "1. Fix it. To look first: touch read; touch more" in by_hand.stderr.splitlines()
+    assert not (tmp_path / "read").exists()
 
 
 def test_hostile_texts_run_nothing(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ test_disk = table(
     passes(disks(50 * GIB), briefs=["50 GiB disk free", ""]),
     passes(disks(2 * GIB), "2048 MiB of 1000.0 GiB free"),
     fails(disks(2 * GIB - MIB), "2047 MiB of 1000.0 GiB free", of=["working folder"], evidence=1),
-    fails(disks(2 * GIB - 1), expected="at least 2 GiB free"),
+    fails(disks(2 * GIB - 1), "less than 2 GiB", expected="at least 2 GiB free"),
     fails(disks(5 * GIB, 0), 'df -h "${TMPDIR:-/tmp}";', of=["temporary folder"]),
     unknown(host(disks=disks(500 * GIB).disks[1:]), of=["working folder"]),
     unknown(host(disks=()), "its file system was not read, or did not respond in time", of=2),

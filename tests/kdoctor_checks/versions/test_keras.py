@@ -11,7 +11,7 @@ from helpers.rows import Row, fails, judged, passes, table, unknown
 from kdoctor.facts import FactGroup, KerasChoice, Packages, TensorFlowBuild
 from kdoctor.matrix.load import loads, shipped_matrix, shipped_text
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, Assumptions, Finding, Severity
+from kdoctor.model import Action, Assumptions, Finding, GpuAssumption, Severity
 
 INSTALL = f"{PYTHON} -m pip install"
 NODE = h100_node(1)
@@ -228,6 +228,11 @@ test_in_matrix = table(
     fails(tensorflow(version="2.99.0"), "newer than", of=["tensorflow 2.99.0"], evidence=1),
     fails(tensorflow(version="2.3.7"), "not in", of=["tensorflow 2.3.7"]),
     fails(keras(version="3.99.0"), of=["keras 3.99.0"], commands=("kdoctor smoke --tier standard",)),
+    fails(
+        keras(version="3.99.0"),
+        Assumptions(gpus=GpuAssumption(count=0)),
+        commands=("kdoctor smoke --tier standard --replicas 2",),
+    ),
     unknown(tensorflow(version=None)),
     unknown(TensorFlowBuild),
     unknown(KerasChoice),

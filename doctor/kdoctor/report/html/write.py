@@ -23,6 +23,7 @@ from kdoctor.report.phrases import (
     SIGNS,
     VERDICT_MARKS,
     Label,
+    check_again,
     counts,
     family_title,
     seconds,
@@ -69,6 +70,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         link_kinds=_link_kinds(report),
         link_rows=list(_link_rows(report)),
         label=Label,
+        check_again=check_again(report),
         known={
             family_title(item.family): item.text for item in report.categories if item.mark in (Mark.PASS, Mark.SKIP)
         },

@@ -6,7 +6,7 @@ from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.categories import noted
 from kdoctor.engine.report import Category, Conclusion, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
-from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, family_title, verdict_line
+from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, check_again, family_title, verdict_line
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import SCREEN, Canvas
@@ -40,7 +40,7 @@ def _below(report: Report, canvas: Canvas) -> Page:
     for note in _notes(report):
         page.cut(note)
     if report.command and report.plan:
-        label = Label.CHECK_AGAIN if report.details else f"{Label.CHECK_AGAIN} (-v: every check)"
+        label = check_again(report) + ("" if report.details else " (-v: every check)")
         page.line(f"{label}: {page.paint(report.command, 'cyan')}")
     if report.command and (report.details or not report.plan):
         page.line(f"{Label.EVERY_CHECK}: {page.paint(report.details or f'{report.command} -v', 'cyan')}")

@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, List, Optional, Tuple
 
-import h5py  # type: ignore[import-untyped, unused-ignore]
+import h5py
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments

@@ -118,7 +118,7 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         UsageError: no record was found.
     """
     if to not in LAST_PASSING:
-        if to and to.isalpha() and not Path(to).exists():
+        if to and to.isalpha() and not os.path.lexists(to):
             hint = "Name the file of a lock, or last-passing for the last passing run of the history."
             raise UsageError(f"--to {to}: no such file", hint=hint)
         place, lock = load_lock(checklist, Path(to) if to else None)

@@ -173,8 +173,8 @@ def _by_nvml(
         if gpus.errors.get("cuda_driver_version") in _WITHOUT_CUDA:
             return _finding(_no_cuda(gpus))
         observed = f"NVML ready, driver {gpus.driver_version}; kernel module not read"
-        well = Evidence(subject=_SUBJECT, observed=observed, brief=gpus.driver_version)
-        return (isinstance(matrix, VersionMatrix) and _too_old_for_all(gpus, matrix)) or well
+        ready = Evidence(subject=_SUBJECT, observed=observed, brief=gpus.driver_version)
+        return _too_old_for_all(gpus, matrix) or ready
     if gpus.state == "driver-not-loaded":
         if rejected := _rejected(settings, log):
             return _finding(rejected)
@@ -194,15 +194,18 @@ def _by_nvml(
     return replace(_finding((brief, gpus.error or brief, remedy, rollback)), explained_by=explained_by)
 
 
-def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix) -> Unjudged | None:
+def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix | Unavailable) -> Unjudged | None:
     """The driver is older than any CUDA release of the matrix needs, and no cuda-compat is in use."""
+    if isinstance(matrix, Unavailable):
+        return None
     row = min(matrix.cuda_majors, key=lambda row: row.major, default=None)
     version, offered = gpus.driver_version, numbers(gpus.cuda_driver_version)
     if not (row and row.oldest_driver and version and numbers(version)) or not older_driver(version, row.oldest_driver):
         return None
     needed = f"{row.oldest_driver}, which TensorFlow {matrix.releases[0].version} needs"
-    old = Unjudged(subject=_SUBJECT, reason=f"{version} is older than {needed}")
-    return old if offered is None or offered[0] < row.major else None
+    if offered is not None and offered[0] >= row.major:
+        return None
+    return Unjudged(subject=_SUBJECT, reason=f"{version} is older than {needed}")
 
 
 def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:

@@ -9,9 +9,9 @@ import re
 from typing import Any, Dict, Iterator, List
 
 from kdoctor_job.target.layers import layers_of
-from kdoctor_job.target.model import raw_compile
+from kdoctor_job.target.model import given_to_keras, raw_compile
 from kdoctor_job.target.options import optimizers_of
-from kdoctor_job.target.parts import describe, is_model, is_own_class
+from kdoctor_job.target.parts import describe, is_model, is_own_class, keras_of
 
 _UNSET = object()
 _UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
@@ -162,16 +162,14 @@ def compile_again(model: Any, made: Any) -> None:
     Raises:
         CopyError: it does not.
     """
-    keras_model: Any = next(base for base in type(model).__mro__ if base.__name__ == "Model")
-    defaults = inspect.signature(keras_model.compile).parameters
-    kept = getattr(getattr(model, "_compile_config", None), "config", None) or {}
+    defaults = inspect.signature(keras_of(model).Model.compile).parameters
+    kept = given_to_keras(model) or {}
     parameters = list(inspect.signature(type(model).compile).parameters.values())[1:]
     names = [one.name for one in parameters if one.kind not in _SEVERAL]
     given = {name: vars(model).get(name, kept.get(name, _UNSET)) for name in names}
     if len(names) < len(parameters):
-        given.update(
-            {name: value for name, value in kept.items() if not is_plain(value) or value != defaults[name].default}
-        )
+        more = {name: value for name, value in kept.items() if not is_plain(value) or value != defaults[name].default}
+        given = {**more, **given}
     lost = [name for name, value in given.items() if value is _UNSET]
     if lost:
         raise CopyError(f"its class overrides compile() and does not keep {' and '.join(lost)}: {_ADVICE}")

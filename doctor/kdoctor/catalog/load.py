@@ -24,6 +24,7 @@ from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
 from kdoctor.plugins.installed import Traversable, load, offers, origin_of
 from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario
+from kdoctor.text.kinds import describe_kind
 
 Kind = Literal["checks", "facts", "probes", "scenarios", "checklists"]
 KINDS: tuple[Kind, ...] = ("checks", "facts", "probes", "scenarios", "checklists")
@@ -190,7 +191,7 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterator[Contr
         for item in _items(value, origin, problems):
             matching: list[Kind] = [kind for kind, wanted in kinds if isinstance(item, wanted)]
             if not matching:
-                problems.append(f"{origin}: {_show(item)} is not a Check, Probe or Scenario")
+                problems.append(f"{origin}: {describe_kind(item)} is not a Check, Probe or Scenario")
             for kind in matching:
                 yield Contribution(kind=kind, origin=origin, value=item)
 
@@ -223,7 +224,7 @@ def _collect(
         origin = contribution.origin
         for item in _items(contribution.value, origin, problems):
             if not isinstance(item, wanted):
-                problems.append(f"{origin}: {_show(item)} is not a {wanted.__name__}")
+                problems.append(f"{origin}: {describe_kind(item)} is not a {wanted.__name__}")
                 continue
             name = name_of(item)
             if name in found:
@@ -309,7 +310,7 @@ def _collect_probes(
 def _is_group(item: object, contribution: Contribution, problems: list[str]) -> bool:
     if isinstance(item, type) and issubclass(item, FactGroup):
         return True
-    problems.append(f"{contribution.origin}: {_show(item)} is not a type of facts")
+    problems.append(f"{contribution.origin}: {describe_kind(item)} is not a type of facts")
     return False
 
 
@@ -348,7 +349,3 @@ def _cycles(checks: Mapping[str, Check]) -> Iterator[str]:
 
     for check_id in checks:
         yield from visit(check_id, ())
-
-
-def _show(item: object) -> str:
-    return f"{item!r:.60} (a {type(item).__name__})"

@@ -249,7 +249,7 @@ def test_broken_plugin_is_reported_before_probes_run() -> None:
 
 
 def test_object_is_shown_in_the_problem() -> None:
-    assert problems_of(Contribution(kind="checks", origin="here", value=3)) == ("here: 3 (a int) is not a Check",)
+    assert problems_of(Contribution(kind="checks", origin="here", value=3)) == ("here: the number 3 is not a Check",)
 
 
 def test_problem_does_not_hide_the_next() -> None:

@@ -88,8 +88,10 @@ class _Copies:
         self._classes: Dict[Any, Any] = {}
         self._modules: Dict[int, Dict[str, Any]] = {}
         """The variables of modules as functions of the copy have them."""
-        for strategy in (strategy_of_model(model), tf.distribute.get_strategy()):
-            self._keep(strategy, tf.distribute.get_strategy())
+        here = tf.distribute.get_strategy()
+        self._keep(here, here)
+        if strategy_of_model(model) is not None:
+            self._keep(strategy_of_model(model), here)
         self._by_name: Dict[str, Callable[[Any], Any]] = {
             "_DictWrapper": self._wrapped_dict,
             "_TupleWrapper": self._wrapped_tuple,
@@ -98,7 +100,6 @@ class _Copies:
             "AutoCastVariable": self._casting,
             "AutoCastDistributedVariable": self._casting,
             "PolymorphicFunction": self._compiled,
-            "cell": self._cell,
         }
         self._by_kind: Dict[Any, Callable[[Any], Any]] = {
             tf.Variable: self._variable,
@@ -110,6 +111,7 @@ class _Copies:
             frozenset: self._frozenset,
             collections.deque: self._deque,
             types.FunctionType: self._function,
+            types.CellType: self._cell,
             types.MethodType: self._method,
             functools.partial: self._partial,
             weakref.ref: self._reference,
@@ -270,7 +272,7 @@ class _Copies:
         return self._classes[kind]
 
     def _is_state(self, value: Any) -> bool:
-        """Whether a variable of a module is copied: it may change, and is no function or class."""
+        """Whether a variable of a module is copied: it may change, and is neither function nor class."""
         if isinstance(value, (types.FunctionType, types.MethodType, functools.partial, *_SHARED)):
             return False
         kind = type(value)
@@ -339,8 +341,7 @@ class _Copies:
 
     def _casting(self, value: Any) -> Any:
         made = self._one(value._variable)  # noqa: SLF001 - no public equivalent
-        module = sys.modules[type(value).__mro__[-1 - type(value).__mro__[::-1].index(type(value))].__module__]
-        return self._keep(value, module.create_autocast_variable(made))
+        return self._keep(value, sys.modules[type(value).__module__].create_autocast_variable(made))
 
     def _array(self, value: Any) -> Any:
         return value if value.nbytes > LARGEST else self._keep(value, self._typed(value.copy()))
@@ -370,6 +371,8 @@ class _Copies:
 
 def _is_copied(kind: Any) -> bool:
     """Whether objects of the class are copied: not those of Python and NumPy, and few of TensorFlow's."""
+    if hasattr(kind, "__del__"):  # it may close what the original uses
+        return False
     package = str(kind.__module__).partition(".")[0]
     if package == "tensorflow":
         return issubclass(kind, _AUTO_TRACKABLE) or kind.__name__.startswith("ObjectIdentity")

@@ -24,7 +24,6 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target.layers import REACHED, layers_of
-from kdoctor_job.target.model import strategy_of_model
 from kdoctor_job.target.namespaces import Reached, Users, member
 
 LARGEST = 2**26
@@ -82,16 +81,12 @@ class _Copies:
         self._waiting: Deque[Callable[[], object]] = collections.deque()
         self._last: Deque[Callable[[], object]] = collections.deque()
         """Fills what names objects by number, when they are copied."""
-        self._layer = keras.layers.Layer
+        self._keras = keras
         self._is_users = Users(model)
         self._reached = Reached(self._is_users, self._is_state)
         self._classes: Dict[Any, Any] = {}
         self._modules: Dict[int, Dict[str, Any]] = {}
         """The variables of modules as functions of the copy have them."""
-        here = tf.distribute.get_strategy()
-        self._keep(here, here)
-        if strategy_of_model(model) is not None:
-            self._keep(strategy_of_model(model), here)
         self._by_name: Dict[str, Callable[[Any], Any]] = {
             "_DictWrapper": self._wrapped_dict,
             "_TupleWrapper": self._wrapped_tuple,
@@ -99,10 +94,11 @@ class _Copies:
             "_WeakObjectIdentityWrapper": self._by_identity,
             "AutoCastVariable": self._casting,
             "AutoCastDistributedVariable": self._casting,
-            "PolymorphicFunction": self._compiled,
         }
         self._by_kind: Dict[Any, Callable[[Any], Any]] = {
             tf.Variable: self._variable,
+            type(tf.function(lambda: None)): self._compiled,
+            tf.distribute.Strategy: lambda _: tf.distribute.get_strategy(),
             np.ndarray: self._array,
             dict: self._dict,
             list: self._list,
@@ -128,8 +124,14 @@ class _Copies:
         made = self._one(value)
         while self._waiting or self._last:
             (self._waiting or self._last).popleft()()
+        for one in self._made.values():
+            if isinstance(one, self._keras.Model):  # it knows a strategy, or that there is none
+                name = "_distribute_strategy" if hasattr(one, "_distribute_strategy") else "_distribution_strategy"
+                vars(one)[name] = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
         own = {id(layer) for layer in (made, *layers_of(made))}
-        copied = [one for one in self._made.values() if isinstance(one, self._layer) and id(one) not in own]
+        copied = [
+            one for one in self._made.values() if isinstance(one, self._keras.layers.Layer) and id(one) not in own
+        ]
         vars(made)[REACHED] = copied
         return made
 
@@ -277,7 +279,7 @@ class _Copies:
             return False
         kind = type(value)
         is_made = any(issubclass(kind, one) and one not in (tuple, frozenset) for one in self._by_kind)
-        return is_made or id(value) in self._made or (hasattr(value, "__dict__") and _is_copied(kind))
+        return is_made or (hasattr(value, "__dict__") and _is_copied(kind))
 
     def _cell(self, value: Any) -> Any:
         made = self._keep(value, types.CellType())

@@ -1,90 +1,56 @@
-"""Makes another model from the configuration of one, with new optimizers and metrics, because theirs have state."""
+"""Copies a model as it is: its objects with what they hold, and new variables with equal values.
+
+Keras copies from configurations, which many classes of users do not return. Here everything that a training could
+change is copied: objects of Keras and of the user, lists, variables of enclosing functions. What it cannot change is
+shared: modules, classes, tensors, data sets, large arrays.
+"""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
-import inspect
+import enum
+import functools
+import random
 import re
-from typing import Any, Dict, Iterator, List
+import sys
+import threading
+import types
+import weakref
+from typing import Any, Callable, Collection, Deque, Dict, Iterator, List
 
-from kdoctor_job.target.layers import layers_of
-from kdoctor_job.target.model import given_to_keras, raw_compile
-from kdoctor_job.target.options import optimizers_of
-from kdoctor_job.target.parts import describe, is_model, is_own_class, keras_of
+import numpy as np
+import tensorflow as tf
 
-_UNSET = object()
-_UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
-"""Names that Keras asks to register."""
+from kdoctor_job.target.layers import REACHED, layers_of
+from kdoctor_job.target.namespaces import Reached, Users, member
+
+LARGEST = 2**26
+"""Bytes of an array. Larger ones are data, which a step only reads."""
+_PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
+_FOR_THIS_OBJECT = ("train_function", "test_function", "predict_function", "train_tf_function")
+"""What ``fit`` keeps in a model."""
+_NUMBER_IN_TEXT = re.compile(r"(\d{9,})(_ib-\d+)?")
+"""The number of an object, as Keras writes that of a tensor and that of a node."""
+_SMALLEST_NUMBER = 2**30
+"""An integer below is a count, not the number of an object."""
+_SHARED = (type, types.ModuleType, enum.Enum, tf.Tensor, tf.data.Dataset)
+_AUTO_TRACKABLE = tf.Module.__mro__[1]
 
 
 class CopyError(Exception):
     """The model cannot be copied; the message says why and what to do."""
 
 
-_PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
-_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_METHODS = ("call", "train_step", "test_step", "compute_loss", "compute_metrics", "make_train_function", "fit")
-"""Methods that a job may set on the object."""
-
-
 def clone(keras: Any, model: Any) -> Any:
-    """A copy of the model, not compiled by the same arguments, with new weights.
-
-    Raises:
-        CopyError: the copy would be another model.
-    """
-    replaced = [name for name in _METHODS if name in vars(model)]
-    if replaced:
-        raise CopyError(
-            f"{replaced[0]} was replaced on the model object, so a copy would not have it: pass a function that builds "
-            "the model"
-        )
-    made = _clone(keras, model)
-    if type(made) is not type(model):
-        kind, other = type(model).__name__, type(made).__name__
-        raise CopyError(f"a copy of {kind} would be of the class {other}: pass a function that builds the model")
-    return made
-
-
-def _clone(keras: Any, model: Any) -> Any:
-    if hasattr(model, "inputs") and (getattr(model, "_functional", None) or model.inputs):
-        return keras.models.clone_model(model, clone_function=lambda layer: _again(keras, layer))
-    if type(model) is keras.Sequential:
-        return keras.Sequential([_again(keras, layer) for layer in model.layers], name=model.name)
-    return _again(keras, model)
-
-
-def _again(keras: Any, one: Any) -> Any:
-    """Another layer or model from the configuration of this one.
-
-    Raises:
-        CopyError: Keras does not know its arguments.
-    """
-    kind = type(one)
-    if not _states_arguments(keras, kind) and not _keeps_arguments(keras, one):
-        return _from_attributes(keras, one)
-    try:
-        config = _of_type(one.get_config(), str(keras.backend.floatx()))
-    except NotImplementedError:
-        return _from_attributes(keras, one)
-    try:
-        return kind.from_config(config)
-    except Exception as error:
-        # Keras stores the arguments of the class; a class without **kwargs takes them only.
-        kept = getattr(one, "_auto_config", None)
-        if kept is not None and not _states_arguments(keras, kind):
-            return kind(**kept.config)
-        lacking = [name for name in arguments_of(kind, required=True) if name not in config]
-        if lacking:
-            reason = f"get_config() of {kind.__name__} does not return {' and '.join(lacking)}"
-            raise CopyError(_missing(one, reason)) from error
-        raise
+    """A copy of the model with its optimizer, metrics and arguments of ``compile``, made in the current scope."""
+    return _Copies(keras, model).of(model)
 
 
 @contextlib.contextmanager
 def precise(keras: Any, *, applies: bool) -> Iterator[None]:
-    """Have layers that are made meanwhile compute in float64."""
+    """Have copies and layers that are made meanwhile compute in float64."""
     if not applies:
         yield
         return
@@ -102,241 +68,333 @@ def precise(keras: Any, *, applies: bool) -> Iterator[None]:
         set_policy(policy)
 
 
-def _of_type(config: Any, kind: str) -> Any:
-    """A configuration with float64 in place of any other type of numbers, if that is the type of new layers."""
-    if isinstance(config, dict):
-        return {name: _of_type(value, kind) for name, value in config.items()}
-    if isinstance(config, (list, tuple)):  # also a list that TensorFlow wraps
-        made = [_of_type(value, kind) for value in config]
-        return tuple(made) if isinstance(config, tuple) else made
-    return kind if kind == _PRECISE and config in _OTHERS else config
+class _Copies:
+    """The copies of objects that refer to each other. Each is made empty and filled later: models nest deeply."""
 
+    def __init__(self, keras: Any, model: Any) -> None:
+        self._is_precise = str(keras.backend.floatx()) == _PRECISE
+        self._made: Dict[int, Any] = {}
+        self._kept: List[Any] = []
+        """The originals, so that no other object gets the number of one."""
+        self._unique: Dict[str, str] = {}
+        """The names by which optimizers of Keras 2 know variables."""
+        self._waiting: Deque[Callable[[], object]] = collections.deque()
+        self._last: Deque[Callable[[], object]] = collections.deque()
+        """Fills what names objects by number, when they are copied."""
+        self._keras = keras
+        self._is_users = Users(model)
+        self._reached = Reached(self._is_users, self._is_state)
+        self._classes: Dict[Any, Any] = {}
+        self._modules: Dict[int, Dict[str, Any]] = {}
+        """The variables of modules as functions of the copy have them."""
+        self._by_name: Dict[str, Callable[[Any], Any]] = {
+            "_DictWrapper": self._wrapped_dict,
+            "_TupleWrapper": self._wrapped_tuple,
+            "_ObjectIdentityWrapper": self._by_identity,
+            "_WeakObjectIdentityWrapper": self._by_identity,
+            "AutoCastVariable": self._casting,
+            "AutoCastDistributedVariable": self._casting,
+        }
+        self._by_kind: Dict[Any, Callable[[Any], Any]] = {
+            tf.Variable: self._variable,
+            type(tf.function(lambda: None)): self._compiled,
+            tf.distribute.Strategy: lambda _: tf.distribute.get_strategy(),
+            np.ndarray: self._array,
+            dict: self._dict,
+            list: self._list,
+            tuple: self._tuple,
+            set: self._set,
+            frozenset: self._frozenset,
+            collections.deque: self._deque,
+            types.FunctionType: self._function,
+            types.CellType: self._cell,
+            types.MethodType: self._method,
+            functools.partial: self._partial,
+            weakref.ref: self._reference,
+            weakref.WeakSet: self._weak_set,
+            weakref.WeakKeyDictionary: self._weak_dict,
+            threading.local: self._of_thread,
+            random.Random: self._generator,
+            np.random.Generator: self._generator,
+            np.random.RandomState: self._generator,
+        }
 
-def _states_arguments(keras: Any, kind: Any) -> bool:
-    """Whether the class, or a base class that is not Keras's, defines ``get_config``."""
-    owner = next(base for base in kind.__mro__ if "get_config" in vars(base))
-    return bool(kind.__module__.split(".")[0] == keras.__name__) or owner.__module__.split(".")[0] != keras.__name__
+    def of(self, value: Any) -> Any:
+        """The copy of a value with all that it refers to."""
+        made = self._one(value)
+        while self._waiting or self._last:
+            (self._waiting or self._last).popleft()()
+        for one in self._made.values():
+            if isinstance(one, self._keras.Model):  # it knows a strategy, or that there is none
+                name = "_distribute_strategy" if hasattr(one, "_distribute_strategy") else "_distribution_strategy"
+                vars(one)[name] = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+        own = {id(layer) for layer in (made, *layers_of(made))}
+        copied = [
+            one for one in self._made.values() if isinstance(one, self._keras.layers.Layer) and id(one) not in own
+        ]
+        vars(made)[REACHED] = copied
+        return made
 
+    def _keep(self, value: Any, made: Any) -> Any:
+        self._made[id(value)] = made
+        self._kept.append(value)
+        return made
 
-def _keeps_arguments(keras: Any, one: Any) -> bool:
-    """Whether Keras recorded the arguments of this layer or model. Keras 3 keeps the defaults of a model's class."""
-    if not isinstance(one, keras.Model) or not arguments_of(type(one)):
-        return True
+    def _one(self, value: Any) -> Any:
+        """The copy of a value, which may be filled later."""
+        if id(value) in self._made:
+            return self._made[id(value)]
+        kind = type(value)
+        if kind in (int, str, float, bool, type(None)) or isinstance(value, _SHARED):
+            return self._typed(value)
+        make = self._by_name.get(kind.__name__)
+        make = make or next((one for base, one in self._by_kind.items() if issubclass(kind, base)), None)
+        if make is not None:
+            return make(value)
+        return self._object(value) if _is_copied(kind) else value
 
-    class Probe(keras.Model):  # type: ignore[misc]  # Keras has no types here
-        def __init__(self, width: int = 0) -> None:  # noqa: ARG002
-            super().__init__()
+    def _object(self, value: Any) -> Any:
+        try:
+            made = self._keep(value, object.__new__(self._class(type(value))))
+        except TypeError:  # its class is not Python's
+            return value
+        return self._with_attributes(value, made)
 
-    kept = getattr(Probe(width=1), "_auto_config", None)
-    return kept is not None and kept.config.get("width") == 1
+    def _with_attributes(self, value: Any, made: Any) -> Any:
+        slots = [name for base in type(value).__mro__ for name in vars(base).get("__slots__", ())]
+        held = getattr(value, "__dict__", {})
 
+        def fill() -> None:
+            for name, one in held.items():
+                vars(made)[name] = None if name in _FOR_THIS_OBJECT else self._attribute(name, one)
+            for name in slots:
+                if hasattr(value, name) and name[:2] != "__":
+                    object.__setattr__(made, name, self._one(getattr(value, name)))
 
-def _from_attributes(keras: Any, one: Any) -> Any:
-    """Another model, with the attributes that are named like the arguments of its class: values, models and layers.
+        if held or slots:
+            self._waiting.append(fill)
+        return made
 
-    Raises:
-        CopyError: the class needs others, or the model would be another one.
-    """
-    given: Dict[str, Any] = {}
-    for name in arguments_of(type(one)):
-        value = getattr(one, name, _UNSET)
-        if is_model(value):
-            given[name] = clone(keras, value)
-        elif isinstance(value, keras.layers.Layer):
-            given[name] = _again(keras, value)
-        elif is_plain(value):
-            given[name] = copy.deepcopy(value)
-    reason = f"Keras does not keep the arguments of {type(one).__name__}"
-    try:
-        made = type(one)(**given)
-    except Exception as error:
-        raise CopyError(_missing(one, reason)) from error
-    if not _is_alike(keras, one, made):
-        raise CopyError(_missing(one, reason))
-    return made
+    # What contains others.
 
+    def _list(self, value: Any) -> Any:
+        made = self._keep(value, _empty(value))
+        self._later(value, lambda: list.extend(made, map(self._numbered, value)))
+        return self._with_attributes(value, made)
 
-def compile_again(model: Any, made: Any) -> None:
-    """Compile a copy with the ``compile`` of its class, if the model has what it was given as attributes.
+    def _set(self, value: Any) -> Any:
+        made = self._keep(value, _empty(value))
+        self._later(value, lambda: set.update(made, map(self._numbered, value)))
+        return self._with_attributes(value, made)
 
-    Raises:
-        CopyError: it does not.
-    """
-    defaults = inspect.signature(keras_of(model).Model.compile).parameters
-    kept = given_to_keras(model) or {}
-    parameters = list(inspect.signature(type(model).compile).parameters.values())[1:]
-    names = [one.name for one in parameters if one.kind not in _SEVERAL]
-    given = {name: vars(model).get(name, kept.get(name, _UNSET)) for name in names}
-    if len(names) < len(parameters):
-        more = {name: value for name, value in kept.items() if not is_plain(value) or value != defaults[name].default}
-        given = {**more, **given}
-    lost = [name for name, value in given.items() if value is _UNSET]
-    if lost:
-        raise CopyError(f"its class overrides compile() and does not keep {' and '.join(lost)}: {_ADVICE}")
-    try:
-        made.compile(**{name: _renewed(value) for name, value in given.items()})
-    except CopyError:
-        raise
-    except Exception as error:
-        raise CopyError(f"its compile() raises {describe(error)} for a copy: {_ADVICE}") from error
+    def _dict(self, value: Any) -> Any:
+        made = self._keep(value, _empty(value))
+        if isinstance(value, collections.defaultdict):
+            made.default_factory = value.default_factory
+        put = (collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).__setitem__
 
+        def fill() -> None:
+            for name, one in value.items():
+                put(made, self._numbered(name), self._numbered(one))
 
-def _renewed(value: Any) -> Any:
-    return renew_optimizer(value) if hasattr(value, "apply_gradients") else renew(value)
+        self._later([*value, *value.values()], fill)
+        return self._with_attributes(value, made)
 
+    def _deque(self, value: Any) -> Any:
+        made = self._keep(value, type(value)([], value.maxlen))
+        self._waiting.append(lambda: made.extend(map(self._one, value)))
+        return made
 
-def _is_alike(keras: Any, one: Any, made: Any) -> bool:
-    """Whether the layers have equal configurations, and the attributes of the class that are plain equal values."""
-    known = set(vars(keras.Model()))
-    own = [name for name, value in vars(made).items() if name not in known and name[0] != "_" and is_plain(value)]
-    if any(getattr(one, name, _UNSET) != getattr(made, name) for name in own):
-        return False
-    try:
-        return [_settings(layer) for layer in layers_of(one)] == [_settings(layer) for layer in layers_of(made)]
-    except NotImplementedError:
-        return False
-
-
-def _settings(layer: Any) -> Any:
-    """The class and configuration of a layer, without names, which Keras numbers."""
-    config = layer.get_config()
-    named = ("name", "layers", "input_layers", "output_layers")
-    return type(layer), {name: value for name, value in config.items() if name not in named}
-
-
-def same_attributes(keras: Any, model: Any, made: Any) -> None:
-    """Compare the plain attributes of the user's classes, which may have been set after the object was made.
-
-    Raises:
-        CopyError: one differs.
-    """
-    ones, others = [model, *layers_of(model)], [made, *layers_of(made)]
-    known = set(vars(keras.Model()))
-    for one, other in zip(ones, others):
-        if not is_own_class(type(one)) or type(one) is not type(other):
-            continue
-        for name, value in vars(one).items():
-            theirs = getattr(other, name, _UNSET)
-            if name[0] != "_" and name not in known and theirs is not _UNSET and is_plain(value) and theirs != value:
-                raise CopyError(
-                    f"attribute {name} of {type(one).__name__} is {value!r}, and {theirs!r} in a copy: pass a function "
-                    "that builds the model and sets it"
-                )
-
-
-def is_plain(value: Any) -> bool:
-    """Whether the value consists of numbers, strings and lists of them."""
-    if isinstance(value, (list, tuple)):
-        return all(map(is_plain, value))
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
-def arguments_of(kind: Any, *, required: bool = False) -> List[str]:
-    """The arguments of the class that are its own, not Keras's."""
-    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
-    own = [item for item in parameters if item.kind not in _SEVERAL and item.name not in ("name", "dtype", "trainable")]
-    return [item.name for item in own if not required or item.default is item.empty]
-
-
-def _missing(one: Any, reason: str) -> str:
-    """The reason, and the line that the class lacks if its arguments are plain values."""
-    names = arguments_of(type(one))
-    advice = f"{reason}, so it cannot be copied: pass a function that builds the model"
-    if not all(is_plain(getattr(one, name, None)) for name in names):
-        return advice
-    config = ", ".join(f'"{name}": self.{name}' for name in names)
-    inherited = "" if is_model(one) else "**super().get_config(), "
-    unset = [f"self.{name} = {name}" for name in names if not hasattr(one, name)]
-    also = f" (with {', '.join(unset)} in __init__)" if unset else ""
-    return f"{advice}, or add to the class: def get_config(self): return {{{inherited}{config}}}{also}"
-
-
-def why_not(error: Exception) -> str:
-    """The error of a copy, and what to do."""
-    unregistered = re.search(_UNREGISTERED, str(error))
-    if unregistered:
-        name = unregistered[1]
-        return (
-            f"Keras does not find {name} by its name, so the model cannot be copied: pass a function that builds the "
-            f"model, or add above {name}: @keras.saving.register_keras_serializable()"
+    def _wrapped_dict(self, value: Any) -> Any:
+        made = self._keep(value, type(value)({}))
+        self._later(
+            [*value], lambda: made.update({self._numbered(name): self._one(one) for name, one in value.items()})
         )
-    return f"the model cannot be copied ({describe(error)}): pass a function that builds it"
+        return made
+
+    def _wrapped_tuple(self, value: Any) -> Any:
+        return self._keep(value, type(value)(self._one(value.__wrapped__)))
+
+    def _tuple(self, value: Any) -> Any:
+        parts = [self._one(one) for one in value]
+        if all(one is other for one, other in zip(parts, value)):
+            return value
+        return self._keep(value, tuple.__new__(type(value), parts))
+
+    def _frozenset(self, value: Any) -> Any:
+        return self._keep(value, frozenset(map(self._one, value)))
+
+    def _later(self, parts: Any, fill: Callable[[], object]) -> None:
+        flat = (one for part in parts for one in (part if isinstance(part, tuple) else (part,)))
+        (self._last if any(map(_may_be_number, flat)) else self._waiting).append(fill)
+
+    def _numbered(self, value: Any) -> Any:
+        """The copy of an element. The number of an object that was copied becomes that of its copy."""
+        if type(value) is int and value in self._made:
+            return id(self._made[value])
+        if type(value) is str and _may_be_number(value):
+            named = _NUMBER_IN_TEXT.fullmatch(value)
+            if named and int(named[1]) in self._made:
+                return f"{id(self._made[int(named[1])])}{named[2] or ''}"
+            return self._unique.get(value, value)
+        return tuple(map(self._numbered, value)) if type(value) is tuple else self._one(value)
+
+    # Functions.
+
+    def _function(self, value: Any) -> Any:
+        given, named = (self._one(one) for one in (value.__defaults__, tuple((value.__kwdefaults__ or {}).items())))
+        used = self._reached.names(value) if self._is_users(value) else ()
+        if value.__closure__ is None and given is value.__defaults__ and not (named or used):
+            return value
+        scope = self._module(value.__globals__, used) if used else value.__globals__
+        cells = tuple(map(self._one, value.__closure__ or ()))
+        made = types.FunctionType(value.__code__, scope, value.__name__, given, cells or None)
+        self._keep(value, made)
+        made.__kwdefaults__ = dict(named) or None
+        for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
+            setattr(made, name, getattr(value, name))
+        return self._with_attributes(value, made)
+
+    def _module(self, variables: Dict[str, Any], used: Collection[str]) -> Dict[str, Any]:
+        made = self._modules.setdefault(id(variables), dict(variables))
+        self._waiting.append(lambda: made.update({name: self._one(variables[name]) for name in used}))
+        return made
+
+    def _class(self, kind: Any) -> Any:
+        """The class, or one derived from it whose methods use the copies of what they reach."""
+        if kind not in self._classes:
+            self._classes[kind] = kind
+            bases = [base for base in kind.__mro__[1:] if self._class(base) is not base] if self._is_users(kind) else []
+            names = list(self._reached.of_class(kind)) if self._is_users(kind) else []
+            if names or bases:
+                members = {name: member(vars(kind)[name], self._one) for name in names}
+                members.update(__module__=kind.__module__, __qualname__=kind.__qualname__, __doc__=kind.__doc__)
+                made = type(kind)(kind.__name__, (kind, *map(self._class, bases)), members)
+                self._classes[kind] = made
+        return self._classes[kind]
+
+    def _is_state(self, value: Any) -> bool:
+        """Whether a variable of a module is copied: it may change, and is neither function nor class."""
+        if isinstance(value, (types.FunctionType, types.MethodType, functools.partial, *_SHARED)):
+            return False
+        kind = type(value)
+        is_made = any(issubclass(kind, one) and one not in (tuple, frozenset) for one in self._by_kind)
+        return is_made or (hasattr(value, "__dict__") and _is_copied(kind))
+
+    def _cell(self, value: Any) -> Any:
+        made = self._keep(value, types.CellType())
+
+        def fill() -> None:
+            with contextlib.suppress(ValueError):  # not assigned yet
+                made.cell_contents = self._one(value.cell_contents)
+
+        self._waiting.append(fill)
+        return made
+
+    def _method(self, value: Any) -> Any:
+        return types.MethodType(self._one(value.__func__), self._one(value.__self__))
+
+    def _partial(self, value: Any) -> Any:
+        named = {name: self._one(one) for name, one in value.keywords.items()}
+        return self._keep(value, type(value)(self._one(value.func), *self._one(value.args), **named))
+
+    def _compiled(self, value: Any) -> Any:
+        inner = self._one(value.python_function)
+        return value if inner is value.python_function else self._keep(value, value._clone(inner))  # noqa: SLF001
+
+    # What refers to an object without keeping it.
+
+    def _reference(self, value: Any) -> Any:
+        target = value()
+        return value if target is None else self._keep(value, weakref.ref(self._one(target)))
+
+    def _weak_dict(self, value: Any) -> Any:
+        made = self._keep(value, type(value)())
+        self._waiting.append(lambda: made.update({self._one(name): self._one(one) for name, one in value.items()}))
+        return made
+
+    def _weak_set(self, value: Any) -> Any:
+        made = self._keep(value, type(value)())
+        self._waiting.append(lambda: made.update(map(self._one, value)))
+        return made
+
+    def _by_identity(self, value: Any) -> Any:
+        return type(value)(self._one(value.unwrapped))
+
+    def _of_thread(self, value: Any) -> Any:
+        return self._with_attributes(value, self._keep(value, type(value)()))
+
+    # Numbers, and their types.
+
+    def _variable(self, value: Any) -> Any:
+        with tf.init_scope():
+            made = tf.Variable(
+                self._typed(_read(value)),
+                trainable=value.trainable,
+                name=value.name.partition(":")[0],
+                dtype=None if self._is_precise else value.dtype,
+                shape=value.shape,
+                constraint=self._one(value.constraint),
+                aggregation=value.aggregation,
+                synchronization=value.synchronization,
+            )
+        self._unique[value._unique_id] = made._unique_id  # noqa: SLF001 - Keras 2 has no other name for it
+        return self._keep(value, made)
+
+    def _casting(self, value: Any) -> Any:
+        made = self._one(value._variable)  # noqa: SLF001 - no public equivalent
+        return self._keep(value, sys.modules[type(value).__module__].create_autocast_variable(made))
+
+    def _array(self, value: Any) -> Any:
+        return value if value.nbytes > LARGEST else self._keep(value, self._typed(value.copy()))
+
+    def _generator(self, value: Any) -> Any:
+        return self._keep(value, copy.deepcopy(value))
+
+    def _attribute(self, name: str, value: Any) -> Any:
+        if self._is_precise and "dtype" in name:
+            if isinstance(value, tf.DType) and value.is_floating:
+                return tf.as_dtype(_PRECISE)
+            if isinstance(value, str) and value in _OTHERS:
+                return _PRECISE
+            if getattr(value, "name", None) in _OTHERS and "Policy" in type(value).__name__:
+                return type(value)(_PRECISE)
+        return self._one(value)
+
+    def _typed(self, value: Any) -> Any:
+        """A tensor or array in the type of numbers of the copy."""
+        if not self._is_precise or not hasattr(value, "dtype"):
+            return value
+        if isinstance(value, (np.ndarray, np.generic)):
+            return value.astype(_PRECISE) if value.dtype.name in _OTHERS else value
+        is_number = tf.is_tensor(value) and value.dtype.is_floating and hasattr(value, "numpy")
+        return tf.cast(value, _PRECISE) if is_number else value
 
 
-def allow_lambdas(keras: Any) -> None:
-    """Let this thread deserialise layers with functions: they are the user's and have already run."""
-    if hasattr(keras, "config") and hasattr(keras.config, "enable_unsafe_deserialization"):
-        keras.config.enable_unsafe_deserialization()
+def _is_copied(kind: Any) -> bool:
+    """Whether objects of the class are copied: not those of Python and NumPy, and few of TensorFlow's."""
+    if hasattr(kind, "__del__"):  # it may close what the original uses
+        return False
+    package = str(kind.__module__).partition(".")[0]
+    if package == "tensorflow":
+        return issubclass(kind, _AUTO_TRACKABLE) or kind.__name__.startswith("ObjectIdentity")
+    return package not in (*getattr(sys, "stdlib_module_names", ("threading", "logging")), "numpy", "builtins")
 
 
-def own_names(model: Any) -> Dict[str, Any]:
-    """The user's classes and functions, by their names in a configuration."""
-    given = [*flat(raw_compile(model) or {}), *optimizers_of(getattr(model, "optimizer", None))]
-    functions = {item.__name__: item for item in given if inspect.isfunction(item)}
-    kinds = [type(item) for item in (model, *layers_of(model), *given)]
-    named = {kind.__name__: kind for kind in kinds if is_own_class(kind)}
-    return {**functions, **named}
+def _empty(value: Any) -> Any:
+    """A new container of the same class, without calling its initializer."""
+    kind: Any = type(value)
+    return kind.__new__(kind)
 
 
-def flat(value: Any) -> Iterator[Any]:
-    """The parts of nested lists, tuples and dictionaries, except None."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from flat(part)
-    elif value is not None:
-        yield value
+def _may_be_number(value: Any) -> bool:
+    if type(value) is str:
+        return bool(_NUMBER_IN_TEXT.fullmatch(value)) or value.rpartition("_")[2].isdigit()
+    return type(value) is int and value > _SMALLEST_NUMBER
 
 
-_ADVICE = "pass a function that builds and compiles the model"
-
-
-def renew(value: Any) -> Any:
-    """The arguments of ``compile``, with new metrics.
-
-    Raises:
-        CopyError: a metric cannot be made again.
-    """
-    if isinstance(value, dict):
-        return {name: renew(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [renew(part) for part in value]
-    if any(base.__name__ == "Metric" for base in type(value).__mro__):
-        return _made_again(value, "metric", {})
-    return value
-
-
-def renew_optimizer(optimizer: Any) -> Any:
-    """A new optimizer with the same settings.
-
-    Raises:
-        CopyError: its class does not report all of them.
-    """
-    if optimizer is None or isinstance(optimizer, str):
-        return optimizer
-    rate = getattr(optimizer, "_learning_rate", None)
-    # Schedules and functions have no state, and may not be found by name.
-    kept = {"learning_rate": rate} if callable(rate) and not hasattr(rate, "assign") else {}
-    return _made_again(optimizer, "optimizer", kept)
-
-
-def _made_again(one: Any, what: str, kept: Any) -> Any:
-    kind = type(one)
+def _read(value: Any) -> Any:
     try:
-        config = {**one.get_config(), **kept}
-        made = kind.from_config(dict(config))
-    except Exception as error:
-        raise CopyError(f"the {what} {kind.__name__} cannot be copied ({describe(error)}): {_ADVICE}") from error
-    if is_own_class(kind):
-        lost = [name for name in arguments_of(kind) if name not in config]
-        if lost:
-            listed = " and ".join(lost)
-            reason = f"get_config() of the {what} {kind.__name__} does not return {listed}"
-            raise CopyError(f"{reason}, so it cannot be copied: {_ADVICE}")
-        for name in arguments_of(kind):
-            value, theirs = getattr(one, name, None), getattr(made, name, None)
-            if is_plain(value) and theirs != value:
-                reason = f"attribute {name} of the {what} {kind.__name__} is {value!r}, and {theirs!r} in a copy"
-                raise CopyError(f"{reason}: {_ADVICE}")
-    return made
+        return value.numpy()
+    except (NotImplementedError, ValueError):  # it is not one value for all replicas
+        return tf.distribute.get_strategy().experimental_local_results(value)[0].numpy()

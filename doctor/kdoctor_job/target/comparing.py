@@ -348,18 +348,8 @@ class Comparison:
         return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
 
 
-def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
-    """Why one device cannot compute what the replicas compute; None if it can.
-
-    Args:
-        model: the job's model.
-        strategies: names under which the job's functions use a strategy.
-    """
-    if strategies:
-        return (
-            f"the job's code uses the strategy `{strategies[0]}` directly, so a copy on one device would count its "
-            "replicas, too: call tf.distribute.get_strategy() there"
-        )
+def why_incomparable(model: Any) -> Optional[str]:
+    """Why one device cannot compute what the replicas of the job's model compute; None if it can."""
     kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
     if kept:
         return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"

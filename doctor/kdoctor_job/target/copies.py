@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_job.target import cloning
 from kdoctor_job.target.layers import layers_of, normalisations, random_layers
-from kdoctor_job.target.model import is_compiled, raw_compile
+from kdoctor_job.target.model import raw_compile
 from kdoctor_job.target.options import (
     BUILT_LATE,
     NO_CALL,
     OF_MODEL,
     TOGETHER,
     UNSET,
-    build_optimizers,
     optimizers_in,
-    places_built,
     remove,
     remove_from_model,
     separate_losses,
 )
-from kdoctor_job.target.parts import describe, is_model, keras_of
+from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.random_numbers import seed_numpy
 
 
@@ -49,11 +47,10 @@ class Setup(NamedTuple):
 
 
 class Copier:
-    """Makes copies of one model, with the function that made it or from its configuration."""
+    """Makes copies of one model."""
 
-    def __init__(self, model: Any, builder: Optional[Callable[[], Any]], steps: int) -> None:
+    def __init__(self, model: Any, steps: int) -> None:
         self.model = model
-        self._builder = builder
         self._steps = steps
         is_built = model.weights and (model.built or all(layer.built for layer in layers_of(model)))
         self.weights: Optional[List[Any]] = model.get_weights() if is_built else None
@@ -78,18 +75,7 @@ class Copier:
         Raises:
             CopyError: the model cannot be copied.
         """
-        if self._builder is None:
-            self._renew_own_optimizer()  # fails with a precise reason
         made = self.make()
-        kept = {id(layer) for layer in layers_of(self.model)}
-        shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
-        if shared:
-            raise cloning.CopyError(
-                f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
-                "pass a function that builds the whole model"
-            )
-        if setup.precise and all(getattr(layer, "compute_dtype", "") != "float64" for layer in layers_of(made)):
-            raise cloning.CopyError("its function sets the type of numbers itself, so copies do not compute in float64")
         if setup.still:
             make_comparable(made, self.drawing)
             seed_numpy(made)
@@ -100,65 +86,39 @@ class Copier:
         if self.weights is None or len(self.weights) < len(made.weights):  # the others come with the first batch
             self.weights = made.get_weights()
         made.set_weights(self.weights)
-        if self._builder is None:
-            cloning.same_attributes(keras_of(made), self.model, made)
-            build_optimizers(made, places_built(self.model))
         if BUILT_LATE in setup.without:
             for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
         return made
 
     def make(self) -> Any:
-        """A new model as the job makes it, in the current scope."""
-        if self._builder is not None:
-            made = self._builder()
-            if is_model(made) and made is not self.model:
-                return made
-        keras = keras_of(self.model)
+        """A copy as the job has the model, made in the current scope."""
         try:
-            cloning.allow_lambdas(keras)
-            with keras.utils.custom_object_scope(cloning.own_names(self.model)):
-                made = cloning.clone(keras, self.model)
-        except cloning.CopyError:
-            raise
+            return cloning.clone(keras_of(self.model), self.model)
         except Exception as error:
-            raise cloning.CopyError(cloning.why_not(error)) from error
-        return made
+            raise cloning.CopyError(f"the model cannot be copied: {describe(error)}") from error
 
     def _compile(self, made: Any, setup: Setup) -> None:
-        keras = keras_of(self.model)
-        kept = raw_compile(made if self._builder is not None else self.model)
-        if kept is None:
-            if not is_compiled(made):
-                cloning.compile_again(self.model, made)
-            kept_options = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
-            if kept_options and setup.own:
-                raise cloning.CopyError(
-                    f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed"
-                )
+        keras = keras_of(made)
+        arguments = raw_compile(made)
+        if arguments is None:
+            kept = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
+            if kept and setup.own:
+                raise cloning.CopyError(f"its class overrides compile(), so {', '.join(kept)} cannot be removed")
             if not setup.own:
                 _replace_optimizers(keras, made)
             return
-        arguments = {name: cloning.renew(value) for name, value in kept.items()}
-        if not setup.own:
-            arguments["optimizer"] = keras.optimizers.SGD(COMPARING_RATE)
-        elif self._builder is not None:
-            arguments["optimizer"] = made.optimizer
-        else:
-            arguments["optimizer"] = self._renew_own_optimizer()
+        arguments["optimizer"] = made.optimizer if setup.own else keras.optimizers.SGD(COMPARING_RATE)
         if setup.own:
             remove(arguments, setup.without)
         if setup.own and "auto_scale_loss" in inspect.signature(keras.Model.compile).parameters:
             arguments["auto_scale_loss"] = False  # the model's optimizer is wrapped already
         alone = setup.one_device or not setup.own or TOGETHER in setup.without
-        arguments["steps_per_execution"] = 1 if alone else min(kept.get("steps_per_execution") or 1, self._steps)
+        steps = 1 if alone else min(arguments.get("steps_per_execution") or 1, self._steps)
+        arguments["steps_per_execution"] = steps
         if setup.one_device or arguments.get("jit_compile") is not True:
             arguments["jit_compile"] = False
         made.compile(**arguments)
-
-    def _renew_own_optimizer(self) -> Any:
-        with keras_of(self.model).utils.custom_object_scope(cloning.own_names(self.model)):
-            return cloning.renew_optimizer(getattr(self.model, "optimizer", None))
 
 
 def _replace_optimizers(keras: Any, made: Any) -> None:

@@ -94,7 +94,7 @@ class Job:
             return
         batches = data.full[: self.steps]
         trials = Trials(
-            Copier(model, builder, len(batches)),
+            Copier(model, len(batches)),
             strategy,
             batches,
             self.budget_s,
@@ -103,7 +103,7 @@ class Job:
             found.get("final_batch") or 0,
         )
         epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
-        JobTrainer(model, builder, trials, epoch, lambda training: say(training=training)).run(phase)
+        JobTrainer(model, trials, epoch, lambda training: say(training=training)).run(phase)
 
     def _first(self, strategy: Any, builder: Callable[[], Any]) -> Any:
         """The model that the function makes in the strategy's scope, or as the job calls it if it enters a scope."""

@@ -9,10 +9,14 @@ import numpy as np
 _RATES = ("dropout", "recurrent_dropout", "rate", "stddev", "addition_factor", "threshold_factor")
 """Attributes without which a layer with a generator draws nothing, if it has any of them and all are zero."""
 
+REACHED = "_kdoctor_reached"
+"""The attribute of a copy with layers that its functions use and Keras does not find in it."""
+
 
 def layers_of(model: Any) -> List[Any]:
-    """Every layer, including nested ones."""
-    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - no public equivalent
+    """Every layer, including nested ones, and in a copy those that only the functions of its model know."""
+    nested = model._flatten_layers(include_self=False, recursive=True)  # noqa: SLF001 - no public equivalent
+    return [*nested, *vars(model).get(REACHED, ())]
 
 
 def is_built(model: Any) -> bool:

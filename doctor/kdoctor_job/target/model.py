@@ -123,10 +123,6 @@ def _default_rate(kind: Any) -> Optional[float]:
 
 def raw_compile(model: Any) -> Optional[Facts]:
     """The arguments of ``compile``; None if the class overrides ``compile``, because its arguments are unknown."""
-    return given_to_keras(model) if type(model).compile is keras_of(model).Model.compile else None
-
-
-def given_to_keras(model: Any) -> Optional[Facts]:
-    """The arguments of the ``compile`` of Keras, which a class that overrides it calls with others; None if unknown."""
     kept = getattr(model, "_compile_config", None)
-    return None if kept is None else dict(kept.config)
+    is_keras = type(model).compile is keras_of(model).Model.compile
+    return dict(kept.config) if is_keras and kept is not None else None

@@ -6,12 +6,13 @@ batch. Steps of SGD grow with the gradient. Adam and most others divide by its s
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Tuple
 
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_job.target.cloning import renew_optimizer
+from kdoctor_job.target.parts import is_own_class
 
 _FACTOR = 4.0
 _EQUAL = 0.02
@@ -43,7 +44,7 @@ def hides_scale(keras: Any, optimizer: Any, *, clips: bool, in_slots: bool) -> s
 def _step(keras: Any, optimizer: Any, factor: float) -> Tuple[Any, Any]:
     """How far a matrix moves, and the variables of the optimizer."""
     gradient = np.random.RandomState(3).normal(size=(6, 5)).astype("float32")
-    made = renew_optimizer(optimizer)
+    made = _new(optimizer)
     variable = getattr(keras, "Variable", tf.Variable)(np.zeros_like(gradient))
     made.build([variable])
     made.apply_gradients([(tf.constant(factor * gradient), variable)])
@@ -53,3 +54,18 @@ def _step(keras: Any, optimizer: Any, factor: float) -> Tuple[Any, Any]:
 
 def _are_equal(one: Any, other: Any) -> bool:
     return bool(np.max(np.abs(one - other)) <= _EQUAL * np.max(np.abs(one)))
+
+
+def _new(optimizer: Any) -> Any:
+    """A new optimizer with the same settings.
+
+    Raises:
+        ValueError: its class does not report all of them.
+    """
+    kind, rate = type(optimizer), getattr(optimizer, "_learning_rate", None)
+    config = optimizer.get_config()
+    if is_own_class(kind) and not config.keys() >= set(inspect.signature(kind).parameters) - {"args", "kwargs"}:
+        raise ValueError(f"get_config() of {kind.__name__} does not return all arguments")
+    # Schedules and functions have no state, and may not be found by name.
+    kept = {"learning_rate": rate} if callable(rate) and not hasattr(rate, "assign") else {}
+    return kind.from_config({**config, **kept})

@@ -43,16 +43,8 @@ COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrate
 class JobTrainer:
     """Trains copies of the model on the same batches."""
 
-    def __init__(
-        self,
-        model: Any,
-        builder: Optional[Callable[[], Any]],
-        trials: Trials,
-        epoch: Callable[[], Epoch],
-        note: Callable[[Facts], None],
-    ) -> None:
+    def __init__(self, model: Any, trials: Trials, epoch: Callable[[], Epoch], note: Callable[[Facts], None]) -> None:
         self._model = model
-        self._builder = builder
         self._trials = trials
         self._epoch = epoch
         self._note = note
@@ -67,12 +59,12 @@ class JobTrainer:
             return
         if hasattr(keras_of(self._model), "config"):
             keras_of(self._model).config.disable_traceback_filtering()  # of this thread; see raised_before_steps
-        outside = Outside(self._model, is_copied=self._builder is None)
+        outside = Outside(self._model)
         if outside.unkept:
             self._say(not_run=f"training a copy could have an effect outside of it: {outside.unkept}")
             return
         try:
-            self._train(phase, outside.strategies)
+            self._train(phase)
         finally:
             changed = outside.restore()
         if changed:
@@ -81,7 +73,7 @@ class JobTrainer:
             self.facts = {"steps": 0}
             self._say(not_run=reason)
 
-    def _train(self, phase: Phase, strategies: List[str]) -> None:
+    def _train(self, phase: Phase) -> None:
         phase("build")
         self._trials.phase = phase
         try:
@@ -110,7 +102,7 @@ class JobTrainer:
         for place, kind in copier.drawn.items():
             found[kind] = [*found.get(kind, ()), copier.name_of(place)]
         self._say(**found, draws_alike=self._trials.draws_alike, numpy_draws=self._trials.numpy_draws)
-        reason = why_incomparable(self._model, strategies)
+        reason = why_incomparable(self._model)
         if reason:
             self._say(not_compared=reason)
             return

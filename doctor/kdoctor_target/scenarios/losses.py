@@ -99,6 +99,16 @@ def model_without_call(case: Case) -> None:
     compare(case, Job(model=WithoutCall))
 
 
+def unseeded_random(case: Case) -> None:
+    """A layer that draws random numbers without a seed."""
+    compare(case, Job(model=lambda: _drawing(None)))
+
+
+def seeded_random(case: Case) -> None:
+    """The alternative: draw them with a generator that the layer makes."""
+    compare(case, Job(model=lambda: _drawing(tf.keras.random.SeedGenerator(7) if IS_KERAS_3 else 7)))
+
+
 def scalar_loss(case: Case) -> None:
     """A loss function that returns one number for the batch."""
     compare(case, Job(compile=lambda: {"loss": _mean_of_batch}))
@@ -186,6 +196,23 @@ class SumsLoss(TrainStep):
     def reported(self, loss: Any) -> Any:
         """The sum of the replicas' losses, each of which is divided by the number of replicas."""
         return tf.distribute.get_replica_context().all_reduce("sum", loss)
+
+
+class Draws(tf.keras.layers.Layer):  # type: ignore[misc]  # TensorFlow has no types here
+    """Draws random numbers, and does not use them: so the weights can be compared."""
+
+    def __init__(self, seed: Any) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def call(self, inputs: Any) -> Any:
+        """Its inputs."""
+        draw = tf.keras.random.normal if IS_KERAS_3 else tf.random.normal
+        return inputs + 0.0 * draw(tf.shape(inputs), seed=self.seed)
+
+
+def _drawing(seed: Any) -> Any:
+    return tf.keras.Sequential([tf.keras.layers.InputLayer((FEATURES,)), Draws(seed), *make_model().layers])
 
 
 class WithoutCall(SumsLoss):

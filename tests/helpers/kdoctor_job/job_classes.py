@@ -30,21 +30,6 @@ class Plain(keras.Model):  # type: ignore[misc]  # Keras has no types
         return self.out(self.hidden(inputs)) * self.scale
 
 
-class Forgetful(Plain):
-    """It keeps no attribute for its argument."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__(width)
-
-
-class Optional(Plain):
-    """A copy with the defaults is another model, and no attribute says so."""
-
-    def __init__(self, width: int = 4) -> None:
-        super().__init__(width)
-        del self.units
-
-
 class Early(Plain):
     """One of its variables is there before the first batch makes the others."""
 
@@ -62,37 +47,12 @@ def _early() -> Any:
     return model
 
 
-class Configured(Plain):
-    """Its configuration lacks an argument."""
-
-    def get_config(self) -> dict[str, Any]:
-        return {"scale": self.scale}
-
-
 class Complex(Plain):
     """Its argument is an object."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings.units)
         self.settings = settings
-
-
-class Sharing(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its configuration has the layer itself."""
-
-    def __init__(self, backbone: Any) -> None:
-        super().__init__()
-        self.backbone, self.out = backbone, layers.Dense(CLASSES)
-
-    def call(self, inputs: Any) -> Any:
-        return self.out(self.backbone(inputs))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"backbone": self.backbone}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        return cls(**config)
 
 
 class Raising(Plain):
@@ -125,13 +85,8 @@ def _unregistered() -> Any:
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "plain": lambda: Plain(4, scale=0.5),
-    "forgetful": lambda: Forgetful(4),
-    "optional": lambda: Optional(6),
     "early": _early,
-    "configured": lambda: Configured(4),
     "complex": lambda: Complex(Settings()),
-    "sharing": lambda: Sharing(layers.Dense(4)),
     "raising": lambda: Raising(4),
     "strict": lambda: keras.Sequential([keras.Input((8,)), Strict(CLASSES)]),
     "unregistered": _unregistered,

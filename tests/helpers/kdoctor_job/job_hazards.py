@@ -21,14 +21,6 @@ LIMIT = 0.02
 """Less than the norm of each gradient here, so that every step is clipped."""
 
 
-class Forgetful(keras.optimizers.SGD):  # type: ignore[misc]  # Keras has no types
-    """``get_config`` lacks an argument."""
-
-    def __init__(self, factor: float = 1.0, **named: Any) -> None:
-        super().__init__(**named)
-        self.factor = factor
-
-
 class Unclonable(keras.optimizers.SGD):  # type: ignore[misc]  # Keras has no types
     def get_config(self) -> dict[str, Any]:
         raise NotImplementedError("this optimizer has no configuration")
@@ -93,17 +85,6 @@ class SavesArray(keras.Model):  # type: ignore[misc]  # Keras has no types
 
 def _save_array() -> None:
     np.save("step.npy", np.zeros(1))
-
-
-class LossOverStrategy(keras.losses.Loss):  # type: ignore[misc]  # Keras has no types
-    """Divides by the number of replicas of a strategy that it keeps."""
-
-    def __init__(self, strategy: Any = None, **named: Any) -> None:
-        super().__init__(**named)
-        self.strategy = strategy
-
-    def call(self, targets: Any, outputs: Any) -> Any:
-        return _each(targets, outputs) / self.strategy.num_replicas_in_sync
 
 
 class ClipsInStep(keras.Model):  # type: ignore[misc]  # Keras has no types
@@ -469,13 +450,6 @@ def _closes_over(strategy: Any) -> Callable[[Any, Any], Any]:
     return lambda targets, outputs: _each(targets, outputs) / strategy.num_replicas_in_sync
 
 
-def _takes(strategy: Any) -> Callable[[Any, Any], Any]:
-    def loss(targets: Any, outputs: Any, used: Any = strategy) -> Any:
-        return _each(targets, outputs) / used.num_replicas_in_sync
-
-    return loss
-
-
 def _counts(counter: Any) -> Callable[[Any, Any], Any]:
     def loss(targets: Any, outputs: Any) -> Any:
         counter.assign_add(1.0)
@@ -493,7 +467,8 @@ def _switched() -> Any:
 
 def _replaced() -> Any:
     model = _model()
-    model.train_step = lambda data: {"loss": tf.reduce_mean(data[0])}
+    step = model.train_step
+    model.train_step = lambda data: {**step(data)}
     return _compiled(model)
 
 
@@ -531,7 +506,6 @@ def _two_optimizers(kind: Any = TwoOptimizers, *arguments: Any, is_built: bool =
 def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
     """Functions that make each job, to be called in the scope."""
     return {
-        "optimizer without its argument": lambda: _compiled(_model(), Forgetful(2.0)),
         "optimizer without configuration": lambda: _compiled(_model(), Unclonable(0.05)),
         "metric without its argument": lambda: _compiled(_model(), metrics=[Counting(2.0)]),
         "attribute set later": _switched,
@@ -540,8 +514,6 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "step that writes a file": lambda: _compiled(_model(WritesFile)),
         "step whose function saves an array": lambda: _compiled(_model(SavesArray)),
         "loss over a strategy": lambda: _compiled(_model(), loss=_closes_over(strategy)),
-        "loss object over a strategy": lambda: _compiled(_model(), loss=LossOverStrategy(strategy)),
-        "loss with a strategy as default": lambda: _compiled(_model(), loss=_takes(strategy)),
         "loss with a counter": lambda: _compiled(_model(), loss=_counts(counter)),
         "loss over the model": _names_itself,
         "no step changes a weight": lambda: _compiled(_model(), keras.optimizers.SGD(0.0)),

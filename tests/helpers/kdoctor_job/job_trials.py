@@ -357,7 +357,7 @@ def _again(strategy: Any) -> dict[str, Any]:
         model = job_models.compiled("cnn", job_models.cnn())
     data = job_models.dataset("cnn").take(STEPS)
     batches, setup = list(data.as_numpy_iterator()), Setup(still=True)
-    used, new = (Trials(Copier(model, None, STEPS), strategy, batches, None) for _ in range(2))
+    used, new = (Trials(Copier(model, STEPS), strategy, batches, None) for _ in range(2))
     used.on_its_data(Epoch(data, {}, lambda: None), setup)
     one, copies = used.on_one_device(setup), [used.mirrored, used.alone]
     once, more = used.on_replicas(setup), used.on_one_device(setup, order=1)

@@ -176,7 +176,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     from kdoctor_job.target.examine import Job
     from kdoctor_job.target.parts import replica_devices
 
-    fit_arguments = {**(fit_arguments or {}), **arguments} if arguments else fit_arguments  # type: ignore[dict-item]
+    fit_arguments = _with(arguments, fit_arguments)
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     strategy = _strategy(tf, model) if strategy is None else strategy
     if not isinstance(strategy, tf.distribute.Strategy):
@@ -221,6 +221,14 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _with(arguments: Mapping[str, Any], given: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None) -> Any:
+    if not arguments or given is None:
+        return arguments or given
+    if callable(given):
+        raise TypeError(f"fit_arguments is a function, which should return {', '.join(arguments)}, too")
+    return {**given, **arguments}
 
 
 def _strategy(tf: Any, model: Any) -> Any:

@@ -17,6 +17,7 @@ EXIT_INTERRUPTED = 130
 def main() -> None:
     """Run the command line. Ctrl-C at any moment ends it without a traceback."""
     sys.unraisablehook = _interrupt_later
+    _name_files_in_utf8()
     try:
         _leave_working_directory()
         _search_own_packages_first()
@@ -36,6 +37,15 @@ def main() -> None:
         import signal  # noqa: PLC0415 - see above
 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's shutdown would print a traceback
+
+
+def _name_files_in_utf8() -> None:
+    """Start again in Python's UTF-8 mode where names of files are ASCII, as with ``LC_ALL=C`` and ``PYTHONUTF8=0``.
+
+    Python would read the other names as bytes without a meaning, which cannot be printed, written or imported.
+    """
+    if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys._xoptions:  # noqa: SLF001 - a documented name
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - this program
 
 
 def _interrupt_later(error: "UnraisableHookArgs") -> None:

@@ -121,6 +121,8 @@ def check(  # noqa: PLR0913 - the attributes of a check
     Raises:
         CheckDefinitionError: the id, the docstring or the signature is not as described here.
     """
+    if not isinstance(id, str):
+        raise CheckDefinitionError(f"@check needs an id, such as @check('gpu.free'), found {describe_kind(id)}")
 
     def make(function: CheckFunction) -> Check:
         return check_of(
@@ -169,7 +171,7 @@ def check_of(  # noqa: PLR0913 - the attributes of a check
         CheckDefinitionError: the id or the signature is not as described for ``check``.
     """
     if not _ID.fullmatch(id):
-        raise CheckDefinitionError(f"{id!r}: expected an id family.slug, such as gpu.free")
+        raise CheckDefinitionError(f"{id!r}: expected an id family.slug in lower case, such as gpu.free")
     facts, tolerant, parameters = _parse_signature(id, function)
     if (SmokeRun in facts.values()) != (scenario is not None):
         raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
@@ -297,7 +299,7 @@ def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
         return wanted[0], len(members) > 1
     raise CheckDefinitionError(
         f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix "
-        "(with '| Unavailable' if the check handles missing facts)"
+        "(with '| Unavailable' if the check handles missing facts); parameters of checklists come after '*'"
     )
 
 

@@ -33,25 +33,32 @@ def is_exhausted(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
 
 
-def fault_of_plugin(error: Exception) -> str:
-    """The type and the message of what a plugin raised, in one line of at most 300 characters.
+_NOT_A_PLUGIN = ("kdoctor", "importlib")
+
+
+def fault_of_plugin(error: BaseException) -> str:
+    """The type and the message of what a plugin raised, in one line of at most 300 characters, and where.
 
     Raises:
-        Exception: the error itself, if the system refused resources. It says nothing about the plugin.
+        BaseException: the error itself, if the system refused resources. It says nothing about the plugin.
     """
     if is_exhausted(error):
         raise error
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    line = next((line for package, line in reversed(_places(error)) if package not in _NOT_A_PLUGIN), "")
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300] + (f" ({line})" if line else "")
 
 
 def raised_in(error: BaseException, packages: Collection[str]) -> tuple[str, str]:
     """The last package of these whose code an error came through, and the line there: ``scratch.py:41``."""
-    frames = [
-        (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)
+    return next((place for place in reversed(_places(error)) if place[0] in packages), ("", ""))
+
+
+def _places(error: BaseException) -> list[tuple[str, str]]:
+    """The package and the line of each frame that an error came through."""
+    return [
+        (str(frame.f_globals.get("__name__", "")).partition(".")[0], f"{basename(frame.f_code.co_filename)}:{line}")
         for frame, line in walk_tb(error.__traceback__)
     ]
-    tops = [(name.partition(".")[0], f"{basename(file)}:{line}") for name, file, line in frames]
-    return next((place for place in reversed(tops) if place[0] in packages), ("", ""))
 
 
 def described(error: BaseException, code: object) -> str:

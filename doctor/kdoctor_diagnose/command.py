@@ -13,7 +13,6 @@ import typer
 from kdoctor.catalog.load import load_catalog, load_probes
 from kdoctor.cli import options
 from kdoctor.cli.stderr import show, standard_input
-from kdoctor.commands.again import called_here
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
@@ -109,8 +108,7 @@ def diagnose(
     for item in outputs.files:
         write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
     canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)
-    text = render(diagnosis, outputs.stdout, canvas)
-    show(called_here(text) if outputs.stdout == "terminal" else text)
+    show(render(diagnosis, outputs.stdout, canvas))
     if diagnosis.conclusion in ("not-recognised", "not-read", "no-end", "consequence"):
         raise typer.Exit(EXIT_FAIL)
 

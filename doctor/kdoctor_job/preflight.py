@@ -144,6 +144,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     restore: str | Path | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
+    **arguments: Any,
 ) -> Preflight:
     """Examine a model and its data before a long ``fit``.
 
@@ -162,6 +163,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         fit_arguments: other arguments of ``fit``, by name: ``class_weight``, ``sample_weight``, ``validation_data`` and
             ``validation_split`` are used for the copies. ``callbacks`` are not run, because they may write files.
             Or a function that returns them.
+        arguments: further arguments of ``fit``.
         budget_s: seconds for the trainings. A comparison that would take longer is left out and reported as unknown.
         restore: also save, kill and restore the job in fresh processes, in a new folder inside this one. ``model``,
             ``data`` and ``fit_arguments`` must be functions of a module that they can import. On GPUs, this process
@@ -174,11 +176,11 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     from kdoctor_job.target.examine import Job
     from kdoctor_job.target.parts import replica_devices
 
+    fit_arguments = _with(arguments, fit_arguments)
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     strategy = _strategy(tf, model) if strategy is None else strategy
     if not isinstance(strategy, tf.distribute.Strategy):
-        kind = describe_kind(strategy)
-        raise TypeError(f"strategy: expected a strategy of tf.distribute, found {kind}: guard(model, data, strategy)")
+        raise TypeError(f"expected a strategy, found {describe_kind(strategy)}: guard(model, data, strategy)")
     found: dict[str, Any] = {
         "name": _CASE,
         "outcome": "trained",
@@ -219,6 +221,14 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+def _with(arguments: Mapping[str, Any], given: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None) -> Any:
+    if not arguments or given is None:
+        return arguments or given
+    if callable(given):
+        raise TypeError(f"fit_arguments is a function, which should return {', '.join(arguments)}, too")
+    return {**given, **arguments}
 
 
 def _strategy(tf: Any, model: Any) -> Any:
@@ -307,6 +317,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     restore: str | Path | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
+    **arguments: Any,
 ) -> Preflight:
     """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
 
@@ -328,6 +339,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
         restore=restore,
         fail_on=fail_on,
         allow_unknown=allow_unknown,
+        **arguments,
     ).require()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.engine.report import Report
+from kdoctor.report.formats import render
 from kdoctor_watch.publish import LOGGER, WatchFinding, brief
 from kdoctor_watch.recorder import Recorder
 from kdoctor_watch.session import Session
@@ -114,6 +115,9 @@ class Watch:
         self._in_loop = False
         self.report: Report | None = None
         """The report of the last training, once it has ended."""
+
+    def __str__(self) -> str:
+        return render(self.report, "terminal").rstrip("\n") if self.report else "no training has ended"
 
     def data(self, batches: Any) -> Any:
         """The same batches, watched: a ``tf.data.Dataset``, or in a custom loop any iterable of batches.

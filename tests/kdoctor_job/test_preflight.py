@@ -226,6 +226,7 @@ def test_guard_raises_and_result_renders() -> None:
     assert found["notes"] == 0
     assert re.fullmatch(r"kdoctor: READY in .*MirroredStrategy over 2 replicas\n", found["printed"])
     assert "guard(model, data, strategy)" in found["swapped"]
+    assert "'epoch'; did you mean 'epochs'?" in found["misspelt"]
     verdict, finding, *rest = found["raised"].splitlines()
     assert verdict.startswith("NOT READY in ")
     assert finding.startswith("- job.model-in-scope: model Sequential: ")

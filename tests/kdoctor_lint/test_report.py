@@ -51,10 +51,6 @@ def test_terminal_counts_files_without_findings() -> None:
     assert "2 files" in text
 
 
-def test_terminal_escapes_on_ascii_stream(report: LintReport) -> None:
-    assert "caf\\xe9.compile" in render(report, "terminal", Canvas(unicode=False))
-
-
 def test_terminal_is_coloured_only_on_colour_canvas(report: LintReport) -> None:
     assert "\x1b[" not in render(report, "terminal")
     assert "\x1b[1;31merror\x1b[0m" in render(report, "terminal", Canvas(colour=True))

@@ -36,9 +36,10 @@ def test_channel_separates_records_from_output() -> None:
     assert answer.stderr == "python\nshell\n"
 
 
-def test_channel_replaces_invalid_text() -> None:
-    answer = start("from kdoctor_target.runner.channel import Channel\nChannel().send(['a\\udcff'])")
-    assert json.loads(answer.stdout[1:]) == ["a?"]
+def test_channel_replaces_invalid_text_and_reads_names_as_utf8() -> None:
+    for sent, read in (("a\\udcff", "a\ufffd"), ("\\udcc3\\udcb6", "ö"), ("a\\ud800", "a?")):
+        answer = start(f"from kdoctor_target.runner.channel import Channel\nChannel().send(['{sent}'])")
+        assert json.loads(answer.stdout[1:]) == [read]
 
 
 def test_channel_rejects_nan() -> None:

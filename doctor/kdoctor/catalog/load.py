@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from kdoctor.catalog.collect import collect
 from kdoctor.check import Check
 from kdoctor.documents import fitted
-from kdoctor.errors import UsageError, fault_of_plugin
+from kdoctor.errors import UsageError, did_you_mean, fault_of_plugin
 from kdoctor.facts import FactGroup, GpuSampling, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
@@ -184,8 +184,10 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterator[Contr
         try:
             value: object = _of_file(module) if module.endswith(".py") else importlib.import_module(module)
             for name in attribute.split("."):
+                if not hasattr(value, name):
+                    raise AttributeError(f"{module} has no {attribute}{did_you_mean(name, dir(value))}")  # noqa: TRY301
                 value = getattr(value, name)
-        except Exception as error:  # noqa: BLE001 - importing a plugin may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             problems.append(f"{origin} cannot be imported: {fault_of_plugin(error)}")
             continue
         for item in _items(value, origin, problems):
@@ -245,7 +247,7 @@ def _items(value: object, origin: str, problems: list[str]) -> list[Any]:
         if callable(value) and not isinstance(value, type):
             value = value()
         items = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
-    except Exception as error:  # noqa: BLE001 - a plugin's function may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
         problems.append(f"{origin} failed: {fault_of_plugin(error)}")
         return []
     if not items:

@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from kdoctor.cli.lazy import LazyCommand, LazyGroup, ask_for_all
-from kdoctor.cli.stderr import CommandInterrupted, flushed_stdout, open_closed_streams, report_errors
+from kdoctor.cli.stderr import (
+    CommandInterrupted,
+    flushed_stdout,
+    open_closed_streams,
+    refuse_silent_exits,
+    report_errors,
+)
 from kdoctor.errors import did_you_mean
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
@@ -177,6 +183,7 @@ def _checklist(ctx: typer.Context) -> None:
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
     open_closed_streams()
+    refuse_silent_exits()
     sys.argv[1:] = ask_for_all(sys.argv[1:])
     with report_errors(), flushed_stdout():
         app()

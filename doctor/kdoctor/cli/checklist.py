@@ -17,7 +17,6 @@ from kdoctor.cli import options
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
-from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
@@ -121,7 +120,7 @@ def init(
     write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))
     given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]
     same = [word for flag, value in given if value for word in (flag, str(value))]
-    again = quoted(*program(), "check", "--checklist", str(file), *same)
+    again = quoted("kdoctor", "check", "--checklist", str(file), *same)
     show(f"Wrote {file}. Review it, then run: {again}\n")
 
 

@@ -10,7 +10,6 @@ import typer
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
-from kdoctor.commands.again import program
 from kdoctor.commands.shell import quoted
 from kdoctor.diff.compare import all_new, all_shipped, compare, compare_locks
 from kdoctor.diff.git import compare_as_git_asks
@@ -51,7 +50,7 @@ def diff(
         _finish(compare_locks(old_lock, new_lock, *checklists), format, fail_on)
     revision, colon, name = checklists[0].partition(":")
     if colon and os.path.isfile(name) and not os.path.exists(checklists[0]):  # noqa: PTH110, PTH113 - they never raise
-        hint = f"To compare with a revision in git: {quoted(*program(), 'checklist', 'diff', name, '--base', revision)}"
+        hint = f"To compare with a revision in git: {quoted('kdoctor', 'checklist', 'diff', name, '--base', revision)}"
         raise UsageError(f"{checklists[0]}: no such file", hint=hint)
     catalog = load_catalog(plugin or ())
     new = from_files(checklists[-1], catalog)

@@ -19,7 +19,6 @@ from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show, standard_input
-from kdoctor.commands.again import called_here
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
@@ -133,7 +132,7 @@ def explain(
         text = explain_name(meant, known)
     near = did_you_mean(_words(name), by_words)
     if text:
-        show(called_here(text))
+        show(text)
     elif find_matches(name, known.failures) or not (_is_name(name) or _is_phrase(name)):
         explain_text(name, known)
     elif name and (names := _mentioning(name, known)):
@@ -243,7 +242,7 @@ def explain_text(text: str, known: Known) -> None:
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
     matches = find_matches(text, known.failures)
     if not matches:
-        show(called_here(_no_match(near_misses(text, known.failures))))
+        show(_no_match(near_misses(text, known.failures)))
         raise typer.Exit(1)
     lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
     if len(matches) > 1:
@@ -257,7 +256,7 @@ def explain_text(text: str, known: Known) -> None:
         lines += [_known(explained, known.catalog, match.message if row is None else row.title), ""]
     if len(matches) > _SHOWN:
         lines += [f"{counted(len(matches) - _SHOWN, 'more is', 'more are')} not shown.", ""]
-    show(called_here("\n".join(lines[:-1]) + "\n"))
+    show("\n".join(lines[:-1]) + "\n")
 
 
 def _no_match(near: tuple[Match, ...]) -> str:

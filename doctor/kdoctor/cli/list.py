@@ -8,7 +8,6 @@ import typer
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
-from kdoctor.commands.again import called_here
 from kdoctor.engine.listing import Kind, make_listing
 from kdoctor.smoke.scenario import TIERS
 from kdoctor.text.wrap import wrap
@@ -33,7 +32,7 @@ def list_(
         show(make_listing(catalog, [what] if what else get_args(Kind)).to_json(), rendered=True)
         return
     write = {"checks": list_checks, "scenarios": list_scenarios, "checklists": list_checklists}
-    show(called_here(write[what or "checks"](catalog)))
+    show(write[what or "checks"](catalog))
 
 
 def list_checks(catalog: Catalog) -> str:

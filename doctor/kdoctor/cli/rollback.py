@@ -90,7 +90,7 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python))
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), python)
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -106,13 +106,16 @@ def rollback(
         warn(f"kdoctor: no command restores this: {text}")
 
 
-def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:
+def _find_lock(
+    checklist: Checklist, to: str | None, interpreter: Callable[[], str], python: str | None
+) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
     Args:
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
+        python: the value of ``--python``.
 
     Raises:
         UsageError: no record was found.
@@ -133,7 +136,8 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         try:
             return last_passing(connection, series)
         except UsageError as error:
-            hint = f"{error.hint}: {quoted('kdoctor', 'checklist', 'record', checklist.asked_as)}"
+            named = ("--python", python) if python else ()
+            hint = f"{error.hint}: {quoted('kdoctor', 'checklist', 'record', checklist.asked_as, *named)}"
             raise UsageError(f"{missing}{error.message}", hint=hint) from error
 
 

@@ -20,7 +20,7 @@ from kdoctor.output import parse_outputs
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.interrupts import delayed_interrupt
-from kdoctor.run.log import warn
+from kdoctor.run.log import style, warn
 from kdoctor.run.plan import Plan, smoke_plan
 from kdoctor.run.session import examination
 from kdoctor.smoke.scenario import Scenario
@@ -43,6 +43,7 @@ def smoke(
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
     verbose: options.VerboseOption = 0,
+    quiet: options.QuietOption = False,
     no_history: options.NoHistoryOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     case_timeout: options.CaseTimeoutOption = None,
@@ -52,7 +53,8 @@ def smoke(
 
     Exit codes are those of kdoctor check.
     """
-    outputs = parse_outputs(output or (), FORMATS, stdout=format)
+    style.quiet = quiet
+    outputs = parse_outputs(output or (), FORMATS, stdout=format, default="line" if quiet else "terminal")
     catalog = load_catalog(plugin or ())
     plan = smoke_plan(
         catalog,
@@ -73,7 +75,8 @@ def smoke(
         except OSError as error:
             raise UsageError(f"--keep-artifacts {keep_artifacts}: {error.strerror}") from None
     past = _past_durations(plan) if not no_history else []
-    warn(_announcement(plan.checklist, replicas, past, timeout))
+    if not quiet:
+        warn(_announcement(plan.checklist, replicas, past, timeout))
     with examination(catalog.probes, python, timeout) as examined:
         examined.run(
             [

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, NoReturn, TextIO
 
 from kdoctor.commands.again import called_here
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
@@ -23,6 +23,18 @@ _NO_TEMPORARY_HINT = "Name a writable folder in TMPDIR. In a read-only container
 
 class CommandInterrupted(Exception):  # noqa: N818 - an event, not an error
     """The user interrupted the command."""
+
+
+def refuse_silent_exits() -> None:
+    """Make ``os._exit`` raise: a plugin that calls it would end a check without a verdict, and with its exit code."""
+    leave, process = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() == process:
+            raise RuntimeError(f"os._exit({status}) was called")
+        leave(status)
+
+    os._exit = refuse
 
 
 def answer_as_service(wanted: bool) -> None:  # noqa: FBT001 - what it sets is a switch
@@ -44,7 +56,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise _end(f"kdoctor: {called_here(str(error))}", EXIT_USAGE) from None
+        raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
     except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None
@@ -71,10 +83,10 @@ def _at_fault(error: Exception) -> str:
 
 
 def show(text: str, *, rendered: bool = False) -> None:
-    """Write to stdout, escaping what its encoding cannot represent.
+    """Write to stdout, escaping what its encoding cannot represent. Commands of kdoctor are those that run here.
 
     Args:
-        text: what to write.
+        text: what to write. JSON and HTML, which begin with ``{`` and ``<``, are for programs: nothing in them changes.
         rendered: the text is in a format whose renderer has cleaned the values in it. Other text is cleaned here.
 
     Raises:
@@ -82,7 +94,8 @@ def show(text: str, *, rendered: bool = False) -> None:
     """
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _as_usage_errors():
-        sys.stdout.write(clean_rendered(text) if rendered else clean(text))
+        shown = clean_rendered(text) if rendered else clean(text)
+        sys.stdout.write(shown if shown.startswith(("{", "<")) else called_here(shown))
         sys.stdout.flush()
 
 

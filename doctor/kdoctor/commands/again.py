@@ -21,7 +21,9 @@ _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
 _CALL = re.compile(
-    r"(?<=: )kdoctor(?= [a-z])|(?:(?<=^  )|(?<=^ {4})|(?<=^ {6}))kdoctor(?= [a-z]+(?: -| [\w.]+$|$))", re.MULTILINE
+    r"(?<=: )kdoctor(?= [a-z])|(?<=`)kdoctor(?= [a-z])"
+    r"|(?:(?<=^  )|(?<=^ {4})|(?<=^ {6}))kdoctor(?= [a-z]+(?: -| [\w.]+$|$))",
+    re.MULTILINE,
 )
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
@@ -42,7 +44,7 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def called_here(text: str) -> str:
-    """A text whose commands of kdoctor, after a colon or alone, run where the shell does not find it by its name."""
+    """A text whose commands (after a colon, in backticks, or alone) run where the shell does not find kdoctor."""
     called = quoted(*program())
     return text if called == _NAME else _CALL.sub(lambda _: called, text)
 

@@ -201,7 +201,7 @@ class SmokeCase(_Process):
             yield f"has more than its variables ({self.weights.variables}) on every replica"
         if all(worker.outcome == "trained" for worker in self.workers):  # others are ended on purpose
             failed = (name for name in marked(SmokeCase, OfFailure) if getattr(self, name))
-            yield from (f"trained, and has {name.replace('_', ' ')} {getattr(self, name)!r}" for name in failed)
+            yield from (f"trained, and has {name.replace('_', ' ')} {getattr(self, name)!r:.60}" for name in failed)
             if 0 in (self.examples, self.global_batch, self.steps):
                 yield "trained on no examples"
             if self.phase in _BEFORE_TRAINING and self.losses:

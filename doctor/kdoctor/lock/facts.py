@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from kdoctor.facts import (
@@ -33,7 +33,7 @@ WITHHELD = "(set; its value is withheld)"
 _OWN_PACKAGES = frozenset({"keras-doctor"})
 """kdoctor's version is recorded separately, as the job does not need it."""
 OF_ONE_JOB = ("SLURM_", "PMI_", "OMPI_", "CONDA_", "VIRTUAL_ENV", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
-"""Variables that name the job or the environment: they differ from run to run."""
+"""Variables that name the job or the environment. They differ from run to run, and are never recorded."""
 _MIB = 1024**2
 
 Section = dict[str, str]
@@ -72,7 +72,7 @@ def recorded_facts(table: Facts, *, identifiers: bool = False, slower: float = S
 
     Args:
         table: the facts of the run.
-        identifiers: whether to keep serial numbers, paths and variables of the job.
+        identifiers: whether to keep serial numbers and paths.
         slower: the factor by which a training step may be slower than recorded.
     """
     facts: dict[str, Section] = {}
@@ -104,13 +104,6 @@ def recorded_facts(table: Facts, *, identifiers: bool = False, slower: float = S
         slower=slower,
         own=_required_by_kdoctor(packages) if isinstance(packages, Packages) else frozenset(),
     )
-
-
-def without_job(found: Recorded) -> Recorded:
-    """The same without the variables that name the job or the environment."""
-    variables = found.facts.get("environment", {})
-    kept = {name: value for name, value in variables.items() if not name.startswith(OF_ONE_JOB)}
-    return replace(found, facts={**found.facts, "environment": kept}) if variables else found
 
 
 def _texts(**values: object) -> Section:
@@ -237,10 +230,10 @@ def _host(host: Host, identifiers: bool) -> Section:  # noqa: FBT001 - one signa
 
 
 def _environment(environment: Environment, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
-    if identifiers:
-        return {name: WITHHELD if MASK in value else value for name, value in environment.variables.items()}
     return {
-        name: WITHHELD if is_identifying(value) or name == "TF_CONFIG" else value
+        name: WITHHELD
+        if MASK in value or (not identifiers and (is_identifying(value) or name == "TF_CONFIG"))
+        else value
         for name, value in environment.variables.items()
         if not name.startswith(OF_ONE_JOB)
     }

@@ -10,7 +10,7 @@ from kdoctor.engine.report import Conclusion, Report, Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Facts
 from kdoctor.lock.document import Accepted, Lock, Measure
-from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
+from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts
 from kdoctor.model import Status
 from kdoctor.version import __version__
 
@@ -60,10 +60,9 @@ def make_lock(
 def own_lock(checklist: Checklist, report: Report, facts: Facts) -> Lock:
     """What a passing run found, for the history of this user on this machine.
 
-    Includes paths and serial numbers, which a rollback needs and which stay private. Excludes variables of one job,
-    which a rollback must not restore.
+    Includes paths and serial numbers, which a rollback needs and which stay private.
     """
-    return make_lock(checklist, report, without_job(recorded_facts(facts, identifiers=True)))
+    return make_lock(checklist, report, recorded_facts(facts, identifiers=True))
 
 
 def _evaluated(report: Report) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from kdoctor.matrix.view import (
 )
 from kdoctor.text.canvas import SCREEN, Canvas
 from kdoctor.text.lists import counted
-from kdoctor.text.wrap import command_lines, shorten, to_ascii, wrap
+from kdoctor.text.wrap import command_lines, shorten, wrap
 
 _COLUMNS = (("TensorFlow", 19), ("Python", 10), ("CUDA", 7), ("cuDNN", 6), ("Driver", 11), ("GPU code", 9))
 _LABEL = 11
@@ -47,8 +47,7 @@ def render_terminal(view: View, canvas: Canvas) -> str:
     else:
         lines += _advice(view, canvas)
         lines += _fitted(view, canvas, SCREEN - sum(_rows(line, canvas) for line in lines))
-    text = "\n".join(lines) + "\n"
-    return text if canvas.unicode else to_ascii(text)
+    return "\n".join(lines) + "\n"
 
 
 def _rows(line: str, canvas: Canvas) -> int:

@@ -59,7 +59,7 @@ def load(entry: metadata.EntryPoint) -> Any:
     """
     try:
         found = entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"{origin_of(entry)} cannot be imported from {entry.value}: {fault_of_plugin(error)}",
             hint="Fix, reinstall or remove that plugin.",

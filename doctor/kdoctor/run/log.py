@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kdoctor.commands.again import called_here
 from kdoctor.text.sanitize import clean
 
 Level = Literal["info", "warning", "error"]
@@ -24,11 +25,12 @@ style = _Style()
 
 
 def warn(text: str, *, level: Level = "warning", event: str = "note") -> None:
-    """Write a message to stderr."""
+    """Write a message to stderr. Commands of kdoctor are those that run here."""
+    text = called_here(clean(text))
     if style.as_json:
         log(event, level=level, message=text.removeprefix("kdoctor: "))
     else:
-        _write(clean(text))
+        _write(text)
 
 
 def note_terminal() -> None:

@@ -22,7 +22,7 @@ class Canvas:
     """Columns. Commands and paths are never broken, so a line may be longer."""
     colour: bool = False
     unicode: bool = True
-    """Whether the stream can carry every character; if not, the others are written as escapes."""
+    """Whether marks and lines may be other characters than ASCII. Names are always written as they are."""
     verbosity: int = 0
     """0 for one screen, 1 for every check, 2 with reasons and sources."""
 

@@ -84,8 +84,3 @@ def is_cut(text: str) -> bool:
 def first_sentence(text: str) -> str:
     """The text up to the first full stop that ends a sentence."""
     return re.split(r"(?<=[.!?]) (?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
-
-
-def to_ascii(text: str) -> str:
-    """The text with every other character escaped, for a stream that is not UTF-8."""
-    return text.encode("ascii", "backslashreplace").decode("ascii")

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from kdoctor.commands.again import program
-from kdoctor.commands.shell import quoted
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean, clean_line
-from kdoctor.text.wrap import to_ascii, wrap
+from kdoctor.text.wrap import wrap
 from kdoctor_lint.model import Finding, LintReport
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
@@ -18,17 +16,15 @@ def render_terminal(report: LintReport, canvas: Canvas) -> str:
     """The report as text of the canvas's width. Paths and code are not wrapped."""
     first = {finding.rule.id: finding for finding in reversed([one for one in report.findings if not one.own_fix])}
     lines: list[str] = []
-    called = quoted(*program())
     for finding in report.findings:
         fix = finding.own_fix or (finding.rule.fix if first[finding.rule.id] is finding else "")
-        lines += _finding(finding, fix.replace("`kdoctor ", f"`{called} "), canvas)
+        lines += _finding(finding, fix, canvas)
     lines += [clean_line(note) for note in report.notes]
     lines.append(_coloured(summary(report), "1", canvas))
     lines += _fixable(report)
     if report.rules:
-        lines.append(f"Why, and an example: {called} explain {next(iter(report.rules.values())).code}")
-    text = "\n".join([*lines, ""])
-    return text if canvas.unicode else to_ascii(text)
+        lines.append(f"Why, and an example: kdoctor explain {next(iter(report.rules.values())).code}")
+    return "\n".join([*lines, ""])
 
 
 def summary(report: LintReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -26,5 +27,9 @@ class Channel:
         Raises:
             ValueError: it contains a NaN or an infinity, which JSON cannot represent.
         """
-        self._file.write("\x1e" + json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n")
+        text = json.dumps(record, allow_nan=False, ensure_ascii=False)
+        with contextlib.suppress(UnicodeEncodeError):
+            # Names that are UTF-8 are bytes without a meaning for a Python whose locale is ASCII.
+            text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        self._file.write("\x1e" + text + "\n")
         self._file.flush()

@@ -394,7 +394,7 @@ def _guard(strategy: Any) -> dict[str, Any]:
     outside = job_models.compiled("dense", job_models.dense())
     data = job_models.dataset("dense")
     try:
-        kdoctor.guard(outside, data, strategy, steps=0, allow_unknown=True)
+        kdoctor.guard(outside, data, strategy, steps=0, allow_unknown=True, epochs=3)
     except kdoctor.PreflightError as error:
         raised, report = str(error), error.preflight
     with strategy.scope():
@@ -408,6 +408,7 @@ def _guard(strategy: Any) -> dict[str, Any]:
         kdoctor.guard(good, strategy, data)
     except TypeError as error:
         swapped = str(error)
+    misspelt = kdoctor.preflight(good, data, strategy, fit_arguments={"verbose": 0}, epoch=3)
     shown_as = {"html": report._repr_html_(), "text": repr(report)}
     return {
         "raised": raised,
@@ -415,6 +416,7 @@ def _guard(strategy: Any) -> dict[str, Any]:
         "printed": printed.getvalue(),
         "notes": notes.number,
         "swapped": swapped,
+        "misspelt": str(misspelt.findings["job.model-and-data"][0].observed),
         **shown_as,
     }
 

@@ -221,8 +221,9 @@ def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ("json", "expected module:attribute"),
     ("nowhere/checks.py:checks", "nowhere/checks.py"),
     ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
-    ("json:nothing", "has no attribute 'nothing'"),
+    ("json:nothing", "json has no nothing"),
     ("json:loads", "failed: TypeError"),
+    ("json:lods", "did you mean 'loads'?"),
     ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
 )
 def test_wrong_plugin_option_is_reported(plugin: str, message: str) -> None:

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from kdoctor.text.wrap import command_lines, to_ascii, wrap
+from kdoctor.text.wrap import command_lines, wrap
 
 
 def test_lines_break_between_words() -> None:
@@ -55,7 +55,3 @@ def test_own_lines_and_their_indentation_are_kept_on_request() -> None:
         "      line",
         "  that is long",
     ]
-
-
-def test_other_characters_become_escapes() -> None:
-    assert to_ascii("Grüße ✓") == "Gr\\xfc\\xdfe \\u2713"

@@ -9,7 +9,7 @@ from kdoctor.engine.report import Mark
 from kdoctor.report.phrases import SIGNS, Label
 from kdoctor.report.sections import Field
 from kdoctor.text.canvas import Canvas
-from kdoctor.text.wrap import shorten, to_ascii, wrap
+from kdoctor.text.wrap import shorten, wrap
 
 STYLES = {
     Mark.PASS: "green",
@@ -35,8 +35,7 @@ class Page:
 
     def text(self) -> str:
         """Everything that was written, each line with its line feed."""
-        text = "".join(f"{line}\n" for line in self._lines)
-        return text if self.canvas.unicode else to_ascii(text)
+        return "".join(f"{line}\n" for line in self._lines)
 
     def append(self, other: Page) -> None:
         """Add the lines of another page of this canvas."""

@@ -70,7 +70,7 @@ def test_modules_of_the_job_on_the_path_replace_none_of_kdoctor(tmp_path: Path) 
     command = [sys.executable, "-c", start, "explain", "host.swap", "--plugin", "my_plugin:absent"]
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path.parent, env=environ, check=False, capture_output=True, text=True)
-    assert "'my_plugin' has no attribute 'absent'" in done.stderr, done.stderr
+    assert "my_plugin has no absent" in done.stderr, done.stderr
 
 
 def _loaded_by_python(folder: Path) -> set[str]:

@@ -119,7 +119,6 @@ def test_markup_like_text_is_kept() -> None:
     assert "[/bold] :smile: [red]x" in terminal(with_text(cpu_report(), "[/bold] :smile: [red]x"))
 
 
-def test_stream_without_unicode_gets_escapes() -> None:
+def test_stream_without_unicode_gets_names_as_they_are() -> None:
     text = terminal(with_text(cpu_report(), "Grüße"), unicode=False)
-    assert text.isascii()
-    assert "Gr\\xfc\\xdfe" in text
+    assert text.replace("Grüße", "").isascii()

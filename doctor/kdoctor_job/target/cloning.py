@@ -26,8 +26,8 @@ import tensorflow as tf
 from kdoctor_job.target.layers import REACHED, layers_of
 from kdoctor_job.target.namespaces import Reached, Users, member
 
-LARGEST = 2**26
-"""Bytes of an array. Larger ones are data, which a step only reads."""
+LARGEST, _MOST = 2**26, 100_000
+"""Bytes of an array, and elements of a list. Larger ones are data, which a step only reads."""
 _PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
 _FOR_THIS_OBJECT = ("train_function", "test_function", "predict_function", "train_tf_function")
 """What ``fit`` keeps in a model."""
@@ -147,6 +147,8 @@ class _Copies:
         kind = type(value)
         if kind in (int, str, float, bool, type(None)) or isinstance(value, _SHARED):
             return self._typed(value)
+        if isinstance(value, (list, tuple, dict, set)) and len(value) > _MOST:
+            return value
         make = self._by_name.get(kind.__name__)
         make = make or next((one for base, one in self._by_kind.items() if issubclass(kind, base)), None)
         if make is not None:

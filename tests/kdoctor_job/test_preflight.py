@@ -101,6 +101,7 @@ def test_preflight_changes_no_state() -> None:
 GOOD = (
     *("tf.data", "function", "PyDataset", "arrays"),
     *("function of a generator", "dataset of a generator", "function of a model", "distributed"),
+    "two inputs in a list",
 )
 BAD = {
     "empty": ("job.data-readable", "empty"),

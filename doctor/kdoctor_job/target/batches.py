@@ -22,7 +22,14 @@ def dataset(batches: Sequence[Any], *, is_static: bool = True) -> Any:
         return tf.data.Dataset.zip(tf.nest.map_structure(lambda *parts: dataset(parts, is_static=is_static), *batches))
     joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
     full = all(len(tf.nest.flatten(batch)[0]) == size for batch in batches)
-    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=full and is_static)
+    return tf.data.Dataset.from_tensor_slices(_tuples(joined)).batch(size, drop_remainder=full and is_static)
+
+
+def _tuples(value: Any) -> Any:
+    """Tuples in place of lists, which TensorFlow takes for one array; Keras does the same with the arguments of fit."""
+    if isinstance(value, dict):
+        return {name: _tuples(part) for name, part in value.items()}
+    return tuple(map(_tuples, value)) if type(value) in (list, tuple) else value
 
 
 def last_bit(model: Any) -> float:

@@ -130,3 +130,9 @@ def of_strings() -> Any:
     model = keras.Sequential(parts)
     model.compile(keras.optimizers.SGD(0.05), "mean_squared_error")
     return model
+
+
+def of_two_inputs() -> Any:
+    """A model whose inputs are a list."""
+    pair = [keras.Input((8,)), keras.Input((8,))]
+    return keras.Model(pair, layers.Dense(CLASSES)(layers.add(pair)))

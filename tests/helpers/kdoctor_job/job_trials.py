@@ -189,6 +189,7 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
         "without call": job_classes.without_call,
         "strings": job_classes.of_strings,
         "parts of two sizes": lambda: job_classes.without_call(job_classes.WithCall),
+        "two inputs in a list": lambda: job_models.compiled("dense", job_classes.of_two_inputs()),
     }
     ready, texts = data["tf.data"], build.from_tensor_slices((["a b", "c"] * 16, [[1.0]] * 32)).batch(16).prefetch(1)
     parts = build.zip(
@@ -196,7 +197,12 @@ def _forms(strategy: Any, *names: str) -> dict[str, Any]:
     ).prefetch(1)
     for name in names:
         if name in models:
-            given = {"strings": texts, "parts of two sizes": parts}.get(name, ready)
+            others = {
+                "strings": texts,
+                "parts of two sizes": parts,
+                "two inputs in a list": ([inputs, inputs], targets),
+            }
+            given = others.get(name, ready)
             found[name] = _found(kdoctor.preflight(models[name], given, strategy, steps=2))
     if "inside the scope" in names:
         with strategy.scope():

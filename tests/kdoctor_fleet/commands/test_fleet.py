@@ -56,13 +56,6 @@ def test_every_format_is_written(reports: Path, tmp_path: Path) -> None:
         assert "node0002" in (tmp_path / name).read_text() or name == "prometheus"
 
 
-@cases((("--min-healthy", "3"), 0), (("--min-healthy", "75%"), 0), (("--min-healthy", "76%"), 3), ((), 3))
-def test_file_that_is_not_read_may_be_a_node(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
-    folder = write(fleet_of(3), tmp_path / "reports")
-    (folder / "broken.json").write_text("{")
-    run("merge", folder, *options, code=code)
-
-
 def test_fix_comes_from_this_kdoctor_and_not_from_a_node(tmp_path: Path) -> None:
     checks = ("gpu.free", "zz.newer")
     reports = fleet_of(2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.command import KDOCTOR, environ, kdoctor
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import read_lock
@@ -24,11 +24,6 @@ READERS: dict[str, Callable[[Path, Catalog], Any]] = {
     "import": lambda path, _: import_files([path]),
     "matrix": lambda path, _: load_matrix(str(path), {}),
 }
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def missing(path: Path) -> None:

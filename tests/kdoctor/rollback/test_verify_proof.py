@@ -2,16 +2,11 @@ import pytest
 
 from helpers.facts import environment
 from helpers.locks import lock
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.lock.facts import WITHHELD
 from kdoctor.model import Assumptions
 from kdoctor.rollback.verify import for_environment, restore_variables
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 @pytest.mark.parametrize("name", ["cpu-smoke", "multi-gpu-keras"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from docs.generator.pages import generated_pages, pages_by_location, written_pages
 
-from helpers.command import environ, kdoctor
+from helpers.command import captured, environ, kdoctor
 from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
 from helpers.tiers import tiered
@@ -216,9 +216,7 @@ def _run(command: str, folder: Path, **variables: str) -> subprocess.CompletedPr
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"), **variables)
     command = command.replace("/opt/kdoctor/bin/", "").replace("/opt/job", sys.prefix)
-    return subprocess.run(
-        ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=600
-    )
+    return captured(["/bin/sh", "-c", command], cwd=folder, env=given, timeout=600)
 
 
 @pytest.mark.parametrize("name", tiered(PAGES, [page for page in PAGES if not _trains(page)]))

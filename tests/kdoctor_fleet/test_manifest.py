@@ -1,6 +1,5 @@
 import json
 import shlex
-import subprocess
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import yaml
 from typer.testing import CliRunner
 
 from helpers.cases import cases
-from helpers.command import KDOCTOR, environ
+from helpers.command import KDOCTOR, captured, environ
 from helpers.kdoctor_fleet.fleets import names_of
 from kdoctor.errors import UsageError
 from kdoctor_fleet.commands.fleet import app
@@ -92,7 +91,7 @@ def test_command_of_the_pods_writes_a_report_that_merge_reads() -> None:
     command = pod_of(manifest("--kdoctor", words, *options))["containers"][0]["command"]
     logs = ""
     for name in names_of(1):
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ(NODE_NAME=name))
+        done = captured(command, check=True, env=environ(NODE_NAME=name))
         logs += f"{done.stderr}{done.stdout}"
     merged = CliRunner().invoke(app, ["merge", "-", "-f", "json", "--min-healthy", "1"], input=logs)
     (node,) = json.loads(merged.stdout)["nodes"]

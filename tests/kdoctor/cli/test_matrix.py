@@ -9,7 +9,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from helpers.cases import cases
-from helpers.command import kdoctor_here
+from helpers.command import captured, kdoctor_here
 from kdoctor.matrix.load import load_matrix
 
 EXAMPLE = ("--driver", "535.161.08", "--gpu", "A100", "--python", "3.11")
@@ -123,7 +123,5 @@ def test_matrix_imports_no_framework() -> None:
         "heavy = {'tensorflow', 'keras', 'numpy', 'pynvml', 'psutil', 'kdoctor.engine.judge'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *EXAMPLE], check=True, capture_output=True, text=True, timeout=60
-    )
+    done = captured([sys.executable, "-c", code, *EXAMPLE], check=True, timeout=60)
     assert done.stderr == "[]\n"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from docs.generator.pages import generated_pages, pages_by_location, written_pages
 
+from helpers.checklist_texts import untrained
 from helpers.command import captured, environ, kdoctor
 from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
@@ -151,15 +152,9 @@ def make_dataset():
     batches = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(16, drop_remainder=True)
     return batches.prefetch(tf.data.AUTOTUNE)
 """
-CHECKLIST = """\
-schema: kdoctor/checklist/v1
-name: gpu-node
-version: 1
-owner: ml-platform
-assumptions: {gpus: {count: 0}}
-checks: [{id: versions.tensorflow-installed}, {id: host.memory}, {id: host.disk}]
-without: {baseline: too slow for this test, edge-case: the same, failure-path: the same}
-"""
+CHECKLIST = untrained(
+    "versions.tensorflow-installed", "host.memory", "host.disk", more="assumptions: {gpus: {count: 0}}\n"
+)
 NVIDIA_SMI = """\
 ==============NVSMI LOG==============
 

@@ -10,7 +10,7 @@ import pytest
 from junitparser import JUnitXml
 
 from helpers.command import captured, environ, make_target
-from helpers.integrations import FOLDER, KDOCTOR, ROOT, SHELL, read
+from helpers.integrations import FOLDER, KDOCTOR, ROOT, read
 
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 
@@ -48,27 +48,6 @@ def test_commands_contain_no_expressions() -> None:
         document = read(path)
         steps = document["runs"]["steps"] if "runs" in document else document["jobs"]["check"]["steps"]
         assert not [step["run"] for step in steps if "${{" in step.get("run", "")]
-
-
-@pytest.mark.parametrize(("broken", "code"), [(False, "0"), (True, "1")])
-def test_action_keeps_the_exit_code_and_writes_reports(tmp_path: Path, *, broken: bool, code: str) -> None:
-    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
-    (tmp_path / "kdoctor" / "bin").mkdir(parents=True)
-    (tmp_path / "kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
-    (tmp_path / "kdoctor-reports").mkdir()
-    given = environ(
-        RUNNER_TEMP=str(tmp_path), GITHUB_OUTPUT=str(tmp_path / "output"),
-        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"),
-        CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
-    )  # fmt: skip
-    done = captured([*SHELL, STEPS["Check"]["run"]], env=given)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "output").read_text() == f"exit-code={code}\n"
-    assert (tmp_path / "summary").read_text().startswith("## kdoctor: ")
-    assert sorted(path.suffix for path in (tmp_path / "kdoctor-reports").iterdir()) == [".html", ".json", ".md", ".xml"]
-    last = ACTION["runs"]["steps"][-1]["run"]
-    verdict = subprocess.run([*SHELL, last], check=False, env=environ(CHECK=code, LINT=""))
-    assert str(verdict.returncode) == code
 
 
 @pytest.mark.parametrize("name", [name for name, step in STEPS.items() if "run" in step])

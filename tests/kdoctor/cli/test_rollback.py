@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from helpers.checklist_texts import untrained
 from helpers.command import captured, environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.locks import lock
@@ -18,15 +19,7 @@ from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
 
-LIST = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 1
-owner: me
-assumptions: {gpus: {count: 0}}
-checks: [{id: versions.tensorflow-installed}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
+LIST = untrained("versions.tensorflow-installed", more="assumptions: {gpus: {count: 0}}\n")
 
 
 @pytest.fixture

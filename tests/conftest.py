@@ -16,8 +16,6 @@ from helpers.tiers import TODAY
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.commands import again
 
-pytest.register_assert_rewrite("helpers.comparison_checks")
-
 # Processes that a shell starts in the background ignore SIGINT, and so do their children. Tests of interrupted runs
 # need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

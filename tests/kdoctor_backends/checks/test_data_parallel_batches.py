@@ -55,7 +55,7 @@ test_data_parallel_batches = table(
         for name in ("evaluate", "predict", "validation")
         for left, lost in ((0.0, "; the model has lost its weights"), (1.0, ""))
     ),
-    # An alternative that raises is a failure of its own.
+    # An alternative that raises is judged as any training.
     fails(refused("drop_remainder", "train"), expected="it trains on 2 devices", of=["training drop-remainder"]),
     fails(refused("padded", "train"), expected="it trains on 2 devices", of=["training padded"]),
     fails(ran(padded={"measures": {"difference": 0.4}}), "by up to 0.4.", of=1),

@@ -13,9 +13,8 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from helpers.extensions import missing_extensions
 from helpers.tiers import TODAY
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.commands import again
-
-pytest.register_assert_rewrite("helpers.comparison_checks")
 
 # Processes that a shell starts in the background ignore SIGINT, and so do their children. Tests of interrupted runs
 # need the default handler.
@@ -76,3 +75,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def screen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """The reviewed text of a whole screen: ``assert text == screen``. ``make snapshots`` rewrites the files."""
     return snapshot.use_extension(_Screen)
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    """The installed checks and checklists."""
+    return load_catalog()

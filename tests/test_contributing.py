@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import captured, environ
 from helpers.tiers import every_second_day
 
 ROOT = Path(__file__).parents[1]
@@ -79,10 +79,7 @@ class Copy:
     def run(self, *argv: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
         folders = [self.folder / name for name in ("doctor", "checks", "checklists")]
         sources = os.pathsep.join(map(str, [*folders, path] if path else folders))
-        return subprocess.run(
-            [sys.executable, *argv], cwd=self.folder, env=environ(PYTHONPATH=sources), capture_output=True, text=True,
-            check=False, timeout=240,
-        )  # fmt: skip
+        return captured([sys.executable, *argv], cwd=self.folder, env=environ(PYTHONPATH=sources), timeout=240)
 
     def json(self, *argv: str) -> Any:
         done = self.run("-m", "kdoctor", *argv)

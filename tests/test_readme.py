@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from docs.generator.handwritten import with_screens
 
-from helpers.command import environ, make_target
+from helpers.command import captured, environ, make_target
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,10 +53,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"))
-    return subprocess.run(
-        ["/bin/sh", "-c", command.replace("/path/to/venv", shlex.quote(sys.prefix))],
-        check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=300,
-    )  # fmt: skip
+    return captured(
+        ["/bin/sh", "-c", command.replace("/path/to/venv", shlex.quote(sys.prefix))], cwd=folder, env=given, timeout=300
+    )
 
 
 @pytest.mark.tensorflow
@@ -117,7 +116,7 @@ def test_separate_installation_examines_another_environment(tmp_path: Path) -> N
         "--python",
         job,
     ]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
+    done = captured(command, env=environ(), cwd=tmp_path)
     report = json.loads(done.stdout)
     assert report["target"].startswith(str(job / "bin" / "python"))
     assert "--python" in report["target"]

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from docs.generator.pages import generated_pages, pages_by_location, written_pages
 
-from helpers.command import environ, kdoctor
+from helpers.checklist_texts import untrained
+from helpers.command import captured, environ, kdoctor
 from helpers.kdoctor_fleet.fleets import fleet_of, write
 from helpers.machines import collecting
 from helpers.tiers import tiered
@@ -151,15 +152,9 @@ def make_dataset():
     batches = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(16, drop_remainder=True)
     return batches.prefetch(tf.data.AUTOTUNE)
 """
-CHECKLIST = """\
-schema: kdoctor/checklist/v1
-name: gpu-node
-version: 1
-owner: ml-platform
-assumptions: {gpus: {count: 0}}
-checks: [{id: versions.tensorflow-installed}, {id: host.memory}, {id: host.disk}]
-without: {baseline: too slow for this test, edge-case: the same, failure-path: the same}
-"""
+CHECKLIST = untrained(
+    "versions.tensorflow-installed", "host.memory", "host.disk", more="assumptions: {gpus: {count: 0}}\n"
+)
 NVIDIA_SMI = """\
 ==============NVSMI LOG==============
 
@@ -216,9 +211,7 @@ def _run(command: str, folder: Path, **variables: str) -> subprocess.CompletedPr
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"), **variables)
     command = command.replace("/opt/kdoctor/bin/", "").replace("/opt/job", sys.prefix)
-    return subprocess.run(
-        ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=600
-    )
+    return captured(["/bin/sh", "-c", command], cwd=folder, env=given, timeout=600)
 
 
 @pytest.mark.parametrize("name", tiered(PAGES, [page for page in PAGES if not _trains(page)]))

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from docs.generator.commands import man_page
 from docs.generator.hardware import measured_hardware_page
 from docs.generator.pages import ROOT, written_pages
 
+from helpers.command import captured
 from kdoctor.catalog.load import load_catalog
 
 
@@ -23,11 +23,9 @@ def man(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(not shutil.which("man"), reason="needs man")
 def test_manual_page_renders_without_warnings(man: Path) -> None:
-    done = subprocess.run(
+    done = captured(
         ["man", "--warnings", "--local-file", man],
         check=True,
-        capture_output=True,
-        text=True,
         env={"MANWIDTH": "80", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
     )
     assert not done.stderr

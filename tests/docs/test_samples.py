@@ -5,14 +5,13 @@ Samples of lint rules are tested with their rules.
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from docs.generator.pages import pages_by_location
 
-from helpers.command import environ
+from helpers.command import captured, environ
 from helpers.tiers import tiered
 
 NOT_INSTALLED = ("from parsl import",)
@@ -61,14 +60,6 @@ def samples_of(text: str) -> list[tuple[int, str]]:
 def test_samples_run(half: int, tmp_path: Path) -> None:
     written = {page: text for page, text in pages_by_location().items() if "/docs/lint/" not in page}
     pages = {page: samples for page, text in sorted(written.items())[half::2] if (samples := samples_of(text))}
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE],
-        input=json.dumps(pages),
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environ(),
-    )
+    done = captured([sys.executable, "-c", PRELUDE], input=json.dumps(pages), cwd=tmp_path, env=environ())
     assert done.returncode == 0, done.stderr
     assert [f"ran {page}" for page in pages] == re.findall("^ran .*", done.stdout, re.MULTILINE)

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from docs.generator.pages import pages_by_location
 
+from helpers.command import captured
 from kdoctor.failures.known import load_failures
 
 ROOT = Path(__file__).parents[2]
@@ -67,11 +67,8 @@ class _Reader(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        check=False,
-        capture_output=True,
-        text=True,
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         timeout=300,

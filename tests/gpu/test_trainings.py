@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers import smoke
-from helpers.command import environ
+from helpers.command import captured, environ
 from helpers.planted_scenario import planted_scenario
 from helpers.real_gpu import Ran, Record, on_gpus, rehearsed, run_kdoctor
 from kdoctor.catalog.load import load_catalog
@@ -271,14 +270,7 @@ def test_canary_runs_between_the_steps_of_a_fit(record: Record, tmp_path: Path) 
     script = tmp_path / "fit.py"
     script.write_text(CANARY.format(width=64 if rehearsed() else 4096, canary=0.05, seconds=3), encoding="utf-8")
     variables = {"KERAS_BACKEND": backend, "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environ(**variables),
-        timeout=120,
-    )
+    done = captured([sys.executable, str(script)], env=environ(**variables), timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     *_, last = map(json.loads, done.stdout.splitlines())
     record.row("Canary", backend=backend, status=last["status"], said=str(last["said"]))

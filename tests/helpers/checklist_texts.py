@@ -38,14 +38,17 @@ rollback:
 """
 )
 
-ONE_CHECK = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 3
-owner: me
-checks: [{id: host.memory}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
+
+def untrained(*checks: str, more: str = "", version: int = 1) -> str:
+    """A checklist of these checks, without trainings. ``more`` are further lines of it."""
+    listed = ", ".join(f"{{id: {check}}}" for check in checks)
+    return (
+        f"schema: kdoctor/checklist/v1\nname: job\nversion: {version}\nowner: me\n{more}checks: [{listed}]\n"
+        "without: {baseline: a test, edge-case: a test, failure-path: a test}\n"
+    )
+
+
+ONE_CHECK = untrained("host.memory", version=3)
 WITHOUT_TRAININGS = """\
 schema: kdoctor/checklist/v1
 name: job

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.command import captured
 from helpers.integrations import tool
 
 PROGRAMS = ("debootstrap", "unshare", "chroot")
@@ -43,13 +44,10 @@ class Stage:
         place = shlex.join([str(tool("chroot")), f"--userspec={self.user}:{self.user}", str(self.root)])
         inner = f"cd {shlex.quote(self.folder)} && exec {shlex.join(command)}"
         script.append(f"exec {place} /bin/sh -c {shlex.quote(inner)}")
-        return subprocess.run(
+        return captured(
             ["unshare", "--mount", "sh", "-ec", "\n".join(script)],
             env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/", **self.variables},
-            capture_output=True,
-            text=True,
             timeout=timeout_s,
-            check=False,
         )
 
 
@@ -58,7 +56,7 @@ def debian(folder: Path) -> Path:
     root = folder / "base"
     include = "python3,python3-venv,ca-certificates"
     command = ("debootstrap", "--variant=minbase", f"--include={include}", _RELEASE, str(root))
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = captured(command)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     (root / "usr/local/bin/python").symlink_to("/usr/bin/python3")
     for place in _OF_HOST:

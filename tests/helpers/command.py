@@ -14,6 +14,7 @@ import venv
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from kdoctor.cli import main
@@ -44,6 +45,11 @@ def environ(**changes: str) -> dict[str, str]:
 ON_PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 """A ``PATH`` on which kdoctor is found by its name, for screens that do not depend on the place of this clone."""
 _AS_STARTED = environ()
+
+
+def captured(command: Sequence[str | Path], *, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program, and keep what it prints."""
+    return subprocess.run(command, check=check, capture_output=True, text=True, **options)
 
 
 def kdoctor(

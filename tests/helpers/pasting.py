@@ -2,10 +2,9 @@
 
 import re
 import shlex
-import subprocess
 from functools import cache
 
-from helpers.command import kdoctor_here
+from helpers.command import captured, kdoctor_here
 
 _OWN = re.compile(r"(?:^|&& |; )(?:\S*/)?kdoctor (.+?)(?=$| && |;|  #)")
 
@@ -22,7 +21,7 @@ def why_not(command: str) -> str:
 
 @cache
 def _why_not(command: str) -> str:
-    syntax = subprocess.run(["bash", "-n", "-c", command], check=False, capture_output=True, text=True)
+    syntax = captured(["bash", "-n", "-c", command])
     refused = [syntax.stderr] if syntax.returncode else []
     for own in _OWN.findall(command):
         words = shlex.split(own, comments=True)

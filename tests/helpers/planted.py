@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.command import KDOCTOR, environ
+from helpers.command import KDOCTOR, captured, environ
 from helpers.machines.collecting import environment as described_machine
 
 _PRIVATE_MOUNTS = ("unshare", "--map-root-user", "--mount")
@@ -140,21 +140,13 @@ class Session:
         }
         shell = [*(_PRIVATE_MOUNTS if self._plant.private_mounts else ()), "bash", "-c"]
         profile = f"set -e\n{self._plant.profile}\nset +e\n" if with_defect else ""
-        return subprocess.run(
-            [*shell, _SHELL + profile + script],
-            check=False,
-            capture_output=True,
-            text=True,
-            env=environ(**variables),
-            cwd=self._folder,
-            timeout=600,
-        )
+        return captured([*shell, _SHELL + profile + script], env=environ(**variables), cwd=self._folder, timeout=600)
 
 
 def pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the environment's pip."""
     command = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, env=environ())
+    return captured(command, env=environ())
 
 
 def _pip_cache() -> str:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import captured, environ
 from kdoctor.facts import FactGroup, Facts, Gpus, Host, KernelDriver, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
@@ -129,7 +129,7 @@ def tool(*argv: str, timeout_s: float = 30.0) -> str:
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     try:
-        done = subprocess.run(argv, check=False, capture_output=True, text=True, errors="replace", timeout=timeout_s)
+        done = captured(argv, errors="replace", timeout=timeout_s)
     except (OSError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"{' '.join(argv)}: {error}")
     if done.returncode:
@@ -180,15 +180,7 @@ def run_kdoctor(record: Record, *arguments: str | Path, folder: Path, **variable
     command = [sys.executable, "-m", "kdoctor", *map(str, arguments)]
     began = time.monotonic()
     try:
-        done = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            text=True,
-            env=environ(**variables),
-            cwd=folder,
-            timeout=max(5.0, min(150.0, record.left_s)),
-        )
+        done = captured(command, env=environ(**variables), cwd=folder, timeout=max(5.0, min(150.0, record.left_s)))
     except subprocess.TimeoutExpired as error:
         pytest.fail(f"kdoctor {' '.join(map(str, arguments))} did not end within {error.timeout:.0f} s")
     return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - began)

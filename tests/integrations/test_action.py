@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers.command import environ, make_target
+from helpers.command import captured, environ, make_target
 from helpers.integrations import KDOCTOR, ROOT, SHELL, read
 
 ACTION = read(ROOT / "action.yml")
@@ -137,9 +137,7 @@ class Runner:
             GITHUB_STEP_SUMMARY=str(self.folder / "summary.md"),
             GITHUB_REPOSITORY="team/training", GITHUB_API_URL=self.api, GITHUB_ACTIONS="true", CI="true",
         )  # fmt: skip
-        done = subprocess.run(
-            [*SHELL, step["run"]], check=False, capture_output=True, text=True, env=env, cwd=self.workspace
-        )
+        done = captured([*SHELL, step["run"]], env=env, cwd=self.workspace)
         self.log += done.stdout + done.stderr
         if "id" in step:
             lines = output.read_text(encoding="utf-8").splitlines()
@@ -289,5 +287,5 @@ def test_action_with_its_installation(tmp_path: Path, workspace: Path, api: Api,
 @pytest.mark.parametrize("step", [step for step in ACTION["runs"]["steps"] if "run" in step], ids=lambda s: s["name"])
 def test_shellcheck_accepts_every_step(step: dict[str, Any]) -> None:
     command = ["shellcheck", "--shell=bash", "--exclude=SC2086", "-"]  # some variables are split on purpose
-    done = subprocess.run(command, check=False, input=step["run"], capture_output=True, text=True)
+    done = captured(command, input=step["run"])
     assert done.returncode == 0, done.stdout

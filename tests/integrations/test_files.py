@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
-from helpers.command import environ, make_target
-from helpers.integrations import FOLDER, KDOCTOR, ROOT, SHELL, read
+from helpers.command import captured, environ, make_target
+from helpers.integrations import FOLDER, KDOCTOR, ROOT, read
 
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 
@@ -48,27 +48,6 @@ def test_commands_contain_no_expressions() -> None:
         document = read(path)
         steps = document["runs"]["steps"] if "runs" in document else document["jobs"]["check"]["steps"]
         assert not [step["run"] for step in steps if "${{" in step.get("run", "")]
-
-
-@pytest.mark.parametrize(("broken", "code"), [(False, "0"), (True, "1")])
-def test_action_keeps_the_exit_code_and_writes_reports(tmp_path: Path, *, broken: bool, code: str) -> None:
-    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
-    (tmp_path / "kdoctor" / "bin").mkdir(parents=True)
-    (tmp_path / "kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
-    (tmp_path / "kdoctor-reports").mkdir()
-    given = environ(
-        RUNNER_TEMP=str(tmp_path), GITHUB_OUTPUT=str(tmp_path / "output"),
-        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"),
-        CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
-    )  # fmt: skip
-    done = subprocess.run([*SHELL, STEPS["Check"]["run"]], check=False, capture_output=True, text=True, env=given)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "output").read_text() == f"exit-code={code}\n"
-    assert (tmp_path / "summary").read_text().startswith("## kdoctor: ")
-    assert sorted(path.suffix for path in (tmp_path / "kdoctor-reports").iterdir()) == [".html", ".json", ".md", ".xml"]
-    last = ACTION["runs"]["steps"][-1]["run"]
-    verdict = subprocess.run([*SHELL, last], check=False, env=environ(CHECK=code, LINT=""))
-    assert str(verdict.returncode) == code
 
 
 @pytest.mark.parametrize("name", [name for name, step in STEPS.items() if "run" in step])
@@ -124,7 +103,7 @@ def test_gitlab_template_examines_the_python_of_the_image_by_default(tmp_path: P
     command = job["script"][0].replace('"$CI_PROJECT_DIR/.kdoctor/bin/kdoctor"', "printf '%s\\n'")
     target = make_target(tmp_path / "job")
     given = environ(**{**job["variables"], "PATH": f"{target}/bin:{os.environ['PATH']}"})
-    done = subprocess.run(["bash", "-ec", command], check=True, env=given, capture_output=True, text=True)
+    done = captured(["bash", "-ec", command], check=True, env=given)
     assert f"--python\n{target}/bin/python3\n" in done.stdout
 
 
@@ -134,7 +113,7 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
         text = (FOLDER / name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(text.replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR)))
     units = [str(tmp_path / name) for name in ("kdoctor.service", "kdoctor.timer")]
-    done = subprocess.run(["systemd-analyze", "verify", *units], check=False, capture_output=True, text=True)
+    done = captured(["systemd-analyze", "verify", *units])
     assert (done.returncode, [line for line in done.stderr.splitlines() if "kdoctor" in line]) == (0, [])
 
 
@@ -148,13 +127,11 @@ def test_options_in_service_and_pod_exist(tmp_path: Path) -> None:
     arguments = command[1].replace("multi-gpu-keras", narrowed).replace("/opt/job", str(target))
     arguments = arguments.replace("/var/lib/kdoctor/", "/dev/null#")
     arguments = re.sub(r"(prometheus|html)=\S+", r"\1=/dev/null", arguments).replace(" --output html=/dev/null", "")
-    done = subprocess.run([KDOCTOR, *arguments.split()], check=False, capture_output=True, text=True, env=environ())
+    done = captured([KDOCTOR, *arguments.split()], env=environ())
     assert done.returncode == 0, done.stderr
     pod = read(FOLDER / "kubernetes-pod.yaml")["spec"]["initContainers"][0]["command"]
     options = [word.partition("=")[0] for word in pod[2:]]
-    helped = subprocess.run(
-        [KDOCTOR, "check", "--help-all"], check=True, capture_output=True, text=True, env=environ()
-    ).stdout
+    helped = captured([KDOCTOR, "check", "--help-all"], check=True, env=environ()).stdout
     assert all(option in helped for option in options)
 
 
@@ -169,7 +146,7 @@ def test_cron_mails_only_failed_runs(tmp_path: Path, *, broken: bool) -> None:
         .replace("/opt/job", str(target))
         .replace("multi-gpu-keras", "cpu-smoke --no-smoke --select versions.tensorflow-installed")
     )
-    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env=environ())
+    done = captured(["/bin/sh", "-c", command], env=environ())
     assert done.returncode == 0
     assert done.stderr == ""
     assert done.stdout.startswith("kdoctor NOT READY in ") if broken else done.stdout == ""
@@ -183,7 +160,7 @@ def test_prolog_drains_only_on_failure(tmp_path: Path, *, broken: bool, code: in
         KDOCTOR=str(KDOCTOR), KDOCTOR_JOB_PYTHON=str(target), KDOCTOR_CHECKLIST="cpu-smoke",
         SLURMD_NODENAME="n1", SLURM_JOB_ID="7",
     )  # fmt: skip
-    done = subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, text=True, env=given)
+    done = captured([FOLDER / "slurm-prolog.sh"], env=given)
     assert (done.returncode, done.stdout) == (code, "")
 
 
@@ -208,7 +185,7 @@ def test_minimal_environment_is_enough(tmp_path: Path, home: str | None) -> None
 def test_deleted_working_directory_is_accepted(tmp_path: Path) -> None:
     command = 'mkdir gone; cd gone; rmdir ../gone; "$0" check --quiet --no-smoke --checklist cpu-smoke --python "$1"'
     shell = ["sh", "-c", command, str(KDOCTOR), str(make_target(tmp_path / "job"))]
-    done = subprocess.run(shell, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
+    done = captured(shell, env=environ(), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "(versions.tensorflow-installed)" in done.stdout
 

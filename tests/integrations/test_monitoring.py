@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from helpers.cases import cases
-from helpers.command import environ, make_target
+from helpers.command import captured, environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
 from helpers.reports import GPU_WORK, TRAININGS, cpu_report, gpu_report, with_text
 from kdoctor.report.formats import render
@@ -71,13 +71,7 @@ class TestPrometheus:
 
     @cases(cpu_report(), gpu_report(), with_text(gpu_report(), 'a"b\\c\nd'), ids=["cpu", "gpu", "strange"])
     def test_promtool_accepts_the_metrics(self, report: Any) -> None:
-        done = subprocess.run(
-            ["promtool", "check", "metrics"],
-            check=False,
-            input=render(report, "prometheus"),
-            capture_output=True,
-            text=True,
-        )
+        done = captured(["promtool", "check", "metrics"], input=render(report, "prometheus"))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
     def test_alerts_are_valid_rules_and_documented(self) -> None:
@@ -120,9 +114,7 @@ class TestPrometheus:
             "tests": [{"interval": "1h", "input_series": entries, "alert_rule_test": alerts}],
         }
         (tmp_path / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
-        done = subprocess.run(
-            ["promtool", "test", "rules", str(tmp_path / "test.yml")], check=False, capture_output=True, text=True
-        )
+        done = captured(["promtool", "test", "rules", str(tmp_path / "test.yml")])
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -310,7 +302,7 @@ class TestNagios:
         if tool("negate") is None:
             pytest.skip("negate (monitoring-plugins) is not installed")
         command = [str(tool("negate")), "--substitute", *plugin(make_target(tmp_path / "job"))]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ())
+        done = captured(command, env=environ())
         assert done.returncode == 0
         assert done.stdout.startswith("KDOCTOR OK - NOT READY in ")
 
@@ -325,7 +317,7 @@ class TestNagios:
             print encode_json([map { [$_->label, $_->value, $_->uom] } @found]);"""
         text = render(report, "nagios")
         data = text.partition(" | ")[2]
-        done = subprocess.run(["perl", "-e", program], check=True, input=data, capture_output=True, text=True)
+        done = captured(["perl", "-e", program], check=True, input=data)
         found = {label: (float(value), unit) for label, value, unit in json.loads(done.stdout)}
         assert {
             status.value: (float(number), "") for status, number in report.counts().items()

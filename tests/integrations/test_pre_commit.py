@@ -1,12 +1,11 @@
 """pre-commit installs the hooks from this repository and runs them."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import captured, environ
 from helpers.integrations import ROOT, needs
 
 pytestmark = [pytest.mark.services, *needs("pre-commit", "git")]
@@ -22,7 +21,7 @@ with tf.distribute.MirroredStrategy().scope():
 
 def git(folder: Path, *arguments: str) -> str:
     command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder, env=environ())
+    done = captured(command, check=True, cwd=folder, env=environ())
     return done.stdout.strip()
 
 
@@ -43,7 +42,7 @@ def test_hooks_pass_and_fail_in_another_repository(tmp_path: Path) -> None:
         (other / "train.py").write_text(code, encoding="utf-8")
         git(other, "add", ".")
         command = ["pre-commit", "run", "--all-files", "--color=never"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=other, env=env)
+        done = captured(command, cwd=other, env=env)
         return done.returncode, done.stdout
 
     code, output = hooks(CHECKLIST, "print('no Keras')\n")

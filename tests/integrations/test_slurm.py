@@ -8,20 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.checklist_texts import untrained
 from helpers.command import make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs
 from helpers.kdoctor_fleet.slurm import PROGRAMS, Slurm, slurm_folder
 
 pytestmark = [pytest.mark.services, *needs(*PROGRAMS)]
-
-CHECKLIST = """\
-schema: kdoctor/checklist/v1
-name: node
-version: 1
-owner: tests
-checks: [{id: CHECK, severity: error}]
-without: {baseline: a prolog trains nothing, edge-case: the same, failure-path: the same}
-"""
 
 
 class Prologued(Slurm):
@@ -40,7 +32,7 @@ class Prologued(Slurm):
         With ``patient``, a machine that is busy with tests may take longer than a prolog may.
         """
         checklist = self.folder / "node.yaml"
-        checklist.write_text(CHECKLIST.replace("CHECK", check), encoding="utf-8")
+        checklist.write_text(untrained(f"{check}, severity: error"), encoding="utf-8")
         for name in ("prolog.sh", "health.sh"):
             text = "#!/bin/sh\nexit 0\n"
             if python is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.apart import build_wheel, make_environment, pip_install
-from helpers.command import environ, make_target
+from helpers.command import captured, environ, make_target
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the folders of environments differ on Windows")
 
@@ -23,9 +23,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(environment: Path, *command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = [str(environment / "bin" / command[0]), *command[1:]]
-    done = subprocess.run(
-        program, check=False, capture_output=True, text=True, env=environ(), cwd=cwd or environment, timeout=120
-    )
+    done = captured(program, env=environ(), cwd=cwd or environment, timeout=120)
     assert "Traceback" not in done.stderr
     return done
 

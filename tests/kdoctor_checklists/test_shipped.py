@@ -4,7 +4,7 @@ import pytest
 
 from helpers.facts import environment
 from helpers.judging import TODAY
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
@@ -27,11 +27,6 @@ COMPLETE = ("cpu-smoke", "multi-gpu-keras")
 """Those with every check."""
 ONLY_SMOKE = {"smoke.silent-features"}
 """Quick, but about features that a job may not use. With --model, job.clipping and job.random-layers are about it."""
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def test_catalog_has_the_shipped_checklists(catalog: Catalog) -> None:

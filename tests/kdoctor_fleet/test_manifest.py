@@ -1,28 +1,21 @@
 import json
 import shlex
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from helpers.cases import cases
-from helpers.command import KDOCTOR, environ
-from helpers.kdoctor_fleet.fleets import names_of
+from helpers.command import KDOCTOR, captured, environ
+from helpers.kdoctor_fleet.fleets import asked, names_of
 from kdoctor.errors import UsageError
-from kdoctor_fleet.commands.fleet import app
 from kdoctor_fleet.exclusion import TAINT
 
 OPTIONS = ("--", "--no-smoke", "--checklist", "my checklist.yaml", "--skip", "$(reboot)")
 
 
 def printed(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["manifest", "--image", "registry.example/training:1", *arguments])
-    if isinstance(done.exception, UsageError):
-        raise done.exception
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.stdout
+    return asked("manifest", "--image", "registry.example/training:1", *arguments)
 
 
 def manifest(*arguments: str) -> Any:
@@ -92,10 +85,9 @@ def test_command_of_the_pods_writes_a_report_that_merge_reads() -> None:
     command = pod_of(manifest("--kdoctor", words, *options))["containers"][0]["command"]
     logs = ""
     for name in names_of(1):
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ(NODE_NAME=name))
+        done = captured(command, check=True, env=environ(NODE_NAME=name))
         logs += f"{done.stderr}{done.stdout}"
-    merged = CliRunner().invoke(app, ["merge", "-", "-f", "json", "--min-healthy", "1"], input=logs)
-    (node,) = json.loads(merged.stdout)["nodes"]
+    (node,) = json.loads(asked("merge", "-", "-f", "json", "--min-healthy", "1", stdin=logs, code=3))["nodes"]
     assert (node["name"], node["state"]) == (names_of(1)[0], "unknown")  # one check was selected
 
 

@@ -1,10 +1,10 @@
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.cases import cases
+from helpers.command import captured
 from kdoctor.errors import UsageError
 from kdoctor_fleet.names import expand, fold, is_valid, read_names
 
@@ -57,9 +57,7 @@ def test_broken_file_of_names_is_refused_with_its_line(text: str, place: str, tm
 def test_help_needs_no_extra_and_a_command_says_which_one() -> None:
     program = "import sys; sys.modules['ClusterShell'] = None; from kdoctor.cli import main; main()"
     helped, run = (
-        subprocess.run(
-            [sys.executable, "-c", program, "fleet", "run", *words], check=False, capture_output=True, text=True
-        )
+        captured([sys.executable, "-c", program, "fleet", "run", *words])
         for words in (["--help"], ["--engine", "ssh", "--nodes", "node[1-2]"])
     )
     assert helped.returncode == 0

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from helpers.command import captured
 from helpers.kdoctor_job.job_runs import trials
 from helpers.tiers import asked_for, tiered
 
@@ -241,7 +242,7 @@ def test_guard_raises_and_result_renders() -> None:
 
 def test_import_kdoctor_is_light() -> None:
     program = "import sys; before = set(sys.modules); import kdoctor; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = captured([sys.executable, "-c", program], check=True)
     loaded = done.stdout.split()
     assert [name for name in loaded if name.startswith("kdoctor")] == ["kdoctor", "kdoctor.version"]
     assert {"tensorflow", "keras", "numpy", "pydantic", "typer", "rich", "yaml"}.isdisjoint(loaded)
@@ -276,7 +277,5 @@ print({result.status.value for result in found.report.results} - {"skip"})
 def test_nothing_of_a_job_on_another_backend_is_judged() -> None:
     pytest.importorskip("jax")
     environ = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run(
-        [sys.executable, "-c", ON_JAX], check=True, capture_output=True, text=True, env=environ, timeout=120
-    )
+    done = captured([sys.executable, "-c", ON_JAX], check=True, env=environ, timeout=120)
     assert done.stdout == "{'unknown'}\n", done.stderr

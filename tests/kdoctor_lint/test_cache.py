@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from helpers.command import captured
 from kdoctor.inputs import read_bounded
 from kdoctor.text.canvas import PLAIN
 from kdoctor_lint import engine
@@ -133,9 +133,7 @@ def test_results_are_found_again_by_another_process(tree: Path) -> None:
         "settings = Settings(per_file_ignores={'*.py': frozenset(RULES) - {'lint.removed-api'}})\n"
         "print(Cache(os.environ, settings).get(sys.argv[1], rules_for(sys.argv[1], RULES, settings)) is not None)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tree / "train.py")], capture_output=True, text=True, check=True
-    )
+    done = captured([sys.executable, "-c", code, str(tree / "train.py")], check=True)
     assert done.stdout == "True\n"
 
 

@@ -1,11 +1,11 @@
 """The table of removed names, compared with the installed TensorFlow and Keras."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
+from helpers.command import captured
 from kdoctor_lint.removed import REMOVED, removed_in
 
 PROGRAM = """
@@ -50,12 +50,5 @@ def test_names_are_missing_from_installed_release() -> None:
     kept = (RAISES, GRAPHS)
     names = [name for name in REMOVED if name.startswith(("tensorflow.", "keras.")) and not name.startswith(kept)]
     names += [f"tensorflow.{name}" for name in names if name.startswith("keras.")]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(names),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=240,
-    )
+    done = captured([sys.executable, "-c", PROGRAM], input=json.dumps(names), check=True, timeout=240)
     assert json.loads(done.stdout.splitlines()[-1]) == []

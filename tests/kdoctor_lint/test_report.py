@@ -63,12 +63,6 @@ def test_terminal_wraps_text_but_not_code(report: LintReport) -> None:
         assert len(line) <= 60 or line.strip() in rule.good or "café" in line
 
 
-def test_terminal_has_no_control_characters() -> None:
-    text = render(finding(path="a\x1b[2J.py", message="see \x1b]0;x\x07"), "terminal")
-    assert "\x1b" not in text
-    assert "\x07" not in text
-
-
 def test_json_contains_findings(report: LintReport) -> None:
     document = json.loads(render(report, "json"))
     assert document["schema"] == "kdoctor/lint/v1"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.command import captured
 from kdoctor.probes.process.launch import program_argv, target_folder
 
 SOURCES = sorted(target_folder().rglob("*.py"))
@@ -22,9 +23,7 @@ def test_syntax_is_valid_in_python_3_8(path: Path) -> None:
 
 def start(code: str, *, stdin: int | None = None) -> subprocess.CompletedProcess[str]:
     bootstrap = f"import sys; sys.path.insert(0, {str(target_folder().parent)!r})\n"
-    return subprocess.run(
-        [sys.executable, "-c", bootstrap + code], capture_output=True, check=False, text=True, timeout=60, stdin=stdin
-    )
+    return captured([sys.executable, "-c", bootstrap + code], timeout=60, stdin=stdin)
 
 
 def test_channel_separates_records_from_output() -> None:
@@ -83,6 +82,6 @@ def test_program_path_excludes_kdoctors_dependencies_and_working_directory(tmp_p
     (tmp_path / "json.py").write_text("raise SystemExit('the working directory is on the path')")
     settings = {"deadline_s": 20, "executable": "x", "chosen_by": "--python"}
     argv = program_argv(sys.executable, "inspect.environment", settings)
-    answer = subprocess.run(argv, capture_output=True, check=True, text=True, cwd=tmp_path, timeout=60)
+    answer = captured(argv, check=True, cwd=tmp_path, timeout=60)
     groups = [json.loads(line[1:])["group"] for line in answer.stdout.split("\n") if line]
     assert groups == ["target", "packages", "tensorflow", "keras"]

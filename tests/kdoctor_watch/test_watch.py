@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 import kdoctor
-from helpers.command import environ
+from helpers.command import captured, environ
 from helpers.locks import lock
 from helpers.tiers import every_second_day
 from kdoctor.errors import UsageError
@@ -30,7 +29,7 @@ def train(package: str, *names: str, **variables: str) -> dict[str, Any]:
     paths = ":".join(str(ROOT / part) for part in ("doctor", "checks", "checklists", "tests"))
     command = [sys.executable, "-m", "helpers.kdoctor_watch.watched_jobs", package, *names]
     env = environ(PYTHONPATH=paths, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", **variables)
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, timeout=600)
+    done = captured(command, env=env, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -140,9 +139,7 @@ def test_every_planted_fault_is_found_with_both_packages(package: str, tmp_path:
 def test_changed_bit_is_found_on_jax_without_tensorflow() -> None:
     paths = ":".join(str(ROOT / part) for part in ("doctor", "checks", "checklists", "tests"))
     command = [sys.executable, "-m", "helpers.kdoctor_watch.watched_jax"]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env=environ(PYTHONPATH=paths), timeout=600
-    )
+    done = captured(command, env=environ(PYTHONPATH=paths), timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     finding, canary, loop, imported = done.stdout.splitlines()
     assert re.match(

@@ -10,7 +10,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from helpers.command import kdoctor
+from helpers.command import captured, kdoctor
 from helpers.real_environments import interpreter, make
 from kdoctor.matrix.keras import BASELINE
 from kdoctor.matrix.load import load_matrix
@@ -75,7 +74,7 @@ def examine(executable: Path) -> dict[str, dict[str, Any]]:
 
 def installed(executable: Path, name: str) -> str:
     ask = f"from importlib.metadata import version; print(version({name!r}))"
-    return subprocess.run([executable, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+    return captured([executable, "-c", ask], check=True).stdout.strip()
 
 
 def verdict(results: list[dict[str, Any]]) -> str:

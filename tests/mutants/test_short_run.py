@@ -2,12 +2,13 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from helpers.command import captured
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
@@ -26,9 +27,7 @@ ROW = re.compile(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +[\d.]+%$", re.MULT
 def test_tests_notice_small_changes_in_each_package(record_property: Callable[[str, object], None]) -> None:
     chosen = [argument for file, tests in PARTS.items() for argument in ("--file", file, "--tests", tests)]
     command = [sys.executable, "tests/mutants/run.py", "--sample", "20", "--least", "0.9", *chosen]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": ""}, capture_output=True, text=True, check=False
-    )
+    done = captured(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": ""})
     assert done.returncode == 0, done.stdout + done.stderr
     packages = {name: list(map(int, counts)) for name, *counts in ROW.findall(done.stdout)}
     total = packages.pop("all")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.command import captured
 from helpers.release import load
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def interpreter(version: str) -> str | None:
     if found:
         return str(found[-1])
     command = [UV, "python", "find", "--no-python-downloads", version]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = captured(command)
     return done.stdout.strip() or None if done.returncode == 0 else None
 
 
@@ -111,9 +112,7 @@ def test_wheel_runs_with_every_extra(built: Path, tmp_path: Path, version: str) 
         named = f"{wheel}[{extra}]" if extra else str(wheel)
         subprocess.run([UV, "pip", "install", "--quiet", "--python", folder / "bin/python", named], check=True)
         for command in (["kdoctor", "--version"], ["keras-doctor", "list", "--format", "json"], ["kdoctor", "matrix"]):
-            done = subprocess.run(
-                [folder / "bin" / command[0], *command[1:]], check=True, capture_output=True, env=environ, text=True
-            )
+            done = captured([folder / "bin" / command[0], *command[1:]], check=True, env=environ)
             assert done.stdout
         for sources in ("sdist",) if extra == "" else ():
             (archived,) = built.glob("*.tar.gz")
@@ -129,7 +128,7 @@ def test_wheel_runs_with_every_extra(built: Path, tmp_path: Path, version: str) 
 
 def resolves(requirement: str, python: str) -> bool:
     command = [UV, "pip", "compile", "--quiet", "--python", python, "-"]
-    return subprocess.run(command, check=False, input=requirement, text=True, capture_output=True).returncode == 0
+    return captured(command, input=requirement).returncode == 0
 
 
 VALIDATE = """import pathlib, sys

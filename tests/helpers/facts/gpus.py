@@ -1,11 +1,13 @@
 """Builders of the group ``gpus``: GPUs as reported by NVML (H100 SXM5, GeForce RTX 4090, V100), and their driver."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from helpers.facts.base import DRIVER, MIB
+from helpers.facts.base import MIB
 from kdoctor.facts import Gpu, GpuPair, Gpus, NvLink
+from kdoctor.testing import healthy
 
 NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
 H100_LACKS = (
@@ -68,79 +70,23 @@ def bus_id(index: int) -> str:
 
 def gpu(index: int = 0, **changes: Any) -> Gpu:
     """One idle H100 SXM5 at full link width."""
-    values: dict[str, Any] = {
+    place: dict[str, Any] = {
         "index": index,
-        "name": "NVIDIA H100 80GB HBM3",
+        "minor_number": index,
         "uuid": f"GPU-{index:08x}-1111-2222-3333-444444444444",
         "bus_id": bus_id(index),
-        "compute_capability": "9.0",
-        "memory_total_bytes": 81559 * MIB,
-        "memory_used_bytes": 4 * MIB,
-        "processes": (),
-        "graphics_processes": (),
-        "pcie_generation": 5,
-        "pcie_generation_max": 5,
-        "pcie_width": 16,
-        "pcie_width_max": 16,
-        "performance_state": 0,
-        "architecture": "Hopper",
-        "minor_number": index,
-        "pcie_generation_gpu_max": 5,
-        "pcie_replay_counter": 43,
-        "bar1_total_bytes": 131072 * MIB,
-        "compute_mode": "default",
-        "persistence_mode": True,
-        "mig_mode": False,
-        "mig_mode_pending": False,
-        "ecc_mode": True,
-        "ecc_mode_pending": True,
-        "ecc_corrected_volatile": 0,
-        "ecc_uncorrected_volatile": 0,
-        "ecc_corrected_aggregate": 0,
-        "ecc_uncorrected_aggregate": 0,
-        "sram_threshold_exceeded": False,
-        "remapped_rows_correctable": 0,
-        "remapped_rows_uncorrectable": 0,
-        "remapped_rows_pending": False,
-        "remapped_rows_failure": False,
-        "channel_repair_pending": False,
-        "tpc_repair_pending": False,
-        "unrepairable_memory": False,
-        "inforom_valid": True,
-        "recovery_action": "none",
-        "temperature_c": 34,
-        "temperature_margin_c": 51,
-        "temperature_slowdown_margin_c": -2,
-        "temperature_shutdown_margin_c": -8,
-        "power_draw_w": 71.0,
-        "enforced_power_limit_w": 700.0,
-        "default_power_limit_w": 700.0,
-        "clock_sm_mhz": 345,
-        "clock_sm_max_mhz": 1980,
-        "clock_memory_mhz": 2619,
-        "clock_memory_max_mhz": 2619,
-        "clock_event_reasons": (1, 1, 1),
-        "utilization_gpu_percent": 0,
-        "utilization_memory_percent": 0,
-        "nvlinks": nvlinks(),
-        "fabric_state": "completed",
-        "fabric_status": "success",
-        "fabric_problems": (),
-        "virtualization_mode": "none",
-        "addressing_mode": "none",
         "cpu_affinity": near(index),
         "numa_affinity": (index // 4,),
         "answers_s": 0.04,
-        "errors": dict.fromkeys(H100_LACKS, NOT_SUPPORTED),
     }
-    return Gpu(**{**values, **changes})
+    return replace(healthy(Gpus).devices[0], **{**place, **changes})
 
 
 def nvlinks(count: int = 18, *, down: Sequence[int] = (), **changes: Any) -> tuple[NvLink, ...]:
     """The NVLinks of an H100 to NVSwitches. Those in ``down`` are inactive."""
-    values: dict[str, Any] = {"active": True, "version": 4, "speed_gbs": 26.562, "remote_kind": "switch"}
+    first, *_ = healthy(Gpus).devices[0].nvlinks or ()
     return tuple(
-        NvLink(index=index, active=False) if index in down else NvLink(index=index, **{**values, **changes})
+        NvLink(index=index, active=False) if index in down else replace(first, index=index, **changes)
         for index in range(count)
     )
 
@@ -224,23 +170,10 @@ def v100(index: int = 0, **changes: Any) -> Gpu:
 def gpus(n: int = 8, *devices: Gpu, **changes: Any) -> Gpus:
     """A responding driver with n healthy GPUs (or the given ones) on one NUMA node."""
     listed = devices or tuple(gpu(index) for index in range(n))
-    values: dict[str, Any] = {
-        "state": "ready",
-        "driver_version": DRIVER,
-        "cuda_driver_version": "13.0",
-        "count": len(listed),
-        "devices": listed,
-        "pairs": tuple(pair(a.index, b.index) for a, b in combinations(listed, 2)),
-        "nvml_version": f"13.{DRIVER}",
-        "conf_compute": False,
-        "conf_compute_multi_gpu": "none",
-        "conf_compute_ready": True,
-        "node_errors": {},
-    }
-    return Gpus(**{**values, **changes})
+    pairs = tuple(pair(a.index, b.index) for a, b in combinations(listed, 2))
+    return healthy(Gpus, **{"count": len(listed), "devices": listed, "pairs": pairs, **changes})
 
 
 def pair(first: int = 0, second: int = 1, **changes: Any) -> GpuPair:
     """Two H100 connected by eighteen NVLinks."""
-    values: dict[str, Any] = {"level": "NODE", "nvlinks": 18, "p2p_read": "OK", "p2p_write": "OK", "p2p_nvlink": "OK"}
-    return GpuPair(first=first, second=second, **{**values, **changes})
+    return replace(healthy(Gpus).pairs[0], first=first, second=second, **changes)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from helpers.facts.base import DRIVER
 from kdoctor.facts import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_log import parse_log
+from kdoctor.testing import healthy
 
 
 def node(path: str, *, readable: bool = True, writable: bool = True) -> DeviceNode:
@@ -15,32 +15,17 @@ def node(path: str, *, readable: bool = True, writable: bool = True) -> DeviceNo
 def kernel(n: int = 8, **changes: Any) -> KernelDriver:
     """A loaded nvidia module, with the device nodes of n GPUs."""
     paths = (*(f"/dev/nvidia{index}" for index in range(n)), "/dev/nvidia-uvm", "/dev/nvidiactl")
-    values: dict[str, Any] = {
-        "loaded": True,
-        "version": DRIVER,
-        "flavour": "open",
-        "nodes": tuple(node(path) for path in paths),
-    }
-    return KernelDriver(**{**values, **changes})
+    return healthy(KernelDriver, **{"nodes": tuple(node(path) for path in paths), **changes})
 
 
 def kernel_settings(**changes: Any) -> Kernel:
     """A kernel with the nvidia modules, no IOMMU, and the daemons of an NVSwitch machine."""
-    values: dict[str, Any] = {
-        "modules": ("nvidia", "nvidia_uvm"),
-        "secure_boot": False,
-        "lockdown": "none",
-        "iommu_parameters": (),
-        "iommu_groups": 0,
-        "daemons": ("nv-fabricmanager", "nvidia-persistenced"),
-    }
-    return Kernel(**{**values, **changes})
+    return healthy(Kernel, **changes)
 
 
 def log(*events: KernelLogEvent, **changes: Any) -> KernelLog:
     """A kernel log since the boot, by default without events."""
-    values: dict[str, Any] = {"source": "/dev/kmsg", "lines": 2048, "complete": True, "events": events}
-    return KernelLog(**{**values, **changes})
+    return healthy(KernelLog, events=events, **changes)
 
 
 def logged(*lines: str) -> KernelLog:

@@ -24,20 +24,12 @@ def _runner(body: str, folder: Path) -> None:
     _script(f'case "$*" in *runner.main*) ;; *) exec {target}/bin/python "$@";; esac\n{body}', folder)
 
 
-def _garbage(folder: Path) -> None:
-    _script("head -c 1000 /dev/urandom; exit 3", folder)
-
-
 def _much(folder: Path) -> None:
     _script("head -c 100000000 /dev/zero", folder)
 
 
 def _endless_records(folder: Path) -> None:
     _script(f"yes \"$(printf '{START}[3, 11, 7]')\"", folder)
-
-
-def _hanging(folder: Path) -> None:
-    _script("sleep 1000", folder)
 
 
 def _odd(folder: Path) -> None:
@@ -91,7 +83,6 @@ def _kill_children(process: psutil.Process, folder: Path) -> None:
 
 
 INTERPRETERS: dict[str, Fault] = {
-    "target: garbage": Fault(exits=(2,), says="not a Python interpreter", arguments=SMOKE, prepare=_garbage, slow=True),
     "target: 100 MB": Fault(exits=(2,), says="not a Python interpreter", arguments=SMOKE, prepare=_much, slow=True),
     "target: endless records": Fault(
         exits=(2,),
@@ -100,7 +91,6 @@ INTERPRETERS: dict[str, Fault] = {
         prepare=_endless_records,
         slow=True,
     ),
-    "target: hangs": Fault(exits=(2,), says="did not report its version", arguments=SMOKE, prepare=_hanging, slow=True),
     "target: odd records": Fault(exits=(1,), says="smoke.baseline", arguments=SMOKE, prepare=_odd),
     "target: endless events": Fault(
         exits=(1, 3), says="timed out after", arguments=(*SMOKE, "--timeout", "6"), prepare=_endless_events, slow=True

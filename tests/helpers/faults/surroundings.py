@@ -3,14 +3,10 @@
 import resource
 from pathlib import Path
 
-from helpers.faults.running import QUICK, Fault
+from helpers.faults.running import Fault
 
 READY = "READY in"
 UNKNOWN = "could not be evaluated"
-
-
-def _occupied_home(folder: Path) -> None:
-    (folder / "home").write_text("a file", encoding="utf-8")
 
 
 def _job_log(folder: Path) -> None:
@@ -93,13 +89,6 @@ SURROUNDINGS: dict[str, Fault] = {
     "variables: no HOME and USER": Fault(
         exits=(0,), says=READY, variables={"HOME": None, "USER": None, "LOGNAME": None}, slow=True
     ),
-    "variables: HOME is a file": Fault(
-        exits=(0,),
-        says="not in the history",
-        variables={"HOME": "{folder}/home", "KDOCTOR_HISTORY": None, "XDG_STATE_HOME": None},
-        prepare=_occupied_home,
-        slow=True,
-    ),
     "variables: no temporary folder": Fault(
         exits=(2,),
         says="",
@@ -112,11 +101,5 @@ SURROUNDINGS: dict[str, Fault] = {
     ),
     "variables: sitecustomize raises": Fault(
         exits=(0, 1, 3), variables=_startup("raising"), prepare=_startup_modules, slow=True
-    ),
-    "outputs: the folder is missing": Fault(
-        exits=(2,), says="does not exist", arguments=(*QUICK, "--output", "json={folder}/no/report.json"), slow=True
-    ),
-    "outputs: the file is a folder": Fault(
-        exits=(2,), says="is a folder", arguments=(*QUICK, "--output", "json={folder}"), slow=True
     ),
 }

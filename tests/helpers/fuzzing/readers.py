@@ -17,7 +17,7 @@ from helpers.fuzzing.dumps import DUMPS
 from helpers.fuzzing.jobs import JOBS
 from helpers.fuzzing.machines import MACHINES
 from helpers.fuzzing.mutation import mutated, mutated_json
-from helpers.fuzzing.using import REPOSITORY, TODAY, Reader, catalog, node, refuse_crashes, use
+from helpers.fuzzing.using import REPOSITORY, TODAY, Reader, catalog, refuse_crashes, use
 from helpers.locks import lock, node_facts
 from helpers.reports import gpu_report
 from kdoctor.checklist.load import load_checklist
@@ -44,6 +44,7 @@ from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.render import as_json, as_script, as_text
 from kdoctor.snapshot.document import Snapshot, dumps, loads
 from kdoctor.snapshot.redaction import Redaction
+from kdoctor.testing import healthy_node
 from kdoctor.text.canvas import PLAIN
 from kdoctor.yamldoc.source import YamlSourceError, read_yaml
 from kdoctor_lint import engine
@@ -59,7 +60,7 @@ def _checklist(data: bytes, _: Path) -> None:
     plain_text(found)
     resolved_text(found)
     checks = plan(found, catalog(), smoke=False)
-    refuse_crashes(judge(checks, node(), found.rules(today=TODAY)))
+    refuse_crashes(judge(checks, healthy_node(), found.rules(today=TODAY)))
 
 
 def _lock(data: bytes, _: Path) -> None:
@@ -151,7 +152,7 @@ def _children(data: bytes, _: Path) -> None:
 
 
 def _child_seeds() -> Sequence[bytes]:
-    facts = json.loads(dumps(Snapshot.now(node()), Redaction(home="/home/ada", user="ada")))["facts"]
+    facts = json.loads(dumps(Snapshot.now(healthy_node()), Redaction(home="/home/ada", user="ada")))["facts"]
     groups = ("target", "packages", "tensorflow", "keras")
     environment = [{"group": name, "facts": facts[name]} for name in groups if name in facts]
     gpus = [

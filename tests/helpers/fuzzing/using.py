@@ -4,7 +4,6 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from random import Random
 
@@ -51,12 +50,6 @@ class Reader:
 @cache
 def catalog() -> Catalog:
     return load_catalog()
-
-
-@cache
-def node() -> Facts:
-    text = resources.files("kdoctor.testing").joinpath("h100-node.json").read_text(encoding="utf-8")
-    return loads(text, catalog().fact_groups).facts
 
 
 @cache

@@ -7,12 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
 from kdoctor.catalog.load import load_catalog
+from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Node
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.collect import read_snapshot
 from kdoctor.run.plan import Plan, RunOptions
+from kdoctor_fleet.commands.fleet import app
 from kdoctor_fleet.facts import Fleet, JobConfig, UnreadReport
 from kdoctor_fleet.merge import Expectation, merge
 from kdoctor_fleet.names import fold
@@ -156,3 +160,12 @@ def write(documents: Iterable[Document], folder: Path) -> Path:
     for document in documents:
         (folder / f"{document['node']['name']}.json").write_text(json.dumps(document))
     return folder
+
+
+def asked(*arguments: str | Path, stdin: str | None = None, code: int = 0) -> str:
+    """What ``kdoctor fleet`` prints in this process, if it ends with this exit code."""
+    done = CliRunner().invoke(app, list(map(str, arguments)), input=stdin)
+    if isinstance(done.exception, UsageError):
+        raise done.exception
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.stdout

@@ -116,11 +116,6 @@ def test_every_assumption_can_be_judged() -> None:
     assert judged == ASSUMPTIONS
 
 
-def test_all_problems_are_reported_together() -> None:
-    problems = problems_of(*contribute(probe(), host_check(requires=["host.x"]), smoke_check(scenario="smoke.y")))
-    assert len(problems) == 2
-
-
 def test_broken_distribution_is_named(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-checks", "kdoctor.checks", "acme_broken:checks", "import no_such_module_anywhere")
     with pytest.raises(CatalogError) as caught:
@@ -289,9 +284,3 @@ def test_folder_of_checks_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> 
     )
     (problem,) = problems_of(Contribution(kind="checks", origin="here", value=package))
     assert "FileNotFoundError" in problem
-
-
-def test_error_of_the_catalog_lists_its_problems() -> None:
-    error = CatalogError(["one", "two"])
-    assert str(error).splitlines()[1:3] == ["  - one", "  - two"]
-    assert error.hint

@@ -3,18 +3,13 @@ from dataclasses import replace
 import pytest
 
 from helpers.cases import cases
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
 from kdoctor.smoke.definition import HOT_S
 
 QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def ids(catalog: Catalog, *names: str, strategy: str | None = None, tier: str | None = None) -> tuple[str, ...]:

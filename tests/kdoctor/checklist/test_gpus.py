@@ -1,17 +1,10 @@
 from dataclasses import replace
 
-import pytest
-
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.gpus import CPU_REPLICAS, with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.model import GpuAssumption
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def test_number_replaces_that_of_the_checklist(catalog: Catalog) -> None:

@@ -21,18 +21,13 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import libraries
 from helpers.locks import node_facts
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.facts import FactGroup
 from kdoctor.model import GpuAssumption
 from kdoctor.testing import fact_table
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def drafted(folder: Path, catalog: Catalog, *facts: FactGroup, full: bool = False) -> tuple[Checklist, str]:

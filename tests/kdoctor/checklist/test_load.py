@@ -5,13 +5,10 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, HEAD, NO_SCENARIOS, read
 from kdoctor.catalog.load import Catalog
-from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.engine.report import Waiver
 from kdoctor.model import GpuAssumption, Severity
@@ -71,22 +68,3 @@ def test_schema_accepts_valid_and_refuses_invalid_documents() -> None:
     )
     for wrong in wrongs:
         assert not validator.is_valid({**document, **wrong})
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_mangled_checklist_is_read_or_has_problems_with_lines(
-    tmp_path: Path, catalog: Catalog, data: st.DataObject
-) -> None:
-    content = FULL.encode()
-    start = data.draw(st.integers(0, len(content)))
-    end = data.draw(st.integers(start, min(len(content), start + 12)))
-    middle = data.draw(
-        st.one_of(st.binary(max_size=6), st.text("{}[]:,-&*!?|>'\"#%@` \n\t1a~", max_size=6).map(str.encode))
-    )
-    broken: tuple[Problem, ...] = ()
-    try:
-        assert read(tmp_path, catalog, content[:start] + middle + content[end:]).entries
-    except ChecklistError as error:
-        broken = error.problems or (Problem(line=-1, column=-1, message="no problem"),)
-    assert all(problem.line is None or problem.line > 0 for problem in broken)

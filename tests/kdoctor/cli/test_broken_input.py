@@ -1,15 +1,14 @@
 """Files that are not what an option expects: one short error, and never a wait for a pipe."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.command import KDOCTOR, environ, kdoctor
-from kdoctor.catalog.load import Catalog, load_catalog
+from helpers.command import KDOCTOR, captured, environ, kdoctor
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.errors import UsageError
 from kdoctor.lock.store import read_lock
@@ -24,11 +23,6 @@ READERS: dict[str, Callable[[Path, Catalog], Any]] = {
     "import": lambda path, _: import_files([path]),
     "matrix": lambda path, _: load_matrix(str(path), {}),
 }
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 def missing(path: Path) -> None:
@@ -77,9 +71,7 @@ def test_duplicate_key_of_snapshot_is_named(tmp_path: Path, catalog: Catalog, te
 def test_process_substitution_is_read(tmp_path: Path) -> None:
     assert kdoctor("snapshot", "--no-smoke", "-c", "cpu-smoke", "-o", tmp_path / "node.json").returncode == 0
     command = f"{' '.join(KDOCTOR)} checklist record cpu-smoke --snapshot <(cat node.json)"
-    done = subprocess.run(
-        ["bash", "-c", command], check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path, timeout=120
-    )
+    done = captured(["bash", "-c", command], env=environ(), cwd=tmp_path, timeout=120)
     # Without trainings it cannot pass, but it was read and judged.
     assert done.returncode in (1, 3), done.stderr
     assert "nothing was recorded" in done.stderr

@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.cases import cases
-from helpers.command import environ
+from helpers.command import captured, environ
 from kdoctor.catalog.load import load_catalog
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
@@ -26,9 +25,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def completed(*words: str) -> list[str]:
     """What bash offers for the last word."""
     env = environ(PATH=f"{BIN}:{os.environ['PATH']}")
-    done = subprocess.run(
-        ["bash", "--norc", "-c", ASK, "bash", "kdoctor", *words], check=True, capture_output=True, text=True, env=env
-    )
+    done = captured(["bash", "--norc", "-c", ASK, "bash", "kdoctor", *words], check=True, env=env)
     assert not done.stderr
     return done.stdout.split()
 
@@ -57,7 +54,5 @@ def test_every_checklist_is_offered() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script_of_each_shell_is_printed(shell: str) -> None:
-    done = subprocess.run(
-        [BIN / "kdoctor"], check=True, capture_output=True, text=True, env=environ(_KDOCTOR_COMPLETE=f"source_{shell}")
-    )
+    done = captured([BIN / "kdoctor"], check=True, env=environ(_KDOCTOR_COMPLETE=f"source_{shell}"))
     assert f"_KDOCTOR_COMPLETE=complete_{shell}" in done.stdout

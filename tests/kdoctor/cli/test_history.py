@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.checklist_texts import untrained
 from helpers.command import KDOCTOR, environ, kdoctor, make_target
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -57,21 +58,11 @@ def test_kept_diagnoses_are_listed_with_the_run_before_them(tmp_path: Path, run:
     assert listed.index("port_in_use") < listed.index("     1  ") < listed.index("bus_error")
 
 
-CHECKLIST = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 1
-owner: ada
-checks: [{id: versions.tensorflow-installed}]
-without: {baseline: slow, edge-case: slow, failure-path: slow}
-"""
-
-
 @pytest.mark.parametrize(("tensorflow", "verdict"), [("", "pass"), (None, "fail")])
 def test_run_of_record_is_kept_whether_it_passed_or_not(
     tmp_path: Path, run: Run, tensorflow: str | None, verdict: str
 ) -> None:
-    (tmp_path / "job.yaml").write_text(CHECKLIST)
+    (tmp_path / "job.yaml").write_text(untrained("versions.tensorflow-installed"))
     target = make_target(tmp_path / "job", tensorflow=tensorflow)
     record = ("checklist", "record", tmp_path / "job.yaml", "--python", target)
     assert run(*record, "--no-history").returncode == (verdict == "fail")

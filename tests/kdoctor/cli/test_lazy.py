@@ -1,14 +1,13 @@
 """``--help`` imports no command, and every command describes itself."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.cases import cases
-from helpers.command import kdoctor_here
+from helpers.command import captured, kdoctor_here
 from kdoctor.cli import _ChecklistCommands, _Commands
 from kdoctor.cli.history import app as history_app
 from kdoctor.cli.lazy import LazyCommand
@@ -31,7 +30,7 @@ ADDED: dict[str, LazyCommand] = {name: load(entry) for name, entry in named("com
 
 
 def modules_of(run: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", PROGRAM.format(run=run)], check=True, capture_output=True, text=True)
+    done = captured([sys.executable, "-c", PROGRAM.format(run=run)], check=True)
     return set(done.stderr.split())
 
 

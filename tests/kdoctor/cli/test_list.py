@@ -30,12 +30,6 @@ def test_list_checklists_contains_every_name() -> None:
     assert [name for name in load_catalog().checklists if f"  {name}" not in listed] == []
 
 
-def test_explain_unknown_id_suggests_the_nearest() -> None:
-    done = kdoctor_here("explain", "gpu.fre")
-    assert done.returncode == 2
-    assert "'gpu.free'" in done.stderr
-
-
 @check("gpu.free", severity=Severity.WARNING, requires=["driver.loaded"], needs_gpus=True)
 def free(gpus: Gpus, *, most_bytes: int = 0) -> Iterator[Outcome]:
     """GPUs are free.

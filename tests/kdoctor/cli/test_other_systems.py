@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from helpers.checklist_texts import untrained
 from helpers.command import SCRIPT, environ
 
 COMMANDS = {
@@ -38,20 +39,13 @@ LOG = """Traceback (most recent call last):
     model.fit(x, y)
 ValueError: OOM when allocating tensor with shape[64,1000] and type float
 """
-CHECKLIST = """schema: kdoctor/checklist/v1
-name: small
-version: 1
-owner: team
-checks: [{id: host.disk}]
-without: {baseline: trained elsewhere, edge-case: trained elsewhere, failure-path: trained elsewhere}
-"""
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_commands_run_and_report_what_they_cannot_examine(system: str, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(LOG, encoding="utf-8")
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
-    (tmp_path / "small.yaml").write_text(CHECKLIST, encoding="utf-8")
+    (tmp_path / "small.yaml").write_text(untrained("host.disk"), encoding="utf-8")
     root = Path(__file__).parents[3]
     paths = ":".join(str(root / part) for part in ("doctor", "checks", "checklists", "tests"))
     done = subprocess.run(

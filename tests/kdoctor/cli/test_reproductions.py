@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers import forked_scripts
-from helpers.command import environ, kdoctor
+from helpers.command import captured, environ, kdoctor
 from helpers.tiers import asked_for, tiered
 from kdoctor.failures.known import load_failures, load_reproductions
 
@@ -65,14 +65,7 @@ def test_known_failures_name_existing_scripts_and_each_script_is_named() -> None
 def _status(tmp_path: Path, name: str, **env: str) -> int:
     script = tmp_path / "reproduction.py"
     script.write_text(load_reproductions()[name], encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environ(**env),
-        timeout=DEADLINE_S,
-    )
+    done = captured([sys.executable, str(script)], env=environ(**env), timeout=DEADLINE_S)
     assert done.stdout, done.stderr
     return done.returncode
 

@@ -8,7 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from helpers.command import environ, kdoctor, make_target
+from helpers.checklist_texts import untrained
+from helpers.command import captured, environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.locks import lock
 from helpers.wheels import wheel
@@ -18,15 +19,7 @@ from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
 
-LIST = """\
-schema: kdoctor/checklist/v1
-name: job
-version: 1
-owner: me
-assumptions: {gpus: {count: 0}}
-checks: [{id: versions.tensorflow-installed}]
-without: {baseline: a test, edge-case: a test, failure-path: a test}
-"""
+LIST = untrained("versions.tensorflow-installed", more="assumptions: {gpus: {count: 0}}\n")
 
 
 @pytest.fixture
@@ -134,15 +127,9 @@ def test_script_restores_a_real_environment(tmp_path: Path) -> None:
     assert kdoctor(*record, cwd=tmp_path, variables={"NCCL_DEBUG": "WARN it's"}).returncode == 0
     pip("keras==3.6.0", "late_comer")
     back("--fix-script", "back.sh")
-    done = subprocess.run(
-        ["bash", "back.sh"], check=False, cwd=tmp_path, input="y\ny\n", text=True, capture_output=True,
-        env=environ(**variables, NCCL_P2P_DISABLE="1"),
-    )  # fmt: skip
+    done = captured(["bash", "back.sh"], cwd=tmp_path, input="y\ny\n", env=environ(**variables, NCCL_P2P_DISABLE="1"))
     assert done.returncode == 0, done.stderr
-    sourced = subprocess.run(
-        ["bash", "-c", '. ./kdoctor-rollback.env; echo "$NCCL_DEBUG"'], check=True, cwd=tmp_path, capture_output=True,
-        text=True,
-    )  # fmt: skip
+    sourced = captured(["bash", "-c", '. ./kdoctor-rollback.env; echo "$NCCL_DEBUG"'], check=True, cwd=tmp_path)
     assert sourced.stdout == "WARN it's\n"
     variables["NCCL_DEBUG"] = "WARN it's"
     assert json.loads(back("--format", "json").stdout)["steps"] == []

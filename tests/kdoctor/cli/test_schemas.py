@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from helpers import machines
+from helpers.checklist_texts import untrained
 from helpers.command import kdoctor, kdoctor_here
 
 LIST = """\
@@ -100,10 +101,7 @@ def test_topology_matches_schema(machine: str, tmp_path: Path) -> None:
 
 def test_rollback_matches_schema(jobs: tuple[Path, Path]) -> None:
     job = jobs[0].with_name("job.yaml")
-    job.write_text(
-        "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: ada\nchecks: [{id: host.disk}]\n"
-        "without: {baseline: none, edge-case: none, failure-path: none}\n"
-    )
+    job.write_text(untrained("host.disk"))
     recorded = kdoctor("checklist", "record", job)
     assert recorded.returncode == 0, recorded.stderr
     (document,) = hold(

@@ -22,13 +22,6 @@ def test_two_sockets_with_switches_are_drawn(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_narrow_link_is_marked(tmp_path: Path) -> None:
-    done = kdoctor("topology", variables=machines.environment("l4-one-x1", tmp_path))
-    (line,) = [line for line in done.stdout.splitlines() if "<--" in line]
-    assert "GPU 1 0000:c1:00.0 NVIDIA L4" in line
-    assert line.endswith("<-- runs x1 of x16")
-
-
 def test_snapshot_gives_same_topology(tmp_path: Path) -> None:
     variables = machines.environment("h100-nvswitch", tmp_path)
     live = kdoctor("topology", "--format", "json", variables=variables)

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.cases import cases
-from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.command import KDOCTOR, captured, environ, kdoctor
 from helpers.locks import lock
 from kdoctor.catalog.load import load_catalog
 from kdoctor.lock.document import text_of
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 def git(folder: Path, *arguments: str, code: int = 0) -> str:
     command = ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "-C", str(folder), *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ(HOME=str(folder)))
+    done = captured(command, env=environ(HOME=str(folder)))
     assert done.returncode == code, done.stderr
     return done.stdout
 

@@ -4,8 +4,6 @@ from datetime import date, timedelta
 from typing import ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.cases import cases
 from helpers.catalogs import described, host_check, smoke_check
@@ -82,14 +80,6 @@ def run(*checks: Check, rules: Rules | None = None, **planned: object) -> dict[s
 def test_outcomes_determine_status(outcomes: list[Outcome], status: Status, reason: str | None) -> None:
     judged = run(yielding(*outcomes))["host.it"]
     assert (judged.status, judged.reason) == (status, reason)
-
-
-@given(st.lists(st.sampled_from([GOOD, bad(), BLIND, NOTHING_HERE])))
-def test_pass_requires_evidence_and_nothing_else(outcomes: list[Outcome]) -> None:
-    status = run(yielding(*outcomes))["host.it"].status
-    clean = GOOD in outcomes and BLIND not in outcomes and bad() not in outcomes
-    assert (status is Status.PASS) == clean
-    assert (status is Status.FAIL) == (bad() in outcomes)
 
 
 def test_failed_check_keeps_evidence() -> None:
@@ -323,6 +313,12 @@ def test_waived_prerequisite_does_not_block() -> None:
     assert judged["host.it"].status is Status.PASS
 
 
+def test_planned_severity_is_used() -> None:
+    plan = [PlannedCheck(check=yielding(bad()), severity=Severity.INFO)]
+    (judged,) = judge(plan, {Host: host()}, Rules(today=TODAY))
+    assert judged.severity is Severity.INFO
+
+
 def test_unplanned_prerequisite_does_not_block() -> None:
     assert run(yielding(GOOD, requires=["host.absent"]))["host.it"].status is Status.PASS
 
@@ -332,12 +328,6 @@ def test_cyclic_prerequisites_are_an_error() -> None:
     second = yielding(GOOD, check_id="host.second", requires=["host.first"])
     with pytest.raises(ValueError, match=r"host\.first -> host\.second -> host\.first"):
         run(first, second)
-
-
-def test_planned_severity_is_used() -> None:
-    plan = [PlannedCheck(check=yielding(bad()), severity=Severity.INFO)]
-    (judged,) = judge(plan, {Host: host()}, Rules(today=TODAY))
-    assert judged.severity is Severity.INFO
 
 
 @cases((None, False, None), ("in a container", False, "in a container"), (None, True, "--allow-unknown"))
@@ -351,12 +341,6 @@ def test_unknown_is_accepted_by_checklist_or_option(
         judged = run(yielding(*outcomes), rules=rules, accept_unknown=accept)["host.it"]
         assert (judged.status, judged.accepted) == (Status.UNKNOWN, accepted)
     assert run(yielding(bad()), rules=rules, accept_unknown=accept)["host.it"].accepted is None
-
-
-def test_unavailable_group_can_be_accepted() -> None:
-    plan = [PlannedCheck(check=yielding(GOOD), severity=Severity.ERROR, accept_unknown="known")]
-    (judged,) = judge(plan, {Gpus: gpus()}, Rules(today=TODAY))
-    assert (judged.status, judged.accepted) == (Status.UNKNOWN, "known")
 
 
 # --- GPUs that CUDA_VISIBLE_DEVICES hides ------------------------------------------------------------------------
@@ -508,10 +492,6 @@ def test_check_of_releases_is_unknown_without_a_matrix() -> None:
     assert judged.status is Status.PASS
     judge(plan, {Host: host(kernel="5.15.167.4-microsoft-standard-WSL2")}, Rules(today=TODAY, matrix=load_matrix()))
     assert seen == [load_matrix(), load_matrix().at("wsl2")]
-
-
-def test_duration_is_that_of_the_check() -> None:
-    assert 0 <= run(yielding(GOOD))["host.it"].duration_s < 60
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from helpers.judging import TODAY
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Waiver
-from kdoctor.engine.verdict import ALL_PASSED, conclude, exit_code_for
+from kdoctor.engine.verdict import ALL_PASSED, conclude
 from kdoctor.model import Remedy, Severity, Status
 
 OTHER = Remedy.configure("Free some memory.")
@@ -142,14 +142,3 @@ def test_pass_reason_names_findings_about_hidden_gpus() -> None:
     assert "on hidden GPUs: host.it" in reason
     assert "waived" not in reason
     assert "waived" not in conclude([result(PASS), result(FAIL, WARNING, findings=failure("host.it").findings)]).reason
-
-
-@cases(
-    ([result(PASS)], 0, 0),
-    ([result(PASS), result(FAIL, WARNING)], 0, 1),
-    ([result(FAIL)], 1, 2),
-    ([result(UNKNOWN)], 3, 3),
-)
-def test_monitoring_systems_have_their_own_exit_codes(results: list[Result], code: int, of_a_service: int) -> None:
-    verdict = conclude(results)
-    assert (exit_code_for(verdict, "json"), exit_code_for(verdict, "nagios")) == (code, of_a_service)

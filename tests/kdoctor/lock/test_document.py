@@ -116,18 +116,9 @@ def test_untrusted_lock_is_refused(pattern: str, replacement: str, place: str, n
     assert named in found
 
 
-def test_merge_conflict_is_reported_with_its_line() -> None:
-    text = text_of(lock()).replace("facts:\n", "<<<<<<< ours\nfacts:\n")
-    assert problem(text).startswith("10:1: ")
-
-
 def test_lock_that_ends_within_a_line_is_incomplete() -> None:
     text = text_of(lock())
     assert "'digest'" in problem(text[: text.index("keras: ") + 4])
-
-
-def test_duplicate_key_is_reported() -> None:
-    assert "'facts'" in problem(text_of(lock()).replace("measured:", "facts:"))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"a: b", b"\xff\xfe", b"x" * 600_000])

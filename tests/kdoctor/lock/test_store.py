@@ -123,12 +123,6 @@ def test_lock_of_a_shipped_checklist_is_in_the_working_folder() -> None:
     assert lock_path(shipped) == Path("cpu-smoke.lock.yaml")
 
 
-def test_lock_next_to_its_checklist_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "job.lock.yaml"
-    write_lock(path, lock(), None)
-    assert load_lock(checklist(tmp_path)) == (path, lock())
-
-
 def test_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=os.strerror(errno.ENOENT)):
         write_lock(tmp_path / "none" / "job.lock.yaml", lock(), None)

@@ -49,26 +49,3 @@ def test_requirements_of_2_19() -> None:
     assert needs.sonames["cudnn"] == "libcudnn.so.9"
     assert "nccl" not in needs.sonames
     assert needs.release.nccl.linkage == "static"
-
-
-def test_2_21_runs_blackwell_with_ptx_and_loads_nccl() -> None:
-    needs = requirements(MATRIX, "2.21")
-    assert {kind.capability for kind in needs.by_ptx} == {"9.0", "10.0", "10.3", "10.7", "12.0"}
-    assert needs.sonames["nccl"] == "libnccl.so.2"
-    assert needs.release.glibc == "2.27"
-    assert {row.id for row in needs.known_bad} >= {"cudnn_too_new_pre_turing", "cudnn_too_old_tf221"}
-
-
-def test_2_16_1_lists_its_gpus_and_its_known_problem() -> None:
-    needs = requirements(MATRIX, "2.16.1")
-    assert "8.0" in {kind.capability for kind in needs.by_machine_code}
-    assert "tf2161_runpath" in {row.id for row in needs.known_bad}
-
-
-def test_2_12_loads_the_libraries_of_cuda_11() -> None:
-    sonames = requirements(MATRIX, "2.12").sonames
-    assert (sonames["cudart"], sonames["cufft"], sonames["cudnn"]) == (
-        "libcudart.so.11.0",
-        "libcufft.so.10",
-        "libcudnn.so.8",
-    )

@@ -1,7 +1,4 @@
-import os
 from pathlib import Path
-
-import pytest
 
 from helpers.cases import cases
 from helpers.machine import context, write
@@ -25,18 +22,6 @@ def read(root: Path) -> KernelDriver:
 @cases((PROPRIETARY, "535.161.08", "proprietary"), (OPEN, "580.95.05", "open"), ("", None, None), ("NVRM", None, None))
 def test_driver_version_is_parsed(text: str, version: str | None, flavour: str | None) -> None:
     assert parse_version(text) == (version, flavour)
-
-
-@pytest.mark.corpus
-@cases(
-    ("nvidia-version-proprietary-580.173.02.txt", "580.173.02", "proprietary"),
-    ("nvidia-version-open-570.158.01.txt", "570.158.01", "open"),
-)
-def test_recorded_versions(file: str, version: str, flavour: str) -> None:
-    corpus = os.environ.get("KDOCTOR_CORPUS")
-    if not corpus:
-        pytest.skip("KDOCTOR_CORPUS names no folder of recorded machines")
-    assert parse_version((Path(corpus) / "proc" / file).read_text()) == (version, flavour)
 
 
 def test_loaded_module(tmp_path: Path) -> None:

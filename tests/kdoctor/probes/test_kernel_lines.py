@@ -105,17 +105,6 @@ def test_utf_16_and_windows_line_ends_change_nothing(tmp_path: Path, form: str, 
     assert (found.code, found.text.rstrip('",')) == (119, XID)
 
 
-@cases(
-    ("[ 1843.308145] text", 1843.308145, None),
-    ("kern  :err   : [Sun Feb 23 16:24:18 2025] text", None, "Sun Feb 23 16:24:18 2025"),
-    ("<4>Feb 23 16:24:18 node17 kernel: [   12.500000] text", 12.5, "Feb 23 16:24:18"),
-    ("Sun 2025-02-23 16:24:18 UTC node17 kernel: text", None, "Sun 2025-02-23 16:24:18 UTC"),
-)
-def test_time_is_kept(line: str, boot_s: float | None, time: str | None) -> None:
-    found = split_line(line)
-    assert (found.text, found.boot_s, found.time) == ("text", boot_s, time)
-
-
 @pytest.mark.parametrize("text", [XID, f"\x1b[31m{XID}\x1b[0m"])
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
 def test_message_of_bytes_in_json(tmp_path: Path, text: str, separators: tuple[str, str]) -> None:

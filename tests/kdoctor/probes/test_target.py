@@ -46,22 +46,32 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework",))
 
 
-@pytest.fixture
-def together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kdoctor is installed with a package of a job."""
-    monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework", "pydantic"))
+OTHER = Path("other")
+"""The environment of the fixture."""
+PROJECT = ".venv of the project {folder}"
 
 
-def test_own_environment_with_a_framework_is_that_of_the_job(together: None, tmp_path: Path) -> None:
+@cases(
+    (("pydantic",), None, None, False, "pydantic"),
+    ((), None, None, True, ""),
+    ((), OTHER, OTHER, False, PROJECT),
+    (("pydantic",), OTHER, None, False, "{folder}"),
+    (("pydantic",), Path(sys.prefix), None, False, PROJECT),
+    ((), Path(sys.prefix), None, True, ""),
+)
+def test_own_environment_is_that_of_the_job_if_it_has_a_framework(  # noqa: PLR0917 - one table
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: Path,
+    frameworks: tuple[str, ...], linked: Path | None, expected: Path | None, stand_in: bool, chosen_by: str,  # noqa: FBT001
+) -> None:  # fmt: skip
+    """The environment of the project, if it has one, comes after one with a framework."""
+    monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework", *frameworks))
+    if linked:
+        (tmp_path / ".venv").symlink_to(environment if linked == OTHER else linked)
     chosen = choose_target(None, {}, folder=tmp_path)
-    assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, False)
-    assert own_framework() == "pydantic"
-    assert "pydantic" in chosen.chosen_by
-
-
-def test_own_environment_without_a_framework_is_a_stand_in(apart: None, tmp_path: Path) -> None:
-    chosen = choose_target(None, {}, folder=tmp_path)
-    assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, True)
+    python = str(tmp_path / ".venv/bin/python") if expected else sys.executable
+    assert (chosen.python, chosen.version, chosen.stand_in) == (python, OWN_VERSION, stand_in)
+    assert chosen_by.format(folder=tmp_path) in chosen.chosen_by
+    assert own_framework() == (frameworks[0] if frameworks else None)
 
 
 def test_project_without_its_environment_says_how_to_create_it(apart: None, tmp_path: Path) -> None:
@@ -71,40 +81,11 @@ def test_project_without_its_environment_says_how_to_create_it(apart: None, tmp_
     assert (chosen.stand_in, chosen.chosen_by.endswith(f"uv.lock in {tmp_path}: uv sync")) == (True, True)
 
 
-def test_project_precedes_own_environment_without_a_framework(apart: None, tmp_path: Path, environment: Path) -> None:
-    (tmp_path / ".venv").symlink_to(environment)
-    chosen = choose_target(None, {}, folder=tmp_path)
-    assert (chosen.python, chosen.stand_in) == (str(tmp_path / ".venv/bin/python"), False)
-    assert chosen.chosen_by == f".venv of the project {tmp_path}"
-
-
-def test_own_environment_with_a_framework_precedes_the_project_and_says_so(
-    together: None, tmp_path: Path, environment: Path
-) -> None:
-    (tmp_path / ".venv").symlink_to(environment)
-    chosen = choose_target(None, {}, folder=tmp_path)
-    assert chosen.python == sys.executable
-    assert str(tmp_path) in chosen.chosen_by
-
-
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
 def test_active_environment_precedes_the_project(apart: None, tmp_path: Path, environment: Path, variable: str) -> None:
     (tmp_path / ".venv").symlink_to(sys.prefix)
     chosen = choose_target(None, {variable: str(environment)}, folder=tmp_path)
     assert chosen.python == str(environment / "bin/python")
-
-
-def test_own_environment_in_the_project_is_that_of_the_job(together: None, tmp_path: Path) -> None:
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    chosen = choose_target(None, {}, folder=tmp_path)
-    assert (chosen.python, chosen.stand_in) == (sys.executable, False)
-    assert chosen.chosen_by == f".venv of the project {tmp_path}"
-
-
-def test_own_environment_in_the_project_without_a_framework_is_a_stand_in(apart: None, tmp_path: Path) -> None:
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    chosen = choose_target(None, {}, folder=tmp_path)
-    assert (chosen.python, chosen.stand_in) == (sys.executable, True)
 
 
 @cases({"option": sys.prefix}, {"environ": {"VIRTUAL_ENV": sys.prefix}}, {"environ": {"CONDA_PREFIX": sys.prefix}})

@@ -1,6 +1,7 @@
 import subprocess
 from pathlib import Path
 
+from helpers.command import captured
 from helpers.reports import complete, cpu_report, failure, finding, passing_report
 from kdoctor.engine.report import Report
 from kdoctor.model import Remedy, Severity
@@ -15,15 +16,7 @@ def fails(*commands: str, look: tuple[str, ...] = (), check: str = "host.disk") 
 def run(report: Report, folder: Path, *arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
     script = folder / "fix.sh"
     script.write_text(render(report, "fix-script"), encoding="utf-8")
-    return subprocess.run(
-        ["bash", str(script), *arguments],
-        cwd=folder,
-        input=answer,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return captured(["bash", str(script), *arguments], cwd=folder, input=answer, timeout=30)
 
 
 def test_step_runs_after_its_confirmation_only(tmp_path: Path) -> None:
@@ -52,9 +45,7 @@ def test_variables_are_written_to_a_file(tmp_path: Path) -> None:
     done = run(fails(value, "unset Y"), tmp_path, "--yes")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "hacked").exists()
-    shown = subprocess.run(
-        ["bash", "-c", '. ./kdoctor-fix.env; printf %s "$X"'], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    shown = captured(["bash", "-c", '. ./kdoctor-fix.env; printf %s "$X"'], cwd=tmp_path, check=True)
     assert shown.stdout == "a\nEND_OF_VARIABLES\ntouch hacked"
 
 

@@ -1,9 +1,7 @@
 import re
 from urllib.parse import unquote
 
-import pytest
-
-from helpers.reports import MARKUP_COMMAND, complete, cpu_report, failure, gpu_report, with_text
+from helpers.reports import MARKUP_COMMAND, complete, cpu_report, failure, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.model import Severity
 from kdoctor.report.formats import render
@@ -51,11 +49,3 @@ def test_info_is_a_notice() -> None:
 
 def test_last_line_is_the_verdict() -> None:
     assert render(cpu_report(), "github").splitlines()[-1].startswith("kdoctor READY in 34.2 s")
-
-
-@pytest.mark.parametrize("text", ["a\nb", "50%0A", "x::y,z=1:2", "\r::error::forged", "é"])
-def test_odd_text_forges_no_command(text: str) -> None:
-    report = with_text(cpu_report(), text)
-    lines = render(report, "github").splitlines()
-    assert [line.startswith("::") for line in lines] == [True, True, False]
-    assert all(title in ("kdoctor: gpu.free", "kdoctor") for _, title, _ in commands(report))

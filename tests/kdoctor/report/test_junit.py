@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.model import Severity
 from kdoctor.report.formats import render
@@ -85,12 +85,6 @@ def test_checks_skipped_for_one_reason_are_one_case() -> None:
     (skipped,) = (case for case in suite if case.name == "the checklist expects no GPUs")
     assert "gpu.free" in skipped.result[0].message.split(", ")
     assert suite.tests == len(list(suite))
-
-
-def test_odd_text_makes_valid_xml() -> None:
-    text = "<&\"'> ]]> \x00\x0b\x1b[1m\ufffe\udcff é"
-    case = cases(with_text(cpu_report(), text))["gpu.free"]
-    assert "<&\"'> ]]> \\x00\\x0b\\ufffe\\udcff é" in case.result[0].text
 
 
 def test_target_is_a_property() -> None:

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from helpers.reports import cpu_report, gpu_report, with_text
+from helpers.reports import cpu_report, gpu_report
 from kdoctor.model import Severity
 from kdoctor.report.formats import render
 
@@ -23,7 +23,3 @@ def test_line_offers_no_rollback_where_no_passing_run_is_recorded() -> None:
     text = render(replace(gpu_report(), drift=None), "line")
     assert "roll back" not in text
     assert "; investigate: gpu" in text
-
-
-def test_line_feeds_are_folded() -> None:
-    assert render(with_text(gpu_report(), "a\nb\r\nc"), "line").count("\n") == 1

@@ -1,10 +1,9 @@
 import math
 import re
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from helpers.reports import cpu_report, gpu_report, with_text
+from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.report.formats import render
 
@@ -74,8 +73,3 @@ def test_every_sample_has_the_checklist_and_no_timestamp() -> None:
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert all('checklist="cpu-smoke"' in line for line in lines)
     assert all(len(line.rsplit("} ", 1)[1].split()) == 1 for line in lines)
-
-
-@pytest.mark.parametrize("text", ['a "quoted" name', "back\\slash", "two\nlines", "é ✓ \x1b[31m", "} 1"])
-def test_odd_text_is_read_back(text: str) -> None:
-    assert samples(with_text(cpu_report(), text))["kdoctor_exit_code"] == {(): 1}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from syrupy.assertion import SnapshotAssertion
 
+from helpers.command import captured
 from helpers.facts import environment, gpus, host, keras, kernel, package, target
 from helpers.locks import lock
 from helpers.rollbacks import planned, with_packages
@@ -54,22 +55,14 @@ def test_json_has_every_step() -> None:
 def run(script: str, folder: Path, answers: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = folder / "back.sh"
     path.write_text(script)
-    return subprocess.run(
-        ["bash", str(path), *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        input=answers,
-        cwd=folder,
-        timeout=60,
-    )
+    return captured(["bash", str(path), *arguments], input=answers, cwd=folder, timeout=60)
 
 
 def test_script_is_bash_that_stops_at_errors(screen: SnapshotAssertion) -> None:
     script = as_script(planned(*EVERYTHING))
     assert script == screen
     assert "set -euo pipefail" in script
-    done = subprocess.run(["bash", "-n"], check=False, capture_output=True, text=True, input=script)
+    done = captured(["bash", "-n"], input=script)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,17 +1,15 @@
+from pathlib import Path
+
 import pytest
 
+from helpers.checklist_texts import read, untrained
 from helpers.facts import environment
 from helpers.locks import lock
-from kdoctor.catalog.load import Catalog, load_catalog
+from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.lock.facts import WITHHELD
 from kdoctor.model import Assumptions
 from kdoctor.rollback.verify import for_environment, restore_variables
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog()
 
 
 @pytest.mark.parametrize("name", ["cpu-smoke", "multi-gpu-keras"])
@@ -24,17 +22,10 @@ def test_checks_of_the_environment_and_a_training_are_chosen(name: str, catalog:
     assert {entry.scenario.tier for entry in chosen.scenarios} == {"quick"}
 
 
-def test_checklist_without_trainings_uses_those_of_the_catalog(
-    tmp_path_factory: pytest.TempPathFactory, catalog: Catalog
-) -> None:
-    path = tmp_path_factory.mktemp("job") / "job.yaml"
-    path.write_text(
-        "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: me\n"
-        'assumptions: {gpus: {count: 8}, driver: ">=570", image: "x", libraries: {cudnn: ">=9"}}\n'
-        "checks: [{id: gpu.count-expected}, {id: versions.runtime-expected}]\n"
-        "without: {baseline: a test, edge-case: a test, failure-path: a test}\n"
-    )
-    chosen, wanted = for_environment(load_checklist(str(path), catalog), catalog)
+def test_checklist_without_trainings_uses_those_of_the_catalog(tmp_path: Path, catalog: Catalog) -> None:
+    stated = 'assumptions: {gpus: {count: 8}, driver: ">=570", image: "x", libraries: {cudnn: ">=9"}}\n'
+    text = untrained("gpu.count-expected", "versions.runtime-expected", more=stated)
+    chosen, wanted = for_environment(read(tmp_path, catalog, text), catalog)
     assert {"smoke.baseline", "versions.runtime-expected"} <= {*wanted}
     assert "gpu.count-expected" not in wanted
     assert chosen.assumptions == Assumptions(gpus=chosen.assumptions.gpus, libraries={"cudnn": ">=9"})
@@ -56,11 +47,6 @@ def test_trainings_of_the_checklist_are_kept(catalog: Catalog) -> None:
     assert [entry for entry in chosen.scenarios if entry.scenario.tier == "quick"] == quick
 
 
-def test_trainings_of_the_catalog_use_two_replicas(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog) -> None:
-    path = tmp_path_factory.mktemp("job") / "job.yaml"
-    path.write_text(
-        "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: me\nchecks: [{id: versions.runtime-expected}]\n"
-        "without: {baseline: a test, edge-case: a test, failure-path: a test}\n"
-    )
-    chosen, _ = for_environment(load_checklist(str(path), catalog), catalog)
+def test_trainings_of_the_catalog_use_two_replicas(tmp_path: Path, catalog: Catalog) -> None:
+    chosen, _ = for_environment(read(tmp_path, catalog, untrained("versions.runtime-expected")), catalog)
     assert {entry.replicas for entry in chosen.scenarios} == {2}

@@ -3,7 +3,6 @@
 import ast
 import datetime as dt
 import re
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -87,21 +86,6 @@ def test_check_and_record_print_the_same_report_of_a_failure(tmp_path: Path) -> 
     assert f"{called} check" in screens[2]
     assert "Check a new recording" in screens[2]
     assert "keras==3.15.1" not in screens[1]
-
-
-def test_failure_has_decision_with_steps_and_drift(plan: Plan) -> None:
-    passed = build_report(collected(), plan)
-    lock = make_lock(plan.checklist, passed, recorded_facts(collected().facts))
-    locked = replace(plan, lock=lock)
-    failed = build_report(collected(without_keras()), locked)
-    assert (passed.verdict.exit_code, failed.verdict.exit_code) == (0, 1)
-    (decision,) = failed.decisions
-    assert any("keras==3.15.1" in command for step in decision.steps for command in step.commands)
-    assert failed.drift
-    assert [change.fact for change in failed.drift.changes] == ["packages.keras"]
-    unlocked = build_report(collected(without_keras()), plan)
-    assert unlocked.drift is None
-    assert [step.commands for step in unlocked.decisions[0].steps] != [step.commands for step in decision.steps]
 
 
 def test_history_gives_the_start_and_findings_of_the_last_passing_run(

@@ -1,12 +1,9 @@
 from typing import Any
 
-import pytest
-
 from helpers.facts import smoke_case, smoke_run
+from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Severity, Status
-from kdoctor.testing import compute_check
-from kdoctor_backends.checks.smoke.data_parallel_batches import data_parallel_batches
+from kdoctor.model import Severity
 
 FITTED = ("uneven-tail", "uneven-batch", "drop-remainder")
 INFERRED = ("evaluate", "predict", "validation", "padded")
@@ -16,11 +13,11 @@ REFUSED: dict[str, Any] = {
     "error_message": "should evenly divide the shape",
 }
 EQUAL: dict[str, Any] = {"measures": {"difference": 1e-7}, "weights": None, "losses": ()}
+ABSENT = {"outcome": "skipped", "skip_reason": "JAX is not installed here"}
 
 
-def _run(changes: dict[str, Any] | None = None, replicas: int = 2, **more: dict[str, Any]) -> SmokeRun:
-    changes = {**(changes or {}), **more}
-    shown = {name.replace("_", "-"): values for name, values in changes.items()}
+def ran(changes: dict[str, Any] | None = None, /, replicas: int = 2, **more: Any) -> SmokeRun:
+    shown = {name.replace("_", "-"): values for name, values in {**(changes or {}), **more}.items()}
     return smoke_run(
         "smoke.data-parallel-batches",
         replicas,
@@ -31,64 +28,40 @@ def _run(changes: dict[str, Any] | None = None, replicas: int = 2, **more: dict[
     )
 
 
-def test_passes_if_all_match_one_device() -> None:
-    assert compute_check(data_parallel_batches, _run()).status is Status.PASS
+def refused(name: str, phase: str, **measures: float) -> SmokeRun:
+    return ran({name: {**REFUSED, "phase": phase, "measures": measures}})
 
 
-def test_batches_that_jax_refuses_are_a_warning() -> None:
-    run = _run(uneven_tail={**REFUSED, "phase": "step 6"}, uneven_batch={**REFUSED, "phase": "data"})
-    result = compute_check(data_parallel_batches, run)
-    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    first, second = (item.finding.observed for item in result.findings)
-    assert "IndivisibleError in step 6" in first
-    assert "final batch of 3 over 2 devices" in first
-    assert "IndivisibleError in phase data" in second
-    assert "batch of 17 over 2 devices" in second
-    assert "drop_remainder=True" in result.findings[0].finding.remedy.summary
-
-
-@pytest.mark.parametrize("name", ["evaluate", "predict", "validation"])
-@pytest.mark.parametrize("left", [0.0, 1.0])
-def test_refused_inference_names_the_batch_and_lost_weights(name: str, left: float) -> None:
-    refused = {**REFUSED, "phase": name, "measures": {"weights left": left}}
-    (item,) = compute_check(data_parallel_batches, _run({name: refused})).findings
-    assert item.finding.subject == f"training {name}"
-    assert "final batch of 3 over 2 devices" in item.finding.observed
-    assert ("lost its weights" in item.finding.observed) is (left == 0.0)
-    assert item.finding.remedy.look == ("kdoctor explain --reproduce jax-evaluate",)
-
-
-@pytest.mark.parametrize("name", ["drop_remainder", "padded"])
-def test_alternative_that_raises_is_a_failure_of_its_own(name: str) -> None:
-    (item,) = compute_check(data_parallel_batches, _run({name: {**REFUSED, "phase": "train"}})).findings
-    assert item.finding.subject == f"training {name.replace('_', '-')}"
-    assert item.finding.expected == "it trains on 2 devices"
-
-
-def test_results_that_differ_are_a_warning() -> None:
-    result = compute_check(data_parallel_batches, _run(padded={"measures": {"difference": 0.4}}))
-    assert (result.status, len(result.findings)) == (Status.FAIL, 1)
-    assert "0.4" in result.findings[0].finding.observed
-
-
-def test_different_weights_are_a_warning() -> None:
-    result = compute_check(data_parallel_batches, _run(uneven_tail={"weight_deviation": 0.07}))
-    assert result.status is Status.FAIL
-    assert "0.07" in result.findings[0].finding.observed
-
-
-def test_is_unknown_without_evidence_and_skipped_on_one_device_or_without_jax() -> None:
-    assert compute_check(data_parallel_batches, _run(uneven_tail={"weights": None})).status is Status.UNKNOWN
-    assert compute_check(data_parallel_batches, _run(predict={"measures": {}})).status is Status.UNKNOWN
-    assert compute_check(data_parallel_batches, _run(replicas=1)).status is Status.SKIP
-    absent = {"outcome": "skipped", "skip_reason": "JAX is not installed here"}
-    names = [name.replace("-", "_") for name in (*FITTED, *INFERRED)]
-    result = compute_check(data_parallel_batches, _run(dict.fromkeys(names, absent)))
-    assert result.status is Status.SKIP
-    assert "JAX is not installed" in (result.reason or "")
-
-
-@pytest.mark.parametrize(("name", "expected"), [("uneven_tail", "it trains"), ("predict", "it runs as on one device")])
-def test_refused_batch_states_what_should_happen(name: str, expected: str) -> None:
-    (item,) = compute_check(data_parallel_batches, _run({name: {**REFUSED, "phase": "data"}})).findings
-    assert item.finding.expected == expected
+test_data_parallel_batches = table(
+    "smoke.data-parallel-batches",
+    Severity.WARNING,
+    passes(ran()),
+    fails(
+        ran(uneven_tail={**REFUSED, "phase": "step 6"}, uneven_batch={**REFUSED, "phase": "data"}),
+        "tail: IndivisibleError in step 6: should evenly divide the shape (final batch of 3 over 2 devices).",
+        "batch: IndivisibleError in phase data: should evenly divide the shape (batch of 17 over 2 devices).",
+        "Fix: Batch with drop_remainder=True",
+        expected="it trains",
+        of=["training uneven-tail", "training uneven-batch"],
+    ),
+    *(
+        fails(
+            refused(name, name, **{"weights left": left}),
+            f" (final batch of 3 over 2 devices){lost}.\n",
+            look=("kdoctor explain --reproduce jax-evaluate",),
+            expected="it runs as on one device",
+            of=[f"training {name}"],
+        )
+        for name in ("evaluate", "predict", "validation")
+        for left, lost in ((0.0, "; the model has lost its weights"), (1.0, ""))
+    ),
+    # An alternative that raises is judged as any training.
+    fails(refused("drop_remainder", "train"), expected="it trains on 2 devices", of=["training drop-remainder"]),
+    fails(refused("padded", "train"), expected="it trains on 2 devices", of=["training padded"]),
+    fails(ran(padded={"measures": {"difference": 0.4}}), "by up to 0.4.", of=1),
+    fails(ran(uneven_tail={"weight_deviation": 0.07}), "tail: weights differ by up to 0.07, "),
+    unknown(ran(uneven_tail={"weights": None})),
+    unknown(ran(predict={"measures": {}})),
+    skips(ran(replicas=1)),
+    skips(ran(dict.fromkeys((*FITTED, *INFERRED), ABSENT)), "JAX is not installed"),
+)

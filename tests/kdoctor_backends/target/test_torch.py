@@ -6,12 +6,11 @@ KDOCTOR_TORCH_PYTHON is an interpreter that has it.
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from helpers.command import environ, kdoctor
+from helpers.command import captured, environ, kdoctor
 from helpers.kdoctor_backends.torch import torch_python
 from kdoctor.failures.known import load_reproductions
 
@@ -23,14 +22,7 @@ SCRIPTS = [name for name in load_reproductions() if name.startswith("torch-")]
 def test_exit_status_of_the_reproduction_shows_the_defect(tmp_path: Path, name: str) -> None:
     script = tmp_path / "reproduction.py"
     script.write_text(load_reproductions()[name], encoding="utf-8")
-    done = subprocess.run(
-        [torch_python(), script],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environ(TMPDIR=str(tmp_path)),
-        timeout=600,
-    )
+    done = captured([torch_python(), script], env=environ(TMPDIR=str(tmp_path)), timeout=600)
     assert done.returncode == 3, done.stderr
 
 

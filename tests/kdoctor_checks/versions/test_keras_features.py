@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from helpers.cases import cases
 from helpers.facts import keras
+from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.engine.report import Result
 from kdoctor.matrix.keras import FeatureResult
 from kdoctor.matrix.load import load_matrix
@@ -17,8 +17,8 @@ MATRIX = load_matrix(environ={})
 CLIPNORM = "silent-features/clipnorm"
 
 
-def judged(matrix: VersionMatrix = MATRIX, gpus: GpuAssumption | None = None, **choice: Any) -> Result:
-    return compute_check(keras_features, keras(**choice), assumptions=Assumptions(gpus=gpus), matrix=matrix)
+def judged(matrix: VersionMatrix = MATRIX, **choice: Any) -> Result:
+    return compute_check(keras_features, keras(**choice), matrix=matrix)
 
 
 def measured(*results: tuple[str, str, FeatureResult]) -> VersionMatrix:
@@ -57,29 +57,6 @@ def test_package_with_more_defects_is_not_the_alternative() -> None:
         assert all("train with" not in item.finding.remedy.summary for item in result.findings)
 
 
-@cases(("3.15.1", Status.PASS), ("3.14.0", Status.FAIL), ("3.16.0", Status.UNKNOWN))
-def test_a_release_that_does_all_correctly_passes(version: str, status: Status) -> None:
-    matrix = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.1", "right"))
-    assert judged(matrix, version=version).status is status
-
-
-def test_a_feature_that_raises_an_error_is_evidence() -> None:
-    matrix = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right"), ("keras", "3.15.1", "raises"))
-    result = judged(matrix, version="3.15.1")
-    assert result.status is Status.PASS
-    assert "clipnorm" in result.evidence[0].observed
-
-
-@pytest.mark.parametrize("version", [None, "not a version"])
-def test_invalid_version_is_unknown(version: str | None) -> None:
-    assert judged(version=version).status is Status.UNKNOWN
-
-
-def test_one_gpu_has_no_replicas_to_go_wrong() -> None:
-    assert judged(gpus=GpuAssumption(count=1), version="3.15.1").status is Status.SKIP
-    assert judged(gpus=GpuAssumption(count=0), version="3.15.1").status is Status.FAIL
-
-
 @pytest.mark.parametrize(("result", "offered"), [("wrong", False), ("raises", True), ("right", True)])
 def test_alternative_gets_fewer_features_wrong(result: FeatureResult, *, offered: bool) -> None:
     matrix = measured(("keras", "3.15.1", "wrong"), ("tf_keras", "2.21.0", "right"))
@@ -90,6 +67,38 @@ def test_alternative_gets_fewer_features_wrong(result: FeatureResult, *, offered
     assert ("train with tf_keras" in summary) is offered
 
 
+RIGHT_AGAIN = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.1", "right"))
+ONE_GPU, NO_GPU = (Assumptions(gpus=GpuAssumption(count=count)) for count in (1, 0))
+
+test_keras_features = table(
+    "versions.keras-features",
+    Severity.WARNING,
+    passes(keras(version="3.15.1"), RIGHT_AGAIN),
+    fails(keras(version="3.14.0"), RIGHT_AGAIN),
+    unknown(keras(version="3.16.0"), RIGHT_AGAIN),
+    passes(  # a feature that raises an error is evidence
+        keras(version="3.15.1"),
+        measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right"), ("keras", "3.15.1", "raises")),
+        "clipnorm",
+    ),
+    unknown(keras(version=None)),
+    unknown(keras(version="not a version")),
+    skips(keras(version="3.15.1"), ONE_GPU),
+    fails(keras(version="3.15.1"), NO_GPU),
+    unknown(
+        keras(version="3.15.1"),
+        measured(("tf_keras", "2.20.0", "wrong"), ("tf_keras", "2.21.0", "right")),
+        "no release of keras was measured",
+    ),
+    unknown(
+        keras(version="3.15.1"),
+        measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right")),
+        "keras 3.15.1 was not measured; the newest measured release is 3.15.0",
+    ),
+    given=(MATRIX,),
+)
+
+
 def test_short_form_agrees_in_number() -> None:
     one = measured(("keras", "3.14.0", "right"), ("keras", "3.15.1", "wrong"))
     assert " is wrong on several replicas" in judged(one, version="3.15.1").findings[0].finding.headline
@@ -98,12 +107,3 @@ def test_short_form_agrees_in_number() -> None:
     third = second.model_copy(update={"releases": ("3.15.1",), "result": "wrong"})
     two = replace(one, keras_features=(*one.keras_features, second, third))
     assert " are wrong on several replicas" in judged(two, version="3.15.1").findings[0].finding.headline
-
-
-def test_reason_names_the_nearest_release_or_that_there_is_none() -> None:
-    other = measured(("tf_keras", "2.20.0", "wrong"), ("tf_keras", "2.21.0", "right"))
-    assert "no release of keras was measured" in judged(other, version="3.15.1").unjudged[0].reason
-    newer = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right"))
-    reason = judged(newer, version="3.15.1").unjudged[0].reason
-    assert "no release" not in reason
-    assert "the newest measured release is 3.15.0" in reason

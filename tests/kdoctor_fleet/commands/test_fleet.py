@@ -6,26 +6,16 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner
 
 from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.command import kdoctor
-from helpers.kdoctor_fleet.fleets import SNAPSHOT, fact, fleet_of, healthy, write
+from helpers.kdoctor_fleet.fleets import SNAPSHOT, asked, fact, fleet_of, healthy, write
 from kdoctor.cli.schema import document_schema
 from kdoctor.errors import UsageError
-from kdoctor_fleet.commands.fleet import app
 from kdoctor_fleet.formats import FORMATS
 
 ODD = {2: [fact("libraries", "cudnn", "9.1.0")]}
-
-
-def run(*arguments: str | Path, stdin: str | None = None, code: int = 0) -> str:
-    done = CliRunner().invoke(app, list(map(str, arguments)), input=stdin)
-    if isinstance(done.exception, UsageError):
-        raise done.exception
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.stdout
 
 
 @pytest.fixture
@@ -51,16 +41,9 @@ def test_command_line_reports_errors_without_a_traceback(tmp_path: Path) -> None
 
 def test_every_format_is_written(reports: Path, tmp_path: Path) -> None:
     outputs = [part for name in FORMATS for part in ("-o", f"{name}={tmp_path / name}")]
-    run("merge", reports, *outputs, code=1)
+    asked("merge", reports, *outputs, code=1)
     for name in FORMATS:
         assert "node0002" in (tmp_path / name).read_text() or name == "prometheus"
-
-
-@cases((("--min-healthy", "3"), 0), (("--min-healthy", "75%"), 0), (("--min-healthy", "76%"), 3), ((), 3))
-def test_file_that_is_not_read_may_be_a_node(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
-    folder = write(fleet_of(3), tmp_path / "reports")
-    (folder / "broken.json").write_text("{")
-    run("merge", folder, *options, code=code)
 
 
 def test_fix_comes_from_this_kdoctor_and_not_from_a_node(tmp_path: Path) -> None:
@@ -78,8 +61,8 @@ def test_fix_comes_from_this_kdoctor_and_not_from_a_node(tmp_path: Path) -> None
     ]  # fmt: skip
     folder = write(reports, tmp_path / "reports")
     for name in FORMATS:
-        assert "curl" not in run("merge", folder, "--format", name, "-v", code=2 if name == "nagios" else 1), name
-    causes = {cause["checks"][0]: cause for cause in json.loads(run("merge", folder, "-f", "json", code=1))["causes"]}
+        assert "curl" not in asked("merge", folder, "--format", name, "-v", code=2 if name == "nagios" else 1), name
+    causes = {cause["checks"][0]: cause for cause in json.loads(asked("merge", folder, "-f", "json", code=1))["causes"]}
     assert ALL["gpu.free"].remedy[1:] in causes["gpu.free"]["fix"]
     assert [causes[check][key] for check in checks for key in ("commands", "look")] == [[]] * 4
 
@@ -99,17 +82,17 @@ def test_command_that_writes_the_lists_names_one_folder(more: list[str], reports
 
 def test_stream_is_read() -> None:
     text = "\n".join(map(json.dumps, fleet_of(3)))
-    document = json.loads(run("merge", "-", "-f", "json", stdin=text))
+    document = json.loads(asked("merge", "-", "-f", "json", stdin=text))
     assert document["passing"] == ["node0001", "node0002", "node0003"]
 
 
 def test_documents_match_their_schemas(reports: Path, tmp_path: Path) -> None:
-    run("merge", reports, "-q", "-o", f"json={tmp_path / 'old'}", code=1)
+    asked("merge", reports, "-q", "-o", f"json={tmp_path / 'old'}", code=1)
     (reports / "node0002.json").write_text(json.dumps(healthy("node0002", 1, 4)))
-    run("merge", reports, "-q", "-o", f"json={tmp_path / 'new'}")
+    asked("merge", reports, "-q", "-o", f"json={tmp_path / 'new'}")
     printed = {
         "fleet": (tmp_path / "old").read_text(),
-        "fleet-diff": run("diff", tmp_path / "old", tmp_path / "new", "-f", "json"),
+        "fleet-diff": asked("diff", tmp_path / "old", tmp_path / "new", "-f", "json"),
     }
     for name, text in printed.items():
         schema = document_schema(name)
@@ -121,13 +104,13 @@ def test_documents_match_their_schemas(reports: Path, tmp_path: Path) -> None:
 def test_snapshots_are_judged_with_reports(reports: Path) -> None:
     (reports / "node0002.json").unlink()
     shutil.copy(SNAPSHOT, reports / "a.json")
-    document = json.loads(run("merge", reports, "--node-checklist", "cpu-smoke", "-f", "json", code=3))
+    document = json.loads(asked("merge", reports, "--node-checklist", "cpu-smoke", "-f", "json", code=3))
     assert [node["name"] for node in document["nodes"]] == ["node0001", "node0003", "node0004"]
     shutil.copy(SNAPSHOT, reports / "b.json")
     snapshot = json.loads(SNAPSHOT.read_text())
     snapshot["facts"]["node"] |= {"name": "node0002", "rank": 1}
     (reports / "b.json").write_text(json.dumps(snapshot))
-    document = json.loads(run("merge", reports, "-f", "json", code=3))
+    document = json.loads(asked("merge", reports, "-f", "json", code=3))
     states = {node["name"]: node["state"] for node in document["nodes"]}
     assert states["node0002"] == "unknown"  # its trainings were not recorded
 
@@ -139,10 +122,10 @@ def test_expected_nodes_come_from_the_option_a_file_or_the_allocation(
     file.write_text("node[0001-0005]\n")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[0001-0006]")
     for arguments, number in ((["--expect", "node[0001-0007]"], 7), (["--expect-file", str(file)], 5), ([], 6)):
-        document = json.loads(run("merge", reports, *arguments, "-f", "json", "--min-healthy", "3"))
+        document = json.loads(asked("merge", reports, *arguments, "-f", "json", "--min-healthy", "3"))
         assert len(document["nodes"]) == number
     monkeypatch.setenv("SLURM_JOB_NODELIST", "other[1-2]")
-    assert len(json.loads(run("merge", reports, "-f", "json", code=1))["nodes"]) == 4
+    assert len(json.loads(asked("merge", reports, "-f", "json", code=1))["nodes"]) == 4
 
 
 @cases(
@@ -158,7 +141,7 @@ def test_expected_nodes_come_from_the_option_a_file_or_the_allocation(
 )
 def test_wrong_options_are_usage_errors(reports: Path, arguments: list[str]) -> None:
     with pytest.raises(UsageError):
-        run("merge", reports, *arguments)
+        asked("merge", reports, *arguments)
 
 
 def test_check_that_no_node_was_asked_is_missed(tmp_path: Path) -> None:
@@ -166,9 +149,9 @@ def test_check_that_no_node_was_asked_is_missed(tmp_path: Path) -> None:
         kept = [line for line in document["results"] if line["id"] != "gpu.ecc-errors"]
         document |= {"results": kept, "counts": document["counts"] | {"pass": document["counts"]["pass"] - 1}}
 
-    run("merge", write(fleet_of(2), tmp_path / "all"))
+    asked("merge", write(fleet_of(2), tmp_path / "all"))
     lacking = write(fleet_of(2, {1: [leave_out], 2: [leave_out]}), tmp_path / "lacking")
-    nodes = json.loads(run("merge", lacking, "-f", "json", code=3))["nodes"]
+    nodes = json.loads(asked("merge", lacking, "-f", "json", code=3))["nodes"]
     assert all(node["reason"].startswith("gpu.ecc-errors not in its report") for node in nodes)
 
 
@@ -178,11 +161,11 @@ def test_own_checklist_changes_severities(reports: Path, tmp_path: Path) -> None
         "schema: kdoctor/checklist/v1\nname: own\nversion: 1\nowner: ada\nextends: fleet\n"
         "checks: [{id: cluster.cuda-libraries, severity: warning}]\n"
     )
-    document = json.loads(run("merge", reports, "--checklist", own, "-f", "json"))
+    document = json.loads(asked("merge", reports, "--checklist", own, "-f", "json"))
     assert [cause["severity"] for cause in document["causes"]] == ["warning"]
 
 
 def test_help_lists_the_commands() -> None:
-    found: Any = run("--help")
+    found: Any = asked("--help")
     assert "merge" in found
     assert "diff" in found

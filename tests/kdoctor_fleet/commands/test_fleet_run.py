@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from helpers.cases import cases
 from helpers.command import KDOCTOR, environ
 from helpers.kdoctor_fleet.faulty_nodes import write_nodes
+from helpers.kdoctor_fleet.fleets import asked
 from kdoctor.errors import UsageError
 from kdoctor.run.log import style
 from kdoctor_fleet.commands.fleet import app
@@ -31,11 +32,7 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str | Path, code: int) -> Any:
-    done = CliRunner().invoke(app, ["run", "-f", "json", *map(str, arguments)])
-    if isinstance(done.exception, UsageError):
-        raise done.exception
-    assert done.exit_code == code, (done.output, done.exception)
-    return json.loads(done.stdout)
+    return json.loads(asked("run", "-f", "json", *arguments, code=code))
 
 
 def states(document: Any) -> dict[str, str]:
@@ -49,9 +46,9 @@ def test_nodes_are_asked_and_judged(ssh: Path) -> None:
     assert Path("failing.txt").read_text().split() == ["n3", "n4"]
     hosts = next(item for item in document["exclusions"] if item["engine"] == "hosts")
     (lists,) = hosts["leave_out"]
-    merged = CliRunner().invoke(app, [*shlex.split(lists)[2:], "-f", "json", "--engine", "hosts"])
+    merged = asked(*shlex.split(lists)[2:], "-f", "json", "--engine", "hosts", code=1)
     assert Path("passing.txt").read_text().split() == ["n1", "n2", "n5"]
-    assert states(json.loads(merged.stdout)) == states(document)
+    assert states(json.loads(merged)) == states(document)
 
 
 def test_resumed_run_asks_the_silent_nodes_only(ssh: Path, tmp_path: Path) -> None:

@@ -58,11 +58,6 @@ def test_tied_command_keeps_its_output_and_exit_code(script: str, code: int) -> 
         assert process.wait() == code
 
 
-def test_tied_command_that_does_not_exist_is_not_found() -> None:
-    with subprocess.Popen(tied(["/absent/kdoctor"], 60), stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.wait() == 127
-
-
 @pytest.mark.parametrize("ends", ["input", "time"])
 def test_tied_command_ends_with_its_input_or_its_time_and_with_all_that_it_started(ends: str, tmp_path: Path) -> None:
     started = tmp_path / "started"

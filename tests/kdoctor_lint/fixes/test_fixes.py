@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.command import captured
 from kdoctor.model import Severity
 from kdoctor_lint.edits import Name
 from kdoctor_lint.engine import lint, lint_script
@@ -136,7 +137,7 @@ def test_every_edit_has_a_case() -> None:
 def test_new_names_exist() -> None:
     new = sorted({new.replace("tf.", "tensorflow.", 1) for _, new in MOVES})
     program = f"import keras, tensorflow\nfor name in {new!r}:\n    eval(name)\nprint('all')\n"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
+    done = captured([sys.executable, "-c", program], timeout=240)
     assert done.stdout.endswith("all\n"), done.stderr[-500:]
 
 
@@ -244,12 +245,10 @@ def test_no_fix_changes_what_a_program_prints(tmp_path: Path) -> None:
     before = [TF_HEAD + code for _, code in PROGRAMS]
     after = [fixed(tmp_path / "train.py", code.encode()).decode() for code in before]
     assert sum(one != other for one, other in zip(before, after, strict=True)) >= FEWEST_CHANGED
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-c", RUN],
         input=json.dumps(programs := list(dict.fromkeys(before + after))),
         env={**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     shown = dict(zip(programs, json.loads(done.stdout.splitlines()[-1]), strict=True))

@@ -254,37 +254,12 @@ def test_readings_of_a_gpu(
     assert unread - {"fabric_status", "performance_state", "temperature_slowdown_c"} <= device.errors.keys()
 
 
-def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:
-    brake = {f"gpu.{index}.clock_event_reasons": 0x88 for index in range(8)}
-    slow = {f"gpu.{index}.clock_sm": 86 for index in range(8)}
-    machine = machines.h100_nvswitch()
-    found = read(Description(nvml=machine.nvml.also(brake).also(slow), tree=machine.tree))
-    assert {gpu.clock_event_reasons for gpu in found.devices} == {(0x88, 0x88, 0x88)}
-    assert {(gpu.clock_sm_mhz, gpu.clock_sm_max_mhz, gpu.pcie_width) for gpu in found.devices} == {(86, 1980, 16)}
-
-
-def test_event_reason_without_its_group_bit_is_kept() -> None:
-    found = read(machines.h100_nvswitch(), gpu__5__clock_event_reasons=0x80)
-    assert [gpu.index for gpu in found.devices if gpu.clock_event_reasons == (0x80,) * 3] == [5]
-
-
-def test_minor_numbers_in_reverse() -> None:
-    found = machines.gpus("l4-one-x1")
-    assert [(gpu.index, gpu.minor_number) for gpu in found.devices] == [(0, 1), (1, 0)]
-
-
 def test_narrow_link_has_its_width() -> None:
     found = machines.gpus("l4-one-x1")
     assert [(gpu.pcie_width, gpu.pcie_width_max, gpu.performance_state) for gpu in found.devices] == [
         (16, 16, 0),
         (1, 16, 0),
     ]
-
-
-def test_numa_affinity_of_one_gpu_of_two() -> None:
-    found = read(machines.l4_two_one_x1(), gpu__1__numa_affinity="-")
-    assert [gpu.numa_affinity for gpu in found.devices] == [(0,), None]
-    assert found.devices[1].errors["numa_affinity"] == NOT_SUPPORTED
 
 
 def test_offset_instead_of_absolute_threshold_is_rejected() -> None:
@@ -304,27 +279,12 @@ def test_unchecked_binding_call_is_checked() -> None:
     assert found.errors == {"conf_compute_multi_gpu": "NVML_ERROR_NO_PERMISSION"}
 
 
-def test_gpu_that_needs_a_reset_does_not_affect_others() -> None:
-    machine = machines.a100_nvlink()
-    needs_reset = Description(nvml=machine.nvml.order("*", 16, gpu=1), tree=machine.tree)
-    found = read(needs_reset)
-    assert found.devices[1].errors == {"handle": "NVML_ERROR_RESET_REQUIRED"}
-    assert [gpu.name is None for gpu in found.devices] == [False, True, False, False]
-    assert [pair.level is None for pair in found.pairs] == [True, False, False, True, True, False]
-
-
 def test_lost_gpu_leaves_other_gpus_readable() -> None:
     found = machines.gpus("one-gpu-lost")
     assert found.count == 4
     assert found.devices[2].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
     counts = {(pair.first, pair.second): pair.nvlinks for pair in found.pairs}
     assert counts == {(0, 1): 4, (0, 2): None, (0, 3): 4, (1, 2): None, (1, 3): 4, (2, 3): None}
-
-
-def test_sixteen_gpus_have_each_pair_once() -> None:
-    found = machines.gpus("a100-sixteen")
-    assert len({(pair.first, pair.second) for pair in found.pairs}) == len(found.pairs) == 16 * 15 // 2
-    assert all(pair.first < pair.second and pair.level for pair in found.pairs)
 
 
 def test_unopenable_device_nodes_are_named(tmp_path: Path) -> None:

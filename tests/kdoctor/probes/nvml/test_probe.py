@@ -112,15 +112,6 @@ def test_topology_levels_are_translated(ask: Ask) -> None:
     assert pairs[6].error == "unknown level 35"
 
 
-def test_lost_gpu_does_not_affect_others(ask: Ask) -> None:
-    facts = ready(ask(nvml.one_gpu_lost(1)))
-    assert facts.count == 2
-    assert facts.devices[0].errors == L4_LACKS
-    assert facts.devices[1].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
-    assert facts.devices[1].name is None
-    assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "GPU 1 could not be opened")
-
-
 def test_gpu_lost_during_reading_keeps_earlier_facts(ask: Ask) -> None:
     machine = nvml.two_l4().order("nvmlDeviceGetCurrPcieLinkWidth", nvml.GPU_IS_LOST, gpu=0)
     first = ready(ask(machine)).devices[0]

@@ -102,19 +102,6 @@ def test_colours_change_nothing_but_the_escape_codes() -> None:
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
 
 
-def test_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = terminal(gpu_report())
-    for name, value in (("COLUMNS", "20"), ("FORCE_COLOR", "1"), ("TERM", "dumb"), ("TTY_COMPATIBLE", "1")):
-        monkeypatch.setenv(name, value)
-    assert terminal(gpu_report()) == before
-
-
-def test_codes_of_other_programs_do_not_reach_the_terminal() -> None:
-    text = terminal(with_text(cpu_report(), "a\x1b[31mred\x1b]0;title\x07 \r\x9b2J\udcff"))
-    assert "a\\x1b" not in text
-    assert "ared\\x1b]0;title\\x07 \\x0d\\x9b2J\\udcff" in text
-
-
 def test_markup_like_text_is_kept() -> None:
     assert "[/bold] :smile: [red]x" in terminal(with_text(cpu_report(), "[/bold] :smile: [red]x"))
 

@@ -6,7 +6,6 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.reports import (
-    LONG_COMMAND,
     complete,
     cpu_report,
     failure,
@@ -16,7 +15,6 @@ from helpers.reports import (
     result,
     unknown_report,
     waiver,
-    with_text,
 )
 from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.report import Report, Result
@@ -118,31 +116,6 @@ def test_ascii_stream_gets_ascii_marks() -> None:
 def test_unused_waiver_names_the_subjects_that_its_check_found() -> None:
     report = cpu_report(results=(failure("gpu.free", finding("GPU 7")),), unused_waivers=(waiver("gpu.free"),))
     assert "(found: GPU 7)" in terminal(report)
-
-
-def test_commands_are_whole_lines() -> None:
-    first = finding("A", remedy=Remedy.configure("Do it.", LONG_COMMAND))
-    lines = terminal(cpu_report(results=(failure("gpu.free", first),)), width=60).splitlines()
-    assert LONG_COMMAND in [line.strip() for line in lines]
-
-
-def test_colours_change_nothing_but_the_escape_codes() -> None:
-    plain, coloured = terminal(gpu_report()), terminal(gpu_report(), colour=True)
-    assert "\x1b[1;31m" in coloured
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
-
-
-def test_codes_of_other_programs_do_not_reach_the_terminal() -> None:
-    text = terminal(with_text(cpu_report(), "a\x1b[31mred\x1b]0;title\x07 \r\x9b2J\udcff"))
-    assert "a\\x1b" not in text
-    assert "ared\\x1b]0;title\\x07" in text
-
-
-def test_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = terminal(gpu_report())
-    for name, value in (("COLUMNS", "20"), ("FORCE_COLOR", "1"), ("TERM", "dumb"), ("TTY_COMPATIBLE", "1")):
-        monkeypatch.setenv(name, value)
-    assert terminal(gpu_report()) == before
 
 
 def test_empty_report_is_readable() -> None:

@@ -42,6 +42,7 @@ FOUND = {
     "added mean": ("job.state", "batch_normalization"),
     "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
     "positions": ("job.options", "embedding"),
+    "positions made in build": ("job.options", "embedding"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "ignored class": ("job.masked-loss", "ignore_class=0 on 2 replicas: weights differ from one device's by"),

@@ -76,13 +76,13 @@ class Copier:
             CopyError: the model cannot be copied.
         """
         made = self.make()
+        if not (made.built and made.weights and all(part.built for part in layers_of(made))):
+            _build(made, batch)  # which may make layers
         if setup.still:
             make_comparable(made, self.drawing)
             seed_numpy(made)
         remove_from_model(made, setup.without)
         self._compile(made, setup)
-        if not (made.built and made.weights and all(part.built for part in layers_of(made))):
-            _build(made, batch)
         if self.weights is None or len(self.weights) < len(made.weights):  # the others come with the first batch
             self.weights = made.get_weights()
         made.set_weights(self.weights)

@@ -90,6 +90,9 @@ class JobTrainer:
         finally:
             self._say(memory=_memory(self._trials.strategy))
         copy = self._trials.mirrored
+        known = options_of(self._model)
+        built = [option for option in options_of(copy) if option.name not in dict(known)]
+        self._say(options_when_built=dict(built))
         own, layers = random_layers(self._model), random_layers(copy)
         names = [layer.name for layer in (own if len(own) == len(layers) else layers)]
         self._say(**self._first_steps(copy, trained), stilled=names)
@@ -112,7 +115,7 @@ class JobTrainer:
             GRADIENTS: ", ".join(changing_gradients(copy)[:_NAMES_SHOWN]),
         }
         unset = [Option(name, used.get(name, name)) for name in UNSET if used.get(name, name)]
-        options = [*options_of(self._model), *unset]
+        options = [*built, *known, *unset]
         comparison = Comparison(self._trials, options, without, self.facts, self._say)
         try:
             comparison.compare_own(trained)

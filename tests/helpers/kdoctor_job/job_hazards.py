@@ -320,6 +320,17 @@ class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {"loss": losses[0]}
 
 
+class MadeInBuild(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its layers are not known before the first batch."""
+
+    def build(self, shape: Any) -> None:
+        self.positions, self.out = Positions(), layers.Dense(job_models.CLASSES)
+        super().build(shape)
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(self.positions(inputs))
+
+
 class Positions(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """Multiplies by one row of a table for each position."""
 
@@ -328,9 +339,6 @@ class Positions(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         self.sliced = sliced
         self.table = layers.Embedding(8, 1, embeddings_initializer="ones")
         self.table.build(None)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"sliced": self.sliced}
 
     def call(self, inputs: Any) -> Any:
         rows = self.table.embeddings[:8] if self.sliced else self.table(tf.range(8))
@@ -381,9 +389,6 @@ class AddsLoss(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     def __init__(self, reduction: str) -> None:
         super().__init__()
         self.reduction = reduction
-
-    def get_config(self) -> dict[str, Any]:
-        return {"reduction": self.reduction}
 
     def call(self, inputs: Any) -> Any:
         self.add_loss(getattr(keras.ops, self.reduction)(tf.square(inputs)))
@@ -553,6 +558,7 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "two optimizers built": lambda: _two_optimizers(is_built=True),
         "compile that keeps nothing": lambda: _two_optimizers(CompilesAway, 0.01),
         "positions": lambda: _compiled(_model(keras.Model, Positions()), keras.optimizers.RMSprop(0.01)),
+        "positions made in build": lambda: _compiled(MadeInBuild(), keras.optimizers.RMSprop(0.01)),
         "positions fixed": lambda: _compiled(
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
         ),

@@ -370,6 +370,7 @@ test_masked_loss = table(
     passes(run(), "masks: no layer and no loss masks tokens."),
     passes(run(model=MASKED), "masks: embedding on 4 replicas: weights match one device's (measured here)."),
     fails(run(model=MASKED, training=option("masks", "embedding", **WRONG)), "0.3, without it by 1e-06"),
+    unknown(run(training={"own": None, "options_when_built": MASKED["options"]})),
     unknown(run(model={"options": None}), "masks: the options of the model were not read."),
     unknown(run(model=MASKED, training={"own": None})),
     skips(run(model=MASKED, replicas=1)),

@@ -1,5 +1,6 @@
 """Reads what trainings with and without an option of the job showed on this machine."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kdoctor.facts import SmokeRun
@@ -7,7 +8,7 @@ from kdoctor.model import Evidence, Finding, Remedy
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import evidence, finding
 from kdoctor_job.checks.job._user_model import job_of, replicas_of
-from kdoctor_job.facts import JobOption, JobTraining
+from kdoctor_job.facts import JobModel, JobOption, JobTraining
 
 TOLERANCE = 0.01
 """Largest difference of the weights with the job's own optimizer, see job.equals-one-device."""
@@ -27,6 +28,13 @@ def option_of(run: SmokeRun, name: str) -> JobOption | None:
     """What was measured about an option; None if nothing was."""
     training = job_of(run).training
     return next((one for one in training.options if one.name == name), None) if training else None
+
+
+def used_options(run: SmokeRun, model: JobModel) -> Mapping[str, str] | None:
+    """The options of the job and how it uses them; None if they were not read."""
+    training = job_of(run).training
+    later = training.options_when_built if training else {}
+    return None if model.options is None else {**model.options, **later}
 
 
 def is_compared(training: JobTraining | None, name: str) -> bool:

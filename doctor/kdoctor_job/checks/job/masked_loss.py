@@ -2,7 +2,7 @@ from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import Judged, judge_measured
+from kdoctor_job.checks.job._options import Judged, judge_measured, used_options
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobModel
 
@@ -23,9 +23,10 @@ def masked_loss(run: SmokeRun, model: JobModel) -> Outcome:
     Source: https://keras.io/guides/understanding_masking_and_padding/
     Failure modes: keras_masked_loss
     """
-    if model.options is None:
+    options = used_options(run, model)
+    if options is None:
         return unknown(_OPTION, "the options of the model were not read")
-    used = model.options.get(_OPTION)
+    used = options.get(_OPTION)
     if used is None:
         return evidence(_OPTION, "no layer and no loss masks tokens")
     judged = Judged(_OPTION, "the loss of one device", _DEFECT.fix, _DEFECT.brief)

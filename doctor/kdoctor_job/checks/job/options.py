@@ -4,7 +4,7 @@ from kdoctor.defects import defect
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks.smoke._judging import evidence, unknown
-from kdoctor_job.checks.job._options import STATE, Judged, judge_measured, option_of
+from kdoctor_job.checks.job._options import STATE, Judged, judge_measured, option_of, used_options
 from kdoctor_job.checks.job._user_model import job_check, job_of
 from kdoctor_job.facts import JobModel
 
@@ -51,12 +51,13 @@ def options(run: SmokeRun, model: JobModel) -> Iterator[Outcome]:
     """
     training = job_of(run).training
     tried = {one.name for one in training.options} if training else set()
-    used = {name: value for name, value in (model.options or {}).items() if name not in _ELSEWHERE}
+    given = used_options(run, model)
+    used = {name: value for name, value in (given or {}).items() if name not in _ELSEWHERE}
     used.update({name: how for name, how in _UNSET.items() if name in tried})
     used.update({one.name: one.value for one in (training.options if training else ()) if one.name in _NAMED})
     if not model.compiled:
         yield NotApplicable(reason="the model is not compiled")
-    elif model.options is None:
+    elif given is None:
         yield unknown("options", "the options were not read")
     elif not used:
         yield evidence("options", "none that Keras implements separately for several replicas")

@@ -163,7 +163,7 @@ def _passed(group: Group, found: Scan) -> bool:
 
     Of several processes in a log, one can go on for a while after another one has ended.
     """
-    if group.failure.kind == "registration":
+    if group.failure.kind in ("registration", "slow"):
         log = group.first.log
         return group.first.line < max(found.progress.get(log, 0), found.passed.get(log, 0))
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):

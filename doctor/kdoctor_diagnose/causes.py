@@ -29,6 +29,8 @@ _NEAR = 60
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
+_LOGGED = re.compile(r"(?:[Ee]xception|[Ee]rror)\b[^:]{0,60}: \S")
+"""What a logger says before the traceback of an exception."""
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -102,8 +104,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal and all(TITLE in line.text for line in unknown):
-        # The log ends before the exception. A loss that was not finite before is the nearest to a cause.
-        silent = [group for group in mild if group.failure.kind == "silent"]
+        # The log ends before the exception. A loss that was not finite, or the line before, is the nearest to a cause.
+        silent = [group for group in mild if group.failure.kind == "silent" or _ends_at(group, unknown)]
         mild, fatal = [group for group in mild if group not in silent], silent
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
@@ -127,6 +129,12 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         return Verdict(fatal or mild, [*(mild if fatal else []), *passed], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
     return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < END])
+
+
+def _ends_at(group: Group, cuts: list[ErrorLine]) -> bool:
+    """Whether a failure to use a GPU is right before a traceback that is cut."""
+    is_near = any(cut.log == group.first.log and 0 < cut.line - group.events[-1].last <= _LAST for cut in cuts)
+    return is_near and group.failure.kind == "registration" and not group.failure.without_gpus
 
 
 def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
@@ -155,14 +163,15 @@ def _passed(group: Group, found: Scan) -> bool:
 
     Of several processes in a log, one can go on for a while after another one has ended.
     """
-    if group.failure.kind == "registration":
+    if group.failure.kind in ("registration", "slow"):
         log = group.first.log
         return group.first.line < max(found.progress.get(log, 0), found.passed.get(log, 0))
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
     raised = max((error.line for error in found.errors if error.is_raised and error.log == group.first.log), default=0)
-    if WARNED.search(group.first.text) and group.events[-1].last < raised:
-        return True  # a Python warning did not end what raised an exception later
+    later = max(raised, found.passed.get(group.first.log, 0) if has_ended(found) else 0)
+    if WARNED.search(group.first.text) and group.events[-1].last < later:
+        return True  # a Python warning did not end what raised an exception later, or trained to its end
     return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
 
 
@@ -347,10 +356,12 @@ def _repeats(later: ErrorLine, first: ErrorLine) -> bool:
 
 def _before_cut(lines: list[ErrorLine], found: Scan) -> Iterator[ErrorLine]:
     """What the process said shortly before the tracebacks without an end, if nothing else is unknown."""
-    for error in found.errors if lines and all(TITLE in line.text for line in lines) else ():
-        is_near = any(error.log == cut.log and cut.line - _NEAR < error.line < cut.line for cut in lines)
-        if is_near and error.score > _FAILED and TITLE not in error.text:
-            yield replace(error, score=EXCEPTION)
+    cuts = [line for line in lines if line.score > _FAILED]
+    for error in found.errors if cuts and all(TITLE in cut.text for cut in cuts) else ():
+        near = [cut for cut in cuts if error.log == cut.log and cut.line - _NEAR < error.line < cut.line]
+        is_logged = any(cut.line == error.line + 1 for cut in near) and _LOGGED.search(error.text)
+        if near and (error.score > _FAILED or is_logged) and TITLE not in error.text:
+            yield replace(error, score=EXCEPTION, own=error.own or near[0].own)
 
 
 def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:

@@ -38,9 +38,10 @@ def confirm(
         examined.run([RequestedTraining(scenario=catalog.scenarios[name], replicas=_REPLICAS) for name in scenarios])
     report = build_report(examined.collected, plan, use_history=False)
     found = [
-        Confirmation(cause=causes[result.id], check=result.id, status=result.status.value, observed=_observed(result))
+        Confirmation(cause=causes[result.id], check=result.id, status=result.status.value, observed=observed)
         for result in report.results
         if result.id in causes
+        for observed in ["; ".join(_parts(result)) or describe_reason(result) or result.title]
     ]
     return diagnosis.model_copy(update={"confirmations": found})
 
@@ -50,10 +51,6 @@ def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
         return True
     known = catalog.scenarios.get(scenario)
     return known is not None and known.tier == _TIER and not known.needs_options
-
-
-def _observed(result: Result) -> str:
-    return "; ".join(_parts(result)) or describe_reason(result) or result.title
 
 
 def _parts(result: Result) -> Iterator[str]:

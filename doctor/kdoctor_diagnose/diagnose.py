@@ -70,7 +70,9 @@ def diagnose(
         UsageError: the logs are empty, or none can be read.
     """
     found = scan(logs, _recogniser(), most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
-    _refuse_empty(found)
+    if not any(found.sizes):
+        empty = f"{found.names[0]}: the log is empty" if len(found.names) == 1 else "the logs are empty"
+        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
     verdict = conclude(found, load_failures())
     write = _Writer(found, checks, scenarios)
     left_out = [*notes, *found.notes]
@@ -94,12 +96,6 @@ def diagnose(
         ],
         notes=left_out + [_TOGETHER.format(found.names[log]) for log in sorted(found.together)],
     )
-
-
-def _refuse_empty(found: Scan) -> None:
-    if not any(found.sizes):
-        empty = f"{found.names[0]}: the log is empty" if len(found.names) == 1 else "the logs are empty"
-        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
 
 
 def diagnose_text(

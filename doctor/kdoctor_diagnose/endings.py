@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE
+from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE, place_before
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
@@ -30,11 +30,11 @@ _WELL = re.compile(
 """Failures that are counted as zero, metrics, saved or not yet there, and what JAX writes after an exception."""
 _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
 """How an exception begins that a program of another process logged."""
-_SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))
+_SIGNALS = frozenset(name.casefold() for name in map(signal.strsignal, signal.valid_signals()) if name)
 """What a shell writes where a signal ended a program."""
 _STACK = re.compile(
     r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
-    "|(?:Call a|A)rguments received by"
+    r"|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
 )
 INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
 """The levels of lines that need not be about a failure."""
@@ -52,7 +52,7 @@ _BAR = re.compile(r"\s*(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
 _NO_WORDS = re.compile(
     rf"{LOG_PREFIX.pattern}|To enable the following instructions|WARNING: All log messages before absl"
-    r"|(?i:.*\b(?:gpus?|cuda|devices?)\b)|\W*(?:False|\d[\d.]*)?\W*$"
+    r"|.*\(core dumped\)|(?i:.*\b(?:gpus?|cuda|devices?)\b)|\W*(?:False|\d[\d.]*)?\W*$"
 )
 """What TensorFlow writes while it starts, and what a program that looks for GPUs writes."""
 _INTERRUPTED = re.compile("^KeyboardInterrupt$")
@@ -86,7 +86,8 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
         is_open = all(error.log != log for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
             if (log, number) not in judged:
-                yield ErrorLine(score, log, number, line.text, line.rank, line.time)
+                own = place_before([part.text.encode() for at, part in tail if at <= number])
+                yield ErrorLine(score, log, number, line.text, line.rank, line.time, own)
 
 
 def _pieces(tail: Iterable[tuple[int, Line]]) -> Iterator[tuple[int, Line]]:
@@ -103,7 +104,7 @@ def _speaks_of_failure(text: str) -> bool:
     prefix = LOG_PREFIX.match(text)
     is_said = _FAILURE.search(text) and not (_WELL.search(text) or prefix or WARNED.match(text))
     is_forwarded = prefix and _EXCEPTION.match(text, prefix.end())
-    return bool(is_said or is_forwarded) or text.removesuffix(" (core dumped)") in _SIGNALS
+    return bool(is_said or is_forwarded) or text.casefold().removesuffix(" (core dumped)") in _SIGNALS
 
 
 def words_after(found: Scan, event: Event) -> str | None:

@@ -158,7 +158,8 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
     is_judged = False
     for block in itertools.chain([first.removeprefix(codecs.BOM_UTF8)], blocks):
         text = block.replace(b"\0", b"") if b"\0" in block else block
-        if text and not is_judged and _is_binary(text[:_SAMPLE]):
+        sample = b"" if is_judged else text[:_SAMPLE]
+        if len(sample) - len(sample.translate(None, _CONTROLS)) > len(sample) / 20:  # more than a text has
             raise UsageError("the file is binary, not a log")
         is_judged = is_judged or bool(text)
         yield text
@@ -172,11 +173,6 @@ def _utf16(sample: bytes) -> str | None:
         if zeros.count(0) > len(zeros) * 0.9 and others.count(0) < len(others) * 0.1:
             return name
     return marked
-
-
-def _is_binary(sample: bytes) -> bool:
-    """Whether a sample has more control characters than a text has."""
-    return len(sample) - len(sample.translate(None, _CONTROLS)) > len(sample) / 20
 
 
 def _notebook(path: Path) -> Iterator[bytes]:

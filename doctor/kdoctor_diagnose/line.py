@@ -28,7 +28,7 @@ _STAMP = re.compile(
     r"(?:[^\t]{1,60}\t){0,2}"
     r"(?:\[?\d{4}[-/]\d\d[-/]\d\d(?:T|, | )\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d| UTC)?\]?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{13})"
-    r"\s(?:\s*(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: ))?"
+    r"\s(?:\| )?(?:\s*(?:\{[\w./-]{1,80}:\d+\} [A-Z]+ - |[\w.-]{1,64} [\w./-]{1,64}\[\d+\]: ))?"
 )
 """What the journal, ``ts``, GitHub Actions, Airflow, Vertex AI or CloudWatch write before a line, also in columns.
 

@@ -13,14 +13,14 @@ LOOK: dict[Owner, str] = {
 }
 """What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {
-    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121)\]|Input/output error|No space left|Cannot allocate memory"
+    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121)\]|(?i:input/output error)|No space left|Cannot allocate memory"
     r"|Connection(?:Refused|Reset|Aborted)?Error|BrokenPipe|TimeoutError|DeadlineExceeded|UnavailableError"
     r"|CUDA_ERROR|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL operation|ncclComm|Stale file handle"
-    r"|URL fetch failure|Connection timed out|Name or service not known",
+    r"|ResourceExhausted|OutOfMemory|URL fetch failure|Connection timed out|Name or service not known",
     "environment": r"^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))|undefined symbol"
     r"|cannot open shared object|DLL load failed|version `GLIBC"
     r"|AttributeError: module |has no attribute '__version__'|DistributionNotFound|VersionConflict"
-    r"|^Check failed: |^Non-OK-status: |^Status: |failed assertion"
+    r"|RuntimeError: INTERNAL: |^Check failed: |^Non-OK-status: |^Status: |failed assertion"
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
     "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
     r"|BadZipFile|BadGzipFile|EOFError"
@@ -29,7 +29,7 @@ _WORDS: dict[Owner, str] = {
     "program": r"^(?:Import|ModuleNotFound|FileNotFound|Permission"
     r"|IsADirectory|NotADirectory|FileExists|Key|Index|Name|Type"
     r"|Value|Attribute|Assertion|NotImplemented|ZeroDivision|UnboundLocal|Syntax|Indentation|Recursion|Lookup|Overflow"
-    r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented|Preflight)Error|No such file"
+    r"|InvalidArgument|NotFound|PermissionDenied|FailedPrecondition|Unimplemented|Preflight)Error|(?i:no such file)"
     r"|Permission denied|^StopIteration|^(?:numpy\..*)?_?UFunc\w*Error|[Ss]hapes?\b|tensors to be on the same device",
 }
 _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}

@@ -40,7 +40,7 @@ _TRACEBACK = 128 * 1024
 """Bytes of a traceback with its message that are read together."""
 _CUT = 6
 """The score of a traceback whose end is not in the log."""
-_PROGRESS = b"/step"
+_PROGRESS = b"s/step"
 """What every progress bar of Keras has."""
 _BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|[\d?](?:it/s|s/it)[^]\r\n]{0,80}\])"
 _METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
@@ -54,6 +54,8 @@ _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
 _TQDM = (b"it/s", b"s/it")
+_NUMBER = re.compile(rb"[\d?] ?(?:\xc2?[mu\xb5])?$")
+"""What a bar has before these; a path or code does not (``ckpt/step_3``, ``git/src``)."""
 _BUFFER = 8192
 """Bytes that a program prints before they are written. The bars of Keras are written at once."""
 _LSF_WELL, _LSF_END = "Successfully completed.", "The output (if any) is above this job summary."
@@ -62,10 +64,10 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
-_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>)?[ \t]{1,16}"), 2
+_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>|(?:[ \t]{1,16}\|){2,8})?[ \t]{1,16}"), 2
 """What may be before each line of a log that was quoted or pasted, and from how many lines on."""
-_LOSSES = 20
-"""Lines with the word, from the end, among which it is looked for."""
+_MARKS = 20
+"""Marks, from the end, among which the last progress is looked for."""
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
@@ -186,10 +188,10 @@ class _Reader:
         self._before = (self._before + text[-_TAIL:])[-_TAIL:]
 
     def _read_progress(self, text: bytes) -> None:
-        bar, printed = text.rfind(_PROGRESS), _last_step(text)
+        bar, printed = _last(_PROGRESS, text), _last(_LOSS, text, _STEP, _BEFORE, _BEFORE)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed) if max(bar, printed) >= 0 else max(map(text.rfind, _TQDM))
+        step = max(bar, printed) if max(bar, printed) >= 0 else max(_last(mark, text) for mark in _TQDM)
         if step < 0:
             return
         line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
@@ -232,7 +234,10 @@ class _Reader:
             found = triggers.search(b"\n" + raw)
             if found is None:
                 new.discard(shape)
-                self._forget(shape)
+                self._dull_bytes += len(shape)
+                if self._dull_bytes > _DULL_BYTES:
+                    self._dull, self._dull_bytes = set(), 0
+                self._dull.add(shape)
                 continue
             before = lines[max(0, place - 40) : place]
             code = self._find_exception(raw, lines, place, number) or code
@@ -253,7 +258,7 @@ class _Reader:
             ending = exception_after(title, lines, place + 1)
             if not ending:
                 line = split(clean(title))
-                own = place_before(lines[place + 1 :])
+                own = place_before(lines[place + 1 :], title)
                 self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time, own))
         else:
             ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.", b").")) else None
@@ -282,13 +287,6 @@ class _Reader:
 
     def _messages(self, text: str) -> list[Hit]:
         return [hit for hit in self._recogniser.recognise(text) if hit.rule.role == "message"]
-
-    def _forget(self, shape: bytes) -> None:
-        self._dull_bytes += len(shape)
-        if self._dull_bytes > _DULL_BYTES:
-            self._dull.clear()
-            self._dull_bytes = 0
-        self._dull.add(shape)
 
     def _line(self, raw: bytes, number: int, shape: bytes, before: list[bytes], *, is_code: bool) -> None:
         found = (self._part(part, number, before, is_code=is_code) for part in raw.split(b"\n"))
@@ -386,15 +384,13 @@ def _quoted(text: str, message: str) -> str:
     return text if start < _LATE else f"{first} ... {text[start:]}"
 
 
-def _last_step(text: bytes) -> int:
-    """Where the last line with the progress of a custom loop is, or -1."""
-    end = len(text)
-    for _ in range(_LOSSES):
-        found = text.rfind(_LOSS, 0, end)
-        start = text.rfind(b"\n", 0, max(found, 0)) + 1
-        if found < 0 or _STEP.search(text[max(start, found - _BEFORE) : found + _BEFORE]):
-            return found
-        end = start
+def _last(mark: bytes, text: bytes, around: re.Pattern[bytes] = _NUMBER, before: int = 5, after: int = 0) -> int:
+    """Where a mark of progress is last, with a pattern around it, or -1."""
+    place = len(text)
+    for _ in range(_MARKS):
+        place = text.rfind(mark, 0, place)
+        if place < 0 or around.search(text, max(0, place - before), place + after):
+            return place
     return -1
 
 
@@ -409,6 +405,6 @@ def _plain(text: bytes) -> bytes:
     margin = _MARGIN.match(text)
     if margin is None:
         return text
-    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (margin[0], margin[0].rstrip())
+    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (re.escape(margin[0]), re.escape(margin[0].rstrip()))
     plain, lines = re.subn(margins, b"", text)
     return plain if lines > max(_SEVERAL, text.count(b"\n")) else text

@@ -136,14 +136,10 @@ def _names(processes: Iterable[_Process]) -> dict[_Process, str]:
     names: dict[_Process, str] = {}
     for log, alike in grouped((process.log, process) for process in processes).items():
         for process in alike:
-            alone = _rank_of(log) or log
+            found = _RANKED.search(SEPARATOR.split(log)[-1])
+            alone = str(int(found["rank"])) if found else log
             names[process] = process.rank or (f"pid {process.pid}" if process.pid and len(alike) > 1 else alone)
     return names
-
-
-def _rank_of(log: str) -> str:
-    found = _RANKED.search(SEPARATOR.split(log)[-1])
-    return str(int(found["rank"])) if found else ""
 
 
 def _described(frames: tuple[Frame, ...]) -> tuple[Activity, str, str | None]:

@@ -43,6 +43,7 @@ LOG_PREFIX = re.compile(
 """What glog, absl and compilers write before a message: the time and a place in the source."""
 _UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
 """JAX raises it with another exception as its message."""
+_IN_PROSE = re.compile(rf"^[^`]{{1,300}}`(?P<said>{_NAME}(?:Error|Exception): [^`]+)`.*")
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
@@ -92,8 +93,7 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     head = split(title)
     joined = _ONE_LINE.match(head.text[head.text.find(TITLE) :])
     if joined:
-        places = filter(None, (_own_place(f"File {part}") for part in head.text.split(" File ")[1:]))
-        return _raised(first - 1, replace(head, text=joined["text"]), lines, next(reversed([*places]), None))
+        return _raised(first - 1, replace(head, text=joined["text"]), lines, place_before([], head.text))
     named = JUPYTER.match(head.text)
     logged = LOG_PREFIX.match(head.text)  # a program that forwards the lines of another one
     prefix = re.compile(re.sub(r"\d+", r"\\d+", re.escape(logged[0])) if logged else "^")
@@ -120,11 +120,12 @@ def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | 
     return None
 
 
-def place_before(lines: Sequence[bytes]) -> str | None:
-    """The last place in the program's own files among the frames that end a piece of a log."""
+def place_before(lines: Sequence[bytes], title: str = "") -> str | None:
+    """The last place in the program's own files among the frames that end a piece of a log, or joined to its title."""
+    joined = (f"File {part}".encode() for part in title.split(" File ")[1:])
     frames = takewhile(
         lambda line: not line.text or _FRAME.match(line.text) or _PLACES[0].match(line.text),
-        map(_read, reversed(lines)),
+        map(_read, reversed([*joined, *lines])),
     )
     return next(filter(None, (_own_place(line.text) for line in frames)), None)
 
@@ -140,7 +141,11 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
 
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", text.lstrip(" >|`'\"")))
+    if TITLE in text:
+        named = JUPYTER.search(text)
+        return f"{named['name'] if named else 'Exception'}: the log ends before its message"
+    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", text.lstrip(" >|`*'\"").removeprefix("raise ")))
+    text = _IN_PROSE.sub(r"\g<said>", text)
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
     return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")

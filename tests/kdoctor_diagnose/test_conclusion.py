@@ -88,6 +88,7 @@ def test_place_in_the_program_is_found_where_the_title_of_the_traceback_is_missi
 def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     for folder, owner in (("home/ada", "program"), ("opt/lib/python3.9/site-packages", "environment")):
         assert owner_of(f"ImportError: cannot import name 'f' from 'data' (/{folder}/data.py)") == owner
+    assert owner_of("XlaRuntimeError: INTERNAL: during context [hlo verifier]: other shape") == "environment"
 
 
 def test_clue_that_belongs_to_the_message_makes_it_no_surer() -> None:
@@ -107,6 +108,10 @@ def test_loss_that_is_not_finite_is_the_answer_where_the_traceback_after_it_is_c
     cut = "step 9 loss is nan\nTraceback (most recent call last):\n"
     assert [cause.id for cause in diagnose_text(f"{cut}  File 'a'\n", {}, {}).causes] == ["nan_loss"]
     assert diagnose_text(f"{cut}  f()\nKeyError: 7\n", {}, {}).causes == []
+    cut = cut.replace("step 9 loss is nan", "INTERNAL: CUDA_ERROR_INVALID_DEVICE: invalid device ordinal")
+    assert [cause.id for cause in diagnose_text(f"{cut}  File 'a'\n", {}, {}).causes] == ["cuda_invalid_device"]
+    logged = diagnose_text("ERROR - x - uncaught exception: no columns\nTraceback (most recent call last):\n", {}, {})
+    assert [line.text for line in logged.lines] == ["ERROR - x - uncaught exception: no columns"]
 
 
 def test_message_of_a_failure_that_another_line_must_confirm_stays_an_error_without_it() -> None:

@@ -50,6 +50,8 @@ def test_summary_of_lsf_says_how_a_job_ended() -> None:
     "python: can't open file 'train.py'",
     "terminate called after throwing an instance of 'std::runtime_error'",
     '  File "train.py", line 3, in f\n    f()',
+    "segmentation fault",
+    f'{FAILS[:34]}\n  File "/a/git/src/train.py", line 3, in f\n    save(f"s3/step_{{n}}", loss=0.5)',
 )
 def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:
     assert text(f"start\n10/10 [====] - 1s 3ms/step - loss: 0.1\n{line}\n").conclusion in {"not-recognised", "cause"}

@@ -127,6 +127,7 @@ PREFIXES = (
     "INFO\t2026-11-20 03:12:44 +0000\tworkerpool0-0\t\t",
     "> ",
     "    ",
+    "  |   |   | 2021-11-17 12:30:37 | ",
 )
 UNKNOWN = ("F0000 00:00:1732000000.112345 123 x.cc:33] something is off", "some.module.WeirdError: what")
 
@@ -359,7 +360,7 @@ def test_unknown_failure_shows_its_lines_and_no_guess() -> None:
     ("BrokenPipeError: [Errno 32] Broken pipe", "process_pipe_closed"),
     ("The following tasks are unhealthy (stopped sending heartbeats):", "worker_crashed"),
     ("[rank1]: gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1", "worker_lost"),
-    ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "native_runtime_failed"),
+    ("ImportError: DLL load failed while importing _pywrap_tensorflow_internal", "dll_load_failed"),
     ("UNAVAILABLE: The error could be from a previous operation. Restart your program to reset.", "two_strategies"),
     ("Segmentation fault (core dumped)", "segmentation_fault"),
     (ERROR, ID),

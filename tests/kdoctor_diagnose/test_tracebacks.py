@@ -1,7 +1,7 @@
 """The exception with which a traceback ends, in the forms in which tracebacks are printed."""
 
 from helpers.cases import cases
-from kdoctor_diagnose.tracebacks import exception_after, message_alone, passed_on
+from kdoctor_diagnose.tracebacks import exception_after, message_alone, passed_on, place_before
 
 TITLE = "Traceback (most recent call last):"
 FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
@@ -76,11 +76,10 @@ def test_traceback_that_was_joined_to_one_line_is_read() -> None:
     found = exception_after(line, [], 0)
     assert found is not None
     assert (found.text, found.own) == ("a.TooLateError: late", "train.py:29")
+    assert place_before([], f"{TITLE} {frames}") == "train.py:29"
 
 
-REPORTED = (
-    "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors_impl.UnknownError'>"
-)
+REPORTED = "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.errors_impl.UnknownError'>"
 
 
 @cases(
@@ -90,30 +89,23 @@ REPORTED = (
     ("2020-03-07 11:30:44.0: E tensorflow/rocm_dnn.cc:325] no handle: bad", "no handle: bad"),
     ("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: none", "XlaRuntimeError: UNAVAILABLE: none"),
     ("jax._src.traceback_util.UnfilteredStackTrace: TypeError: no", "TypeError: no"),
-    (
-        "W tensorflow/op_kernel.cc:1273] OP_REQUIRES failed at save_restore.cc:9 : Permission denied: /a",
-        "Permission denied: /a",
-    ),
+    ("W tensorflow/op_kernel.cc:1] OP_REQUIRES failed at save.cc:9 : Permission denied: /a", "Permission denied: /a"),
     ("(file): /a/graph.mm:233:0: error: 'multiply' op shapes differ", "'multiply' op shapes differ"),
+    ("but we get `PermissionError: no: '/a'` with it", "PermissionError: no: '/a'"),
+    ("    raise StopIteration()", "StopIteration()"),
+    (f"a.LateError    {TITLE}", "a.LateError: the log ends before its message"),
 )
 def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
     assert message_alone(line) == said
 
 
 @cases(
-    (
-        [b"InvalidArgumentError: Graph execution error:", b"", b"Detected at node A", b"wrong"],
-        "InvalidArgumentError: wrong",
-    ),
+    ([b"InternalError: Graph execution error:", b"", b"Detected at node A", b"wrong"], "InternalError: wrong"),
     ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
     ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
     ([b"ImportError: Failed:"], "ImportError: Failed:"),
     (
-        [
-            b"KeyError: in user code:",
-            b"",
-            rb"    KeyError: 'Exception encountered when calling F.call().\n\n\x1b[1m9\x1b[0m'",
-        ],
+        [b"KeyError: in user code:", rb"    KeyError: 'Exception encountered when calling F().\n\n\x1b[1m9\x1b[0m'"],
         "KeyError: 9",
     ),
     ([b"UnfilteredStackTrace: ValueError: sizes:", b"4 and 8"], "ValueError: sizes: 4 and 8"),

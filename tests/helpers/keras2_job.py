@@ -66,7 +66,7 @@ with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     print(kdoctor.preflight(model, batches(64)).ok)
 """
-"""A model that is copied from its configuration, and differs from one device as rounding does: not in float64."""
+"""A model that is copied, and differs from one device as rounding does: not in float64."""
 TIMED = {"job.input-bound"}
 """Checks whose result depends on the speed of this machine."""
 

@@ -22,7 +22,7 @@ def test_starved_tf_keras_job_fails_final_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.smoke_full
-def test_model_of_tf_keras_is_copied_from_its_configuration(tmp_path: Path) -> None:
+def test_model_of_tf_keras_is_copied(tmp_path: Path) -> None:
     tmp_path.joinpath("train.py").write_text(keras2_job.JOB, encoding="utf-8")
     command = [sys.executable, "-c", keras2_job.OF_THE_OBJECT]
     environ = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}

@@ -311,8 +311,15 @@ class _Copies:
         return value if target is None else self._keep(value, weakref.ref(self._one(target)))
 
     def _weak_dict(self, value: Any) -> Any:
-        made = self._keep(value, type(value)())
-        self._waiting.append(lambda: made.update({self._one(name): self._one(one) for name, one in value.items()}))
+        made = self._keep(value, _empty(value))
+        weakref.WeakKeyDictionary.__init__(made)
+        more = {name: one for name, one in vars(value).items() if name not in vars(made)}
+
+        def fill() -> None:
+            vars(made).update({name: self._one(one) for name, one in more.items()})
+            made.update({self._one(name): self._one(one) for name, one in value.items()})
+
+        self._waiting.append(fill)
         return made
 
     def _weak_set(self, value: Any) -> Any:

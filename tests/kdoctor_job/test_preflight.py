@@ -186,7 +186,9 @@ def classes(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", tiered(["early", "strict", "complex", "unregistered"], {"strict", "complex"}))
+@pytest.mark.parametrize(
+    "kind", tiered(["early", "strict", "complex", "unregistered", "of no module"], {"strict", "complex"})
+)
 def test_model_whose_class_says_nothing_of_itself_is_copied(classes: dict[str, Any], kind: str) -> None:
     assert classes[kind]["verdict"] == "pass"
     assert classes[kind]["untouched"]

@@ -162,7 +162,7 @@ def replica_devices(strategy: Any) -> List[str]:
 
 def is_own_class(kind: Any) -> bool:
     """Whether the class is the user's: not of Keras, TensorFlow or Python."""
-    return kind.__module__.split(".")[0] not in ("keras", "tf_keras", "tensorflow", "builtins")
+    return str(kind.__module__).split(".")[0] not in ("keras", "tf_keras", "tensorflow", "builtins")
 
 
 def is_default(strategy: Any) -> bool:

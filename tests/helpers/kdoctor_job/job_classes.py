@@ -1,5 +1,6 @@
 """Model classes with constructor arguments that Keras keeps, or not. Used in a child process, with TensorFlow."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -84,12 +85,19 @@ def _unregistered() -> Any:
     return keras.Sequential([keras.Input((8,)), layers.Dense(CLASSES, kernel_regularizer=Penalty())])
 
 
+def _of_no_module() -> Any:
+    """A function that ``exec`` made."""
+    function = types.FunctionType((lambda inputs: 2 * inputs).__code__, {})
+    return keras.Sequential([keras.Input((8,)), layers.Lambda(function), layers.Dense(CLASSES)])
+
+
 MAKERS: dict[str, Callable[[], Any]] = {
     "early": _early,
     "complex": lambda: Complex(Settings()),
     "raising": lambda: Raising(4),
     "strict": lambda: keras.Sequential([keras.Input((8,)), Strict(CLASSES)]),
     "unregistered": _unregistered,
+    "of no module": _of_no_module,
 }
 
 

@@ -153,7 +153,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
 
     Args:
         model: a Keras model, built or not, or a function without arguments that returns one. The function is called
-            several times, in the strategy's scope.
+            in the strategy's scope.
         data: a ``tf.data.Dataset``, a ``keras.utils.PyDataset``, arrays, or a function without arguments that returns
             one of these or a generator.
         strategy: the ``tf.distribute`` strategy of the job. Defaults to the current one, then to the model's own.

@@ -185,9 +185,9 @@ class JobTraining:
     raised_before_steps: bool = False
     """Whether Keras raised it when it called the model before the first step, as it does under a strategy only."""
     options: tuple[JobOption, ...] = ()
+    """Options whose effect was measured."""
     options_when_built: Mapping[str, str] = field(default_factory=dict)
     """Those of layers that the model makes when it is built, in the form of ``JobModel.options``."""
-    """Options whose effect was measured."""
     examples: int | None = None
     """Examples in the first batches of the data, as the job gives it to ``fit``; None if batches differ in size."""
     examples_trained: int | None = None

@@ -26,7 +26,7 @@ import tensorflow as tf
 from kdoctor_job.target.layers import REACHED, layers_of
 from kdoctor_job.target.namespaces import Reached, Users, member
 
-LARGEST, _MOST = 2**26, 100_000
+_LARGEST, _MOST = 2**26, 100_000
 """Bytes of an array, and elements of a list. Larger ones are data, which a step only reads."""
 _PRECISE, _OTHERS = "float64", ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16")
 _FOR_THIS_OBJECT = ("train_function", "test_function", "predict_function", "train_tf_function")
@@ -40,7 +40,7 @@ _AUTO_TRACKABLE = tf.Module.__mro__[1]
 
 
 class CopyError(Exception):
-    """The model cannot be copied; the message says why and what to do."""
+    """The model cannot be copied, or not without an option; the message says why."""
 
 
 def clone(keras: Any, model: Any) -> Any:
@@ -355,7 +355,7 @@ class _Copies:
         return self._keep(value, sys.modules[type(value).__module__].create_autocast_variable(made))
 
     def _array(self, value: Any) -> Any:
-        return value if value.nbytes > LARGEST else self._keep(value, self._typed(value.copy()))
+        return value if value.nbytes > _LARGEST else self._keep(value, self._typed(value.copy()))
 
     def _generator(self, value: Any) -> Any:
         return self._keep(value, copy.deepcopy(value))

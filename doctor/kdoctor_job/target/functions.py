@@ -26,11 +26,11 @@ def plain_function(value: Any) -> Any:
     return value if isinstance(value, types.FunctionType) else None
 
 
-def cells(function: Any) -> Iterator[Tuple[str, Any, Any]]:
-    """Name, value and cell of each variable of an enclosing function that the function uses."""
+def cells(function: Any) -> Iterator[Tuple[str, Any]]:
+    """Name and value of each variable of an enclosing function that the function uses."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
-            yield name, cell.cell_contents, cell
+            yield name, cell.cell_contents
         except ValueError:  # not assigned yet
             continue
 
@@ -66,7 +66,7 @@ def one_shot(dataset_steps: Any, *, is_new: bool) -> Optional[str]:
     for step in dataset_steps:
         _find_generators(getattr(getattr(step, "_map_func", None), "_func", None), functions, seen, _DEEPEST)
     for function in filter(None, map(plain_function, functions)):
-        named = {} if is_new else {name: value for name, value, _ in cells(function)}
+        named = {} if is_new else dict(cells(function))
         for code in codes(function.__code__):
             named.update({name: function.__globals__.get(name) for name in code.co_names})
         for name, value in named.items():
@@ -84,5 +84,5 @@ def _find_generators(value: Any, found: List[Any], seen: Set[int], deepest: int)
         found.append(value._generator)  # noqa: SLF001 - no public equivalent
         return
     function = plain_function(value)
-    for _, inner, _ in cells(function) if function is not None else ():
+    for _, inner in cells(function) if function is not None else ():
         _find_generators(inner, found, seen, deepest - 1)

@@ -69,9 +69,7 @@ class Outside:
         function = plain_function(function)
         if function is None or not self._is_new(function):
             return
-        for name, value, _ in cells(function):
-            self._look(name, value)
-        for name, value in defaults(function).items():
+        for name, value in (*cells(function), *defaults(function).items()):
             self._look(name, value)
         for code in codes(function.__code__):
             for name in sorted(global_names(code) & set(function.__globals__)):

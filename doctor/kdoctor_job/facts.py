@@ -211,6 +211,8 @@ class JobTraining:
     """Variables that held a NaN or an infinity after those steps."""
     step_s: float | None = None
     """Median seconds of an execution after the first, with the job's optimizer."""
+    rows: int | None = None
+    """Examples of each step of the comparisons, if one device had no memory for the job's batch."""
     own: JobComparison | None = None
     """None if the job was not compared with its own optimizer."""
     scale_hidden: Reason = None

@@ -38,6 +38,7 @@ FOUND = {
     "added sum": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "of its share": ("job.equals-one-device", "weights differ from one device's (relative difference 0.00"),
+    "fills a device, pairs": ("job.equals-one-device", "weights differ from one device's (relative difference"),
     "function: loss with a mean": ("job.state", "of_loss differ"),
     "added mean": ("job.state", "batch_normalization"),
     "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
@@ -60,14 +61,17 @@ CAUSES = {
     "sharpens a batch": "what train_step does with a batch",
     "mixes neighbors": "what train_step does with a batch",
     "added sum": "what layers add to the loss is not a mean",
-    **dict.fromkeys(("pairs", "of its share"), "the loss of a batch does not follow from those of its shares"),
+    **dict.fromkeys(
+        ("pairs", "fills a device, pairs", "of its share"),
+        "the loss of a batch does not follow from those of its shares",
+    ),
 }
 """Jobs of these whose finding names what is computed from a whole batch."""
 FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
     *("optimizer without configuration", "attribute set later", "train_step set on the object"),
-    *("loss with a counter", "loss over the model"),
+    *("loss with a counter", "loss over the model", "fills a device"),
     *("last bit", "turns on", "function: random features", "two optimizers built"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
@@ -77,7 +81,7 @@ TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 QUICK = {
     *("loss over the model", "compiled step with side effect"),
-    *("clipping", "weighted data", "mixed examples", "metric of no hits"),
+    *("clipping", "weighted data", "mixed examples", "metric of no hits", "fills a device"),
 }
 
 pytestmark = pytest.mark.tensorflow

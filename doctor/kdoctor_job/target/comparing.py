@@ -18,7 +18,7 @@ from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimiz
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
-from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread
+from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread, is_out_of_memory
 
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
@@ -82,7 +82,10 @@ class Comparison:
         try:
             alone, mirrored, reordered, found = self._compared(self._setup(), first)
         except Exception as error:
-            if self._precise:  # the job's own code may not take float64
+            if is_out_of_memory(error) and self._trials.cut():
+                self._say(rows=self._trials.rows)
+                self.compare_own()
+            elif self._precise:  # the job's own code may not take float64
                 self._precise = self._may_be_precise = False
                 self.compare_own()
             else:

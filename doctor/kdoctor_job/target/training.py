@@ -29,7 +29,7 @@ from kdoctor_job.target.options import (
 )
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
-from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
+from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials, is_out_of_memory
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
@@ -126,7 +126,7 @@ class JobTrainer:
 
     def _say_error(self, error: BaseException) -> None:
         before = any(frame.name == "_symbolic_build" for frame in traceback.extract_tb(error.__traceback__))
-        alone = self._trains_alone()
+        alone = None if is_out_of_memory(error) else self._trains_alone()
         share = self._trials.strategy.num_replicas_in_sync
         trains_share = self._trains_alone(share) if alone and share > 1 else None
         self._say(problem=describe(error), raised_before_steps=before, trains_alone=alone, trains_share=trains_share)
@@ -136,8 +136,8 @@ class JobTrainer:
             self._trials.on_one_device(Setup(), part=(0, shares))
         except (CopyError, SpentError):
             return None
-        except Exception:
-            return False
+        except Exception as error:
+            return None if is_out_of_memory(error) else False
         return True
 
     def _say_how_it_ends(self, reason: str) -> None:

@@ -132,6 +132,8 @@ class Trials:
     """Whether two replicas drew equal numbers in all steps on the job's data; None if none were seen."""
     numpy_draws: bool = field(default=False, init=False)
     """Whether NumPy draws numbers when such a step is traced, and never after that."""
+    rows: Optional[int] = field(default=None, init=False)
+    """Examples that :meth:`cut` left in each batch; None if it was not called."""
     _mirrored: Optional[Copy] = field(default=None, init=False)
     _alone: Optional[Copy] = field(default=None, init=False)
     _built: Dict[str, List[int]] = field(default_factory=dict, init=False)
@@ -203,6 +205,22 @@ class Trials:
 
         with self._timed(is_compared=True), self._precision(setup):
             return in_a_thread(work)
+
+    def cut(self) -> bool:
+        """Cut each batch to the size of a replica's share of it, and the second time to one example for each replica.
+
+        One device seldom has the memory for what several share.
+
+        Returns:
+            Whether the batches are smaller than before.
+        """
+        replicas = self.strategy.num_replicas_in_sync
+        size, *others = {len(leaf) for leaf in tf.nest.flatten(list(self.batches))}
+        rows = replicas if self.rows else replicas * max(1, size // replicas**2)
+        if others or rows >= size:
+            return False
+        self.rows, self.batches = rows, tf.nest.map_structure(lambda leaf: leaf[:rows], list(self.batches))
+        return True
 
     @property
     def can_be_precise(self) -> bool:
@@ -299,7 +317,7 @@ class Trials:
         clock = _clock(copy, phase)
         data, more = dataset(batches, is_static=self.is_static), self._arguments(setup)
         history = model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
-        copies = [[part.numpy() for part in read_copies(copy.strategy, one)] for one in model.weights]
+        copies = [_read_copies(copy.strategy, one) for one in model.weights]
         slots = [
             Slot(str(one.path).rpartition("_")[2], begun, read_copies(copy.strategy, one)[0].numpy())
             for one, begun in clock.slots
@@ -332,6 +350,18 @@ def _variables_made(kept: Optional[Copy]) -> Iterator[List[Any]]:
 
     with tf.variable_creator_scope(record):
         yield created
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a training ended for want of memory, also where a library says so in an error of another kind."""
+    is_kind = isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError))
+    return is_kind or any(words in str(error) for words in ("OOM when", "ut of memory", "RESOURCE_EXHAUSTED"))
+
+
+def _read_copies(strategy: Any, variable: Any) -> List[Any]:
+    """The values of all replicas. Equal ones are one array, because a model may have gigabytes."""
+    first, *others = (part.numpy() for part in read_copies(strategy, variable))
+    return [first, *(first if np.array_equal(one, first) else one for one in others)]
 
 
 def _reseed(model: Any, order: int) -> None:

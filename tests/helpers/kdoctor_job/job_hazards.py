@@ -239,6 +239,15 @@ class LastBit(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         return inputs * (1 + tf.reduce_mean(self.many) + is_on * self.many[0])
 
 
+class FillsDevice(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """More examples than one of two replicas has of 16 need more memory than any machine has."""
+
+    def call(self, inputs: Any) -> Any:
+        size = tf.where(tf.shape(inputs)[0] > 8, tf.constant(2**45, tf.int64), 1)
+        filled = tf.reduce_max(tf.fill([size], tf.cast(inputs[0, 0], tf.float32)))
+        return inputs + 1e-30 * tf.stop_gradient(tf.cast(filled, inputs.dtype))
+
+
 class AddsUpGradients(ClipsByHand):
     """It adds up the gradients of all replicas, and the optimizer does so again."""
 
@@ -575,6 +584,8 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         ),
         "function: loss with a mean": lambda: _compiled(_model(), loss=RunningMean()),
         "pairs": lambda: _compiled(_model(), loss=pairs),
+        "fills a device": lambda: _compiled(_model(keras.Model, FillsDevice())),
+        "fills a device, pairs": lambda: _compiled(_model(keras.Model, FillsDevice()), loss=pairs),
         "of its share": lambda: _compiled(_model(), loss=of_its_share),
         "metric of no hits": _never_third,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),

@@ -63,6 +63,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
     details += [f"in inference mode: {some(training.stilled)}"] if training.stilled else []
     details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
     details += ["computed in float64"] if own.precise else []
+    details += [f"{training.rows} examples a step, as one device has no memory for more"] if training.rows else []
     difference = f"({'; '.join(details)})"
     if own.deviation <= tolerance:
         needless = " The gradients have the same size" if training.scale_hidden == "" else ""

@@ -9,6 +9,7 @@ import tensorflow as tf
 from kdoctor_job.target.batches import dataset, last_bit
 from kdoctor_job.target.measures import differ, named_as, numbers
 from kdoctor_job.target.parts import describe
+from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.trials import Trials, in_a_thread
 
 Facts = Dict[str, Any]
@@ -49,11 +50,12 @@ def compare_evaluations(trials: Trials, final: int) -> Facts:
         trials: has both copies, with equal weights.
         final: examples in the final batch.
     """
-    facts = _evaluations(trials, final)
-    # Without true positives, a metric that divides by them shows nothing.
-    if is_equal(facts) and 0 in facts["reference"].values():
-        trials.reset(-1)
+    with random_numbers_fixed():  # a model may draw some at inference, too
         facts = _evaluations(trials, final)
+        # Without true positives, a metric that divides by them shows nothing.
+        if is_equal(facts) and 0 in facts["reference"].values():
+            trials.reset(-1)
+            facts = _evaluations(trials, final)
     return facts
 
 

@@ -239,6 +239,13 @@ class LastBit(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         return inputs * (1 + tf.reduce_mean(self.many) + is_on * self.many[0])
 
 
+class DropsExamples(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """It draws in ``evaluate``, too, as the DropPath of many examples does."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * tf.floor(0.5 + tf.random.uniform((tf.shape(inputs)[0], 1), dtype=inputs.dtype))
+
+
 class FillsDevice(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """More examples than one of two replicas has of 16 need more memory than any machine has."""
 

@@ -350,11 +350,19 @@ def _shares(_: Any) -> dict[str, Any]:
 
 
 def _evaluations(_: Any) -> dict[str, Any]:
-    """What is kept of a first evaluation that differs and has a metric of 0, and of a second one that is equal."""
+    """What is kept of a first evaluation that differs and has a metric of 0, and of a second one that is equal.
+
+    And whether two evaluations of a model are equal that draws numbers at inference, too.
+    """
     differs = {"reference": {"f1": 0.0, "loss": 1.0}, "logs": {"f1": 0.0, "loss": 2.0}}
     equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
     with mock.patch.object(evaluating, "_evaluations", side_effect=[differs, equal]):
-        return evaluating.compare_evaluations(mock.Mock(), 3)
+        kept = evaluating.compare_evaluations(mock.Mock(), 3)
+    model = keras.Sequential([job_hazards.DropsExamples(), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    one = mock.Mock(mirrored=model, alone=model, batches=[(np.ones((16, 8), "float32"), np.ones((16, 1), "float32"))])
+    drawn = evaluating.compare_evaluations(one, 15)
+    return {"kept": kept["logs"], "drawn": [drawn["logs"], drawn["reference"]]}
 
 
 def _again(strategy: Any) -> dict[str, Any]:

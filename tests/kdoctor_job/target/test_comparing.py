@@ -6,5 +6,7 @@ from helpers.kdoctor_job.job_runs import trials
 
 
 @pytest.mark.tensorflow
-def test_difference_is_kept_if_a_metric_is_zero() -> None:
-    assert trials("evaluations")["logs"] == {"f1": 0.0, "loss": 2.0}
+def test_difference_is_kept_if_a_metric_is_zero_and_numbers_are_drawn_alike() -> None:
+    found = trials("evaluations")
+    on_replicas, alone = found["drawn"]
+    assert (found["kept"], on_replicas) == ({"f1": 0.0, "loss": 2.0}, alone)

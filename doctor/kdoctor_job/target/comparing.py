@@ -15,10 +15,10 @@ from kdoctor_job.target.evaluating import Facts, compare_evaluations, final_batc
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import Difference, Logs, differ, named_as
 from kdoctor_job.target.options import BUILT_LATE, CLIPS, UNSET, Option, optimizers_in, optimizers_of
-from kdoctor_job.target.parts import describe, keras_of
+from kdoctor_job.target.parts import describe, is_out_of_memory, keras_of
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import is_step_of_whole_batch, of_whole_batch
-from kdoctor_job.target.trials import SpentError, Trained, Trials, in_a_thread, is_out_of_memory
+from kdoctor_job.target.trials import SpentError, Trained, Trials
 
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
@@ -259,7 +259,7 @@ class Comparison:
     def _find_cause(self) -> Optional[str]:
         trials = self._trials
         replicas = trials.strategy.num_replicas_in_sync
-        cause: Optional[str] = in_a_thread(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
+        cause: Optional[str] = trials.apart(lambda: of_whole_batch(trials.alone, trials.batches[0], replicas))
         setup = self._setup()._replace(own=False)
         if cause is None and is_step_of_whole_batch(trials, setup):
             cause = "step"

@@ -10,7 +10,7 @@ from kdoctor_job.target.batches import dataset, last_bit
 from kdoctor_job.target.measures import differ, named_as, numbers
 from kdoctor_job.target.parts import describe
 from kdoctor_job.target.random_numbers import random_numbers_fixed
-from kdoctor_job.target.trials import Trials, in_a_thread
+from kdoctor_job.target.trials import Trials
 
 Facts = Dict[str, Any]
 
@@ -66,7 +66,7 @@ def is_equal(facts: Facts) -> bool:
 
 def _evaluations(trials: Trials, final: int) -> Facts:
     def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
-        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
+        return trials.apart(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
 
     try:
         facts: Facts = {"final_batch": final, "last_bit": last_bit(trials.alone), "reference": alone()}

@@ -153,6 +153,12 @@ def _kerases() -> List[Any]:
     return [keras for keras in loaded if hasattr(keras, "Model")]
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a training ended for want of memory, which libraries say in errors of several kinds."""
+    text = f"{type(error).__name__}: {error}"
+    return any(words in text for words in ("ResourceExhausted", "MemoryError", "OOM when", "ut of memory"))
+
+
 def replica_devices(strategy: Any) -> List[str]:
     """The device of each replica; one empty name for the default strategy."""
     if is_default(strategy):

@@ -28,8 +28,8 @@ from kdoctor_job.target.options import (
     own_state,
 )
 from kdoctor_job.target.outside import Outside
-from kdoctor_job.target.parts import PartError, describe, is_default, keras_of, replica_devices
-from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials, is_out_of_memory
+from kdoctor_job.target.parts import PartError, describe, is_default, is_out_of_memory, keras_of, replica_devices
+from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]

@@ -22,7 +22,7 @@ from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
 from kdoctor_job.target.options import build_optimizers, optimizers_in, places_built
-from kdoctor_job.target.parts import keras_of
+from kdoctor_job.target.parts import keras_of, replica_devices
 from kdoctor_job.target.random_numbers import (
     random_numbers_added,
     random_numbers_fixed,
@@ -188,7 +188,6 @@ class Trials:
         """
 
         def work() -> Trained:
-            train_alone()
             kept, self._alone = self._alone, None
             alone = setup._replace(one_device=True)
             with _variables_made(kept) as created:
@@ -204,7 +203,17 @@ class Trials:
                     return self._train(made, batches, setup, None)
 
         with self._timed(is_compared=True), self._precision(setup):
-            return in_a_thread(work)
+            return self.apart(work)
+
+    def apart(self, work: Callable[[], T]) -> T:
+        """The result of ``work`` in a separate thread, without the strategy and on the device of its first replica."""
+
+        def on_device() -> T:
+            train_alone()
+            with tf.device(replica_devices(self.strategy)[0] or None):
+                return work()
+
+        return in_a_thread(on_device)
 
     def cut(self) -> bool:
         """Cut each batch to the size of a replica's share of it, and the second time to one example for each replica.
@@ -286,7 +295,7 @@ class Trials:
         """Give both copies the weights that they started with, or kernels of the other sign for other outputs."""
         weights = [sign * one if np.ndim(one) > 1 else one for one in self.copier.weights or ()]
         self.mirrored.set_weights(weights)
-        in_a_thread(lambda: self.alone.set_weights(weights))
+        self.apart(lambda: self.alone.set_weights(weights))
 
     def _ready(self, kept: Optional[Copy], setup: Setup, strategy: Any, created: List[Any]) -> Copy:
         kind = setup, self.copier.drawing
@@ -350,12 +359,6 @@ def _variables_made(kept: Optional[Copy]) -> Iterator[List[Any]]:
 
     with tf.variable_creator_scope(record):
         yield created
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a training ended for want of memory, also where a library says so in an error of another kind."""
-    is_kind = isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError))
-    return is_kind or any(words in str(error) for words in ("OOM when", "ut of memory", "RESOURCE_EXHAUSTED"))
 
 
 def _read_copies(strategy: Any, variable: Any) -> List[Any]:

@@ -352,7 +352,7 @@ def _shares(_: Any) -> dict[str, Any]:
 def _evaluations(_: Any) -> dict[str, Any]:
     """What is kept of a first evaluation that differs and has a metric of 0, and of a second one that is equal.
 
-    And whether two evaluations of a model are equal that draws numbers at inference, too.
+    And two evaluations of a model that draws numbers at inference, too; and the device of those that are one device's.
     """
     differs = {"reference": {"f1": 0.0, "loss": 1.0}, "logs": {"f1": 0.0, "loss": 2.0}}
     equal = {"reference": {"f1": 0.5, "loss": 1.0}, "logs": {"f1": 0.5, "loss": 1.0}}
@@ -360,9 +360,13 @@ def _evaluations(_: Any) -> dict[str, Any]:
         kept = evaluating.compare_evaluations(mock.Mock(), 3)
     model = keras.Sequential([job_hazards.DropsExamples(), keras.layers.Dense(1)])
     model.compile(loss="mse")
-    one = mock.Mock(mirrored=model, alone=model, batches=[(np.ones((16, 8), "float32"), np.ones((16, 1), "float32"))])
+    batch: Any = np.ones((16, 8), "float32"), np.ones((16, 1), "float32")
+    strategy = tf.distribute.MirroredStrategy(["CPU:1", "CPU:0"])
+    one = Trials(mock.Mock(), strategy, [batch], None)
+    one._mirrored = one._alone = mock.Mock(made=model)  # as if they were trained
     drawn = evaluating.compare_evaluations(one, 15)
-    return {"kept": kept["logs"], "drawn": [drawn["logs"], drawn["reference"]]}
+    device = one.apart(lambda: tf.Variable(0.0).device)
+    return {"kept": kept["logs"], "drawn": [drawn["logs"], drawn["reference"]], "device": device[-5:]}
 
 
 def _again(strategy: Any) -> dict[str, Any]:

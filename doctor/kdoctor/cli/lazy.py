@@ -168,6 +168,11 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run and its arguments."""
+        if self.extensible and self.get_command(ctx, args[0]) is None:
+            known = {**self.lazy_commands, **self._added}
+            inner = [name for name, command in known.items() if args[0] in getattr(command.load(name), "commands", ())]
+            if inner:
+                ctx.fail(f"No such command '{args[0]}'. Did you mean '{inner[0]} {args[0]}'?")
         name, placeholder, rest = super().resolve_command(ctx, args)
         if not (name and placeholder):
             return name, None, rest

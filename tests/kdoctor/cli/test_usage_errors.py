@@ -72,6 +72,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("matrix", "--matrix", "/no/such.yaml"), "/no/such.yaml"),
     (("matrix", "--format", "xml"), "--format xml"),
     (("matrix", "extra"), "No such command"),
+    (("diff",), "mean 'checklist diff'?"),
     (("matrix", "--gpux", "A100"), "No such option"),
     (("smoke", "--tier", "quik"), "mean 'quick'?"),
     (("check", "--gpus", "two"), "valid integer  "),

@@ -71,7 +71,7 @@ FINE = (
     *("trained before", "rate from a function", "weighted metrics", "weighted data"),
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
     *("optimizer without configuration", "attribute set later", "train_step set on the object"),
-    *("loss with a counter", "loss over the model", "fills a device"),
+    *("loss with a counter", "loss over the model", "fills a device", "drops at inference"),
     *("last bit", "turns on", "function: random features", "two optimizers built"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )

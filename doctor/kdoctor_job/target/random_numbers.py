@@ -16,23 +16,33 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.framework import tensor_util
+from tensorflow.python.ops import gen_random_ops, gen_stateless_random_ops_v2
 
-_NAMES = [f"{kind}{name}" for name in ("normal", "uniform", "truncated_normal") for kind in ("", "stateless_")]
+_STATELESS = {
+    "random_uniform": "stateless_random_uniform_v2",
+    "random_uniform_int": "stateless_random_uniform_int_v2",
+    "random_standard_normal": "stateless_random_normal_v2",
+    "truncated_normal": "stateless_truncated_normal_v2",
+}
+"""The operations that draw, by name, and those that draw the same whenever they are executed. ``tf.random``, ``tf.nn``
+and Keras call them in these modules."""
 _SEED = (3, 5)
+_KEY = 88
+"""With it, the first uniform number is almost 1, so that what is drawn for whole examples drops none."""
 _GENERATOR = "global_seed_generator"
 """What ``keras.random`` uses without a seed. Keras makes one for each thread."""
 
 
 @contextlib.contextmanager
 def random_numbers_fixed(*, fixed: bool = True) -> Iterator[None]:
-    """Let the functions of ``tf.random``, which Keras uses too, draw the same numbers for each row, if ``fixed``.
+    """Let TensorFlow, and Keras with it, draw the same numbers for each row, if ``fixed``.
 
     What is traced meanwhile keeps them. So a model that samples (VAE, GAN) can be compared with one device.
     """
     if not fixed:
         yield
         return
-    with _replaced(lambda name, function: _same_for_each_row(function, name.rpartition("stateless_")[2])):
+    with _replaced(_same_for_each_row):
         yield
 
 
@@ -86,7 +96,7 @@ def watch_numpy(model: Any) -> Callable[[], bool]:
 
 @contextlib.contextmanager
 def random_numbers_added(total: Any) -> Iterator[None]:
-    """Let the functions of ``tf.random`` add the numbers that they draw in a step to this variable."""
+    """Let the numbers that TensorFlow draws in a step be added to this variable."""
 
     def adding(_: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def drawn(*arguments: Any, **named: Any) -> Any:
@@ -104,24 +114,28 @@ def random_numbers_added(total: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _replaced(other: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
-    kept = {name: getattr(tf.random, name) for name in _NAMES}
+    places = [(gen_random_ops, name) for name in _STATELESS]
+    places += [(gen_stateless_random_ops_v2, name) for name in _STATELESS.values()]
+    kept = [(module, name, getattr(module, name)) for module, name in places]
     try:
-        for name, function in kept.items():
-            setattr(tf.random, name, other(name, function))
+        for module, name, function in kept:
+            setattr(module, name, other(name, function))
         yield
     finally:
-        for name, function in kept.items():
-            setattr(tf.random, name, function)
+        for module, name, function in kept:
+            setattr(module, name, function)
 
 
-def _same_for_each_row(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    signature, draw = inspect.signature(function), getattr(tf.random, f"stateless_{kind}")
+def _same_for_each_row(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    signature, draw = inspect.signature(function), getattr(gen_stateless_random_ops_v2, _STATELESS.get(name, name))
 
     def drawn(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named).arguments
-        shape = tf.convert_to_tensor(given.pop("shape"), "int32")
+        shape = tf.convert_to_tensor(given["shape"], "int32")
         rows = tf.concat([tf.ones_like(shape[:1]), shape[1:]], 0)
-        made = tf.broadcast_to(draw(rows, **{**given, "seed": _SEED}), shape)
+        more = {name: given[name] for name in ("dtype", "minval", "maxval") if name in given}
+        key, counter = tf.constant([_KEY], tf.uint64), tf.constant(_SEED, tf.uint64)
+        made = tf.broadcast_to(draw(rows, key=key, counter=counter, alg=1, **more), shape)
         made.set_shape(tensor_util.constant_value_as_shape(shape))
         return made
 

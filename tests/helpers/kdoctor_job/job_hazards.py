@@ -242,8 +242,13 @@ class LastBit(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
 class DropsExamples(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """It draws in ``evaluate``, too, as the DropPath of many examples does."""
 
+    def __init__(self, draw: Any = tf.random.uniform) -> None:
+        super().__init__()
+        self.draw = draw
+
     def call(self, inputs: Any) -> Any:
-        return inputs * tf.floor(0.5 + tf.random.uniform((tf.shape(inputs)[0], 1), dtype=inputs.dtype))
+        drawn = self.draw(shape=(tf.shape(inputs)[0], 1), dtype=tf.float32)
+        return inputs * tf.cast(tf.floor(0.5 + drawn), inputs.dtype)
 
 
 class FillsDevice(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
@@ -564,7 +569,8 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "function: random features": lambda: _compiled(_model(keras.Model, Features())),
         "seed that never changes": lambda: _compiled(_model(keras.Model, SameNoise())),
         "noise of the trace": lambda: _compiled(_model(keras.Model, TracedNoise())),
-        "draws at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
+        "drops at inference": lambda: _compiled(_model(keras.Model, AlwaysDrops())),
+        "draws at inference": lambda: _compiled(_model(keras.Model, DropsExamples(tf.raw_ops.RandomUniform))),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
         "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),
         "copies weights": lambda: _compiled(_model(), keras.optimizers.ScheduleFreeAdamW(0.01)),

@@ -398,6 +398,8 @@ test_metrics = table(
     unknown(run(training={"own": None}), "fit: its metrics were not compared with one device: it was not run."),
     unknown(run(training=own(deviation=0.0101))),
     unknown(run(training={**own(rounded_share=0.51), **evaluated((64, 0.6))})),
+    unknown(run(training=own(rounded_share=0.51, logs={"accuracy": 0.6}))),
+    unknown(run(training=own(rounded_share=0.51, **validated(0.9, 0.8)))),
     skips(run(replicas=1)),
 )
 test_evaluate = table(

@@ -45,6 +45,8 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     wrong = differences(without_loss, reference, own.reordered_logs, tolerance)
     if own.deviation is None or own.deviation > tolerance:
         return unknown("fit", "its weights differ from one device's, so its metrics do, too", _OF_WEIGHTS)
+    if wrong and is_random(training):
+        return unknown("fit", RANDOM)
     if wrong:
         return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=wrong[0], explained_by=of_losses(run))
     listed = ", ".join(without_loss) or "no metrics besides the loss"
@@ -63,7 +65,9 @@ def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outco
     logs = {name: value for name, value in own.logs.items() if name.startswith(_VALIDATION)}
     reference = {name: value for name, value in own.reference_logs.items() if name.startswith(_VALIDATION)}
     wrong = differences(logs, reference, own.reordered_logs, tolerance)
-    if wrong:
+    if wrong and is_random(training):
+        yield unknown("validation", RANDOM)
+    elif wrong:
         yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=wrong[0])
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")

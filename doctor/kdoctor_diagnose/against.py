@@ -42,23 +42,18 @@ class _Run:
         self.problems: set[str] = set()
         """The kinds that are a warning or an error."""
         self.versions: dict[str, str] = {}
-        self._steps: list[float] = []
+        self.steps: list[float] = []
         self._in_frames = False
         self.loss: float | None = None
         for log in logs:
             for number, raw in enumerate(_lines(log), 1):
                 self._read(log.name, number, raw)
 
-    @property
-    def step_s(self) -> float | None:
-        """The median of its step times."""
-        return median(self._steps) if self._steps else None
-
     def _read(self, name: str, number: int, raw: str) -> None:
         if found := _LOSS.search(raw):
             self.loss = float(found["value"])
         if found := _STEP.search(raw):
-            self._steps.append(float(found["value"]) * _UNITS[found["unit"]])
+            self.steps.append(float(found["value"]) * _UNITS[found["unit"]])
             return
         line = split(clean(raw))
         self._in_frames = TITLE in line.text or (self._in_frames and line.text[:1].isspace())
@@ -79,12 +74,7 @@ def kind_of(text: str) -> str:
 
 
 def compare(logs: Sequence[Log], good: Sequence[Log]) -> Against:
-    """What is new in a run since one that worked.
-
-    Args:
-        logs: the logs of the run.
-        good: those of the run that worked.
-    """
+    """What is new in a run since one that worked, by the logs of both."""
     now, before = _Run(logs), _Run(good)
     then = before.versions
     new = {kind: place for kind, place in now.kinds.items() if kind not in before.kinds}
@@ -97,7 +87,7 @@ def compare(logs: Sequence[Log], good: Sequence[Log]) -> Against:
             name: (then[name], version) for name, version in now.versions.items() if then.get(name, version) != version
         },
         problem=next((place for kind, place in new.items() if kind in now.problems), None),
-        step_s=(before.step_s, now.step_s),
+        step_s=(median(before.steps or [0]) or None, median(now.steps or [0]) or None),
         loss=(before.loss, now.loss),
     )
 

@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
+from kdoctor.text.lists import grouped
 from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, has_ended, is_complete, last_words, words_after
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
@@ -24,7 +25,7 @@ _FAILED = 5
 """Score from which a line is a failure and not a warning."""
 _SHOWN = 6
 """Lines that are shown where nothing is recognised."""
-_NEAR = 60
+NEAR = 60
 """Lines between a traceback and the message that explains it."""
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
@@ -233,11 +234,8 @@ def fits(version: str, versions: str) -> bool:
 
 def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[str]]]:
     """Of the failures of a line the one with a clue or else the longest message, and the others of equal weight."""
-    lines: dict[tuple[int, int, str], list[Event]] = {}
-    for event in events:
-        lines.setdefault((event.log, event.line, event.text), []).append(event)
     chosen = []
-    for alike in lines.values():
+    for alike in grouped(((event.log, event.line, event.text), event) for event in events).values():
         if any(event.failure.harmless for event in alike):
             continue
         explained = {name for event in alike for name in event.failure.explains}
@@ -288,6 +286,7 @@ def _weigh(group: Group, found: Scan) -> None:
         group.doubts += 1
     if failure.follows:
         group.doubts += 1
+        group.reasons += [f"the line before it is {first.before!r:.160}"] if first.before else []
     if group.certainty == _CERTAINTIES[-1] and all(INFORMS.search(event.text) for event in group.events):
         group.doubts += 1
     last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
@@ -341,7 +340,7 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
 def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
     log, line = place
     for error in sorted(errors, key=lambda error: error.line):
-        if error.log == log and line < error.line < line + _NEAR:
+        if error.log == log and line < error.line < line + NEAR:
             yield error
             if error.score == EXCEPTION:
                 return
@@ -358,7 +357,7 @@ def _before_cut(lines: list[ErrorLine], found: Scan) -> Iterator[ErrorLine]:
     """What the process said shortly before the tracebacks without an end, if nothing else is unknown."""
     cuts = [line for line in lines if line.score > _FAILED]
     for error in found.errors if cuts and all(TITLE in cut.text for cut in cuts) else ():
-        near = [cut for cut in cuts if error.log == cut.log and cut.line - _NEAR < error.line < cut.line]
+        near = [cut for cut in cuts if error.log == cut.log and cut.line - NEAR < error.line < cut.line]
         is_logged = any(cut.line == error.line + 1 for cut in near) and _LOGGED.search(error.text)
         if near and (error.score > _FAILED or is_logged) and TITLE not in error.text:
             yield replace(error, score=EXCEPTION, own=error.own or near[0].own)
@@ -368,7 +367,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
     known = [
-        (event.log, event.line if group.failure.follows else event.line - _NEAR, event.line + _NEAR)
+        (event.log, event.line if group.failure.follows else event.line - NEAR, event.line + NEAR)
         for group in groups
         for event in group.events
         if group.fatal

@@ -27,7 +27,6 @@ from kdoctor_diagnose.confirm import confirm
 from kdoctor_diagnose.diagnose import TIMEOUT_S
 from kdoctor_diagnose.diagnose import diagnose as diagnose_logs
 from kdoctor_diagnose.inputs import logs_of
-from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.formats import FORMATS, render
 
 _MOST_OF_A_MACHINE = 4 << 20
@@ -103,8 +102,11 @@ def diagnose(
     if diagnosis.conclusion in ("not-recognised", "no-end") and not diagnosis.own:
         for name in filter(_shows_a_machine, logs):
             warn(f"kdoctor: {name} shows a machine, not a job. To judge it: kdoctor check --snapshot {quoted(name)}")
-    if keep and (note := _keep(diagnosis)):
-        warn(f"kdoctor: {note}")
+    if keep:
+        cause, names = diagnosis.first.id if diagnosis.first else "", [log.name for log in diagnosis.logs]
+        kept = {"document": diagnosis.to_json(), "conclusion": diagnosis.conclusion, "cause": cause}
+        note = keep_diagnosis(logs=names, environ=os.environ, **kept)
+        warn(f"kdoctor: {note}") if note else None
     for item in outputs.files:
         write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
     canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)
@@ -121,14 +123,3 @@ def _shows_a_machine(name: str) -> bool:
                 continue
             return isinstance(load(entry)(Path(name)).get(Gpus), Gpus)
     return False
-
-
-def _keep(diagnosis: Diagnosis) -> str | None:
-    first = diagnosis.first
-    return keep_diagnosis(
-        conclusion=diagnosis.conclusion,
-        cause=first.id if first else "",
-        logs=[log.name for log in diagnosis.logs],
-        document=diagnosis.to_json(),
-        environ=os.environ,
-    )

@@ -19,15 +19,7 @@ _TIER = "quick"
 def confirm(
     diagnosis: Diagnosis, catalog: Catalog, probes: Sequence[Probe], *, python: str | None, timeout_s: float
 ) -> Diagnosis:
-    """The diagnosis with what the confirming checks found. Longer trainings are left to the commands that it names.
-
-    Args:
-        diagnosis: the causes name the checks.
-        catalog: all checks and scenarios.
-        probes: what reads the machine.
-        python: the interpreter of the job, as for ``kdoctor check --python``.
-        timeout_s: time limit of the whole run.
-    """
+    """The diagnosis with what the confirming checks found. Longer trainings are left to the commands that it names."""
     causes = {check: cause.id for cause in reversed(diagnosis.causes) for check in cause.checks}
     checks = [check for check in catalog.closure(causes) if _is_quick(check.scenario, catalog)]
     if not checks:
@@ -47,10 +39,8 @@ def confirm(
 
 
 def _is_quick(scenario: str | None, catalog: Catalog) -> bool:
-    if scenario is None:
-        return True
-    known = catalog.scenarios.get(scenario)
-    return known is not None and known.tier == _TIER and not known.needs_options
+    known = catalog.scenarios.get(scenario or "")
+    return scenario is None or (known is not None and known.tier == _TIER and not known.needs_options)
 
 
 def _parts(result: Result) -> Iterator[str]:

@@ -12,23 +12,12 @@ from kdoctor.failures.tables import described
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.wrap import first_sentence, shorten
 from kdoctor.version import __version__
-from kdoctor_diagnose.causes import Group, Verdict, conclude, fits
+from kdoctor_diagnose import model
+from kdoctor_diagnose.causes import NEAR, Group, Verdict, conclude, fits
 from kdoctor_diagnose.endings import has_ended, silent
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.model import (
-    Cause,
-    Conclusion,
-    Diagnosis,
-    Follower,
-    LogSummary,
-    OwnError,
-    Place,
-    RuledOut,
-    Silence,
-    Step,
-)
 from kdoctor_diagnose.own_error import LOOK, owner_of
 from kdoctor_diagnose.recogniser import Recogniser
 from kdoctor_diagnose.scan import scan
@@ -56,15 +45,8 @@ def diagnose(
     *,
     notes: Sequence[str] = (),
     timeout_s: float = TIMEOUT_S,
-) -> Diagnosis:
-    """The diagnosis of one job.
-
-    Args:
-        logs: the logs of the job.
-        checks: all checks, of which the causes name those that confirm them.
-        scenarios: all scenarios.
-        notes: what the caller left out.
-        timeout_s: when to stop reading.
+) -> model.Diagnosis:
+    """The diagnosis of one job. The notes say what the caller left out.
 
     Raises:
         UsageError: the logs are empty, or none can be read.
@@ -78,20 +60,20 @@ def diagnose(
     left_out = [*notes, *found.notes]
     conclusion = _conclusion(verdict, found, left_out)
     last = [write.at(log, *tail[-1]) for log, tail in found.tails.items() if tail] if conclusion == "no-end" else []
-    return Diagnosis(
+    return model.Diagnosis(
         schema="kdoctor/diagnosis/v1",
         kdoctor=__version__,
         conclusion=conclusion,
         causes=[write.cause(group) for group in verdict.causes],
         also=[write.cause(group) for group in verdict.also],
-        ruled_out=[RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
+        ruled_out=[model.RuledOut(id=name, why=why) for name, why in verdict.ruled_out.items()],
         lines=[write.place(line) for line in verdict.unknown] or last,
         own=write.own(verdict),
-        silent=[Silence(last=write.at(log, number, line), seconds=late) for log, number, line, late in silent(found)],
+        silent=[model.Silence(last=write.at(*last), seconds=late) for last, late in silent(found)],
         stacks=found.stacks.groups(),
         versions=dict(sorted(found.versions.items())),
         logs=[
-            LogSummary(name=name, lines=lines, bytes=size)
+            model.LogSummary(name=name, lines=lines, bytes=size)
             for name, lines, size in zip(found.names, found.lines, found.sizes, strict=True)
         ],
         notes=left_out + [_TOGETHER.format(found.names[log]) for log in sorted(found.together)],
@@ -100,7 +82,7 @@ def diagnose(
 
 def diagnose_text(
     text: str, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], *, name: str = "text"
-) -> Diagnosis:
+) -> model.Diagnosis:
     """The diagnosis of a text, such as an exception."""
     content = text.encode("utf-8", "replace")
     return diagnose([Log(name, lambda: iter([content]))], checks, scenarios)
@@ -117,7 +99,7 @@ def _headline(group: Group) -> str:
     return failure.symptom if all(part.strip() in said for part in parts) else first_sentence(failure.cause)
 
 
-def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> Conclusion:
+def _conclusion(verdict: Verdict, found: Scan, left_out: Sequence[str]) -> model.Conclusion:
     if verdict.causes:
         first = verdict.causes[0].failure
         is_known = not first.follows or first.certainty == "certain" or first.id in found.clues
@@ -134,12 +116,12 @@ class _Writer:
         self._checks = checks
         self._scenarios = scenarios
 
-    def cause(self, group: Group) -> Cause:
+    def cause(self, group: Group) -> model.Cause:
         """A cause with what to do about it."""
         failure, first = group.failure, group.first
         row = described(failure, first.values.get("code"))
         advice = advise(failure, self._checks, self._scenarios)
-        return Cause(
+        return model.Cause(
             id=failure.id if row is None else f"{failure.id}_{row.code}",
             kind=failure.kind,
             symptom=_headline(group),
@@ -159,35 +141,38 @@ class _Writer:
             followed_by=[self._follower(follower) for follower in group.followers],
         )
 
-    def own(self, verdict: Verdict) -> OwnError | None:
+    def own(self, verdict: Verdict) -> model.OwnError | None:
         """The program's own error, if it is the answer."""
         if verdict.causes or not verdict.unknown:
             return None
         error = verdict.unknown[0]
         told = error.text if error.is_raised else message_alone(error.text)
-        owner, text = owner_of(told), shorten(" ".join(told.split()), _QUOTED)
-        return OwnError(text=text, first=self.place(error), program=error.own, owner=owner, look=LOOK[owner])
+        owner, text = owner_of(told, error.file), shorten(" ".join(told.split()), _QUOTED)
+        # Of chained exceptions the first one is the cause, and the frames of the program may be those of the next.
+        near = (item.own for item in self._found.errors if item.log == error.log and 0 <= item.line - error.line < NEAR)
+        program = error.own or next(filter(None, near), None)
+        return model.OwnError(text=text, first=self.place(error), program=program, owner=owner, look=LOOK[owner])
 
-    def _fix(self, group: Group, advice: Advice) -> list[Step]:
+    def _fix(self, group: Group, advice: Advice) -> list[model.Step]:
         versions = self._found.versions
         steps = [
-            Step(do=fix.do, commands=fix.commands)
+            model.Step(do=fix.do, commands=fix.commands)
             for fix in group.failure.fix
             if all(package in versions and fits(versions[package], which) for package, which in fix.when.items())
         ]
-        return steps[:1] or ([Step(do=advice.remedy)] if advice.remedy else [])
+        return steps[:1] or ([model.Step(do=advice.remedy)] if advice.remedy else [])
 
-    def _follower(self, group: Group) -> Follower:
+    def _follower(self, group: Group) -> model.Follower:
         place = self.place(group.first)
-        return Follower(id=group.failure.id, symptom=_headline(group), count=group.count, first=place)
+        return model.Follower(id=group.failure.id, symptom=_headline(group), count=group.count, first=place)
 
-    def at(self, log: int, number: int, line: Line) -> Place:
+    def at(self, log: int, number: int, line: Line) -> model.Place:
         """Where a line without a failure is."""
         text = shorten(" ".join(line.text.split()), _QUOTED)
-        return Place(log=self._found.names[log], line=number, rank=line.rank, text=text)
+        return model.Place(log=self._found.names[log], line=number, rank=line.rank, text=text)
 
-    def place(self, item: Event | ErrorLine) -> Place:
+    def place(self, item: Event | ErrorLine) -> model.Place:
         """Where a line is."""
         quote = item.quote if isinstance(item, Event) else ""
         text = shorten(" ".join((quote or item.text).split()), _QUOTED)
-        return Place(log=self._found.names[item.log], line=item.line, rank=item.rank, text=text)
+        return model.Place(log=self._found.names[item.log], line=item.line, rank=item.rank, text=text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE, place_before
+from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE, frames_before
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
@@ -46,7 +46,7 @@ _RESULT = re.compile(
     r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e))\W{1,4}\d)"
 )
 """A last line with what a job has done."""
-_STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|/(?P=step)\b).{0,100}\bloss\b")
+_STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|/(?P=step)\b).{0,100}loss\b")
 """A step that need not be the last one."""
 _BAR = re.compile(r"\s*(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
@@ -86,7 +86,7 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
         is_open = all(error.log != log for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
             if (log, number) not in judged:
-                own = place_before([part.text.encode() for at, part in tail if at <= number])
+                own = frames_before([part.text.encode() for at, part in tail if at <= number]).own
                 yield ErrorLine(score, log, number, line.text, line.rank, line.time, own)
 
 
@@ -145,8 +145,8 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
     return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
 
 
-def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:
-    """The logs of trainings that stop well before the others, without a failure: number, last line, and seconds."""
+def silent(found: Scan) -> Iterator[tuple[tuple[int, int, Line], float]]:
+    """The logs of trainings that stop well before the others, without a failure: the last line, and seconds."""
     ends = {log: tail[-1] for log, tail in found.tails.items() if tail and log in found.progress}
     times = {log: line.time for log, (_, line) in ends.items() if line.time is not None}
     failed = {event.log for event in found.events} | {error.log for error in found.errors}
@@ -155,7 +155,7 @@ def silent(found: Scan) -> Iterator[tuple[int, int, Line, float]]:
     latest = max(times.values())
     for log, time in times.items():
         if log not in failed and latest - time > _SILENT_S:
-            yield log, *ends[log], latest - time
+            yield (log, *ends[log]), latest - time
 
 
 def _last(tail: Iterable[tuple[int, Line]], endings: list[re.Pattern[str]]) -> tuple[int, Line]:

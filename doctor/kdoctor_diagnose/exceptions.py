@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import traceback
-from collections.abc import Iterator
 
 from kdoctor.catalog.explanations import Explanations
 from kdoctor.catalog.load import load_catalog
@@ -17,18 +16,11 @@ def describe_exception(error: BaseException) -> str:
     """Why an exception was raised, as for a log with its traceback; empty if the failure is not known."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     catalog = load_catalog()
-    log = "\n".join([*_versions(), text[-_MOST_CHARACTERS:]])
+    installed = importlib.metadata.distributions()  # the releases decide between causes
+    versions = [f"{item.metadata['Name']}=={item.version}" for item in installed if item.metadata["Name"] in _PACKAGES]
+    log = "\n".join([*versions, text[-_MOST_CHARACTERS:]])
     diagnosis = diagnose_text(log, catalog.checks, catalog.scenarios, name="traceback")
     return render(diagnosis, "terminal") if diagnosis.conclusion == "cause" else ""
-
-
-def _versions() -> Iterator[str]:
-    """The installed releases, which decide between causes."""
-    for package in _PACKAGES:
-        try:
-            yield f"{package}=={importlib.metadata.version(package)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
 
 
 EXPLANATIONS = Explanations(

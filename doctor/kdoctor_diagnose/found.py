@@ -29,6 +29,8 @@ class Event:
     """The last line with it."""
     quote: str = ""
     """The text with the message near its beginning."""
+    before: str = ""
+    """The line before it, of a failure that follows from another one."""
     at_end: bool = False
     """Whether it shows only by being the last line before the job did nothing more."""
 
@@ -51,6 +53,8 @@ class ErrorLine:
     time: float | None
     own: str | None = None
     """Of an exception, the last place in the program's own files."""
+    file: str = ""
+    """Of an exception, the file in which it was raised."""
     is_raised: bool = False
     """Whether it is the exception of a traceback."""
 

@@ -89,16 +89,9 @@ def time_of(text: str) -> float | None:
     found = _TIME.search(text)
     if not found:
         return None
+    zone = (found["zone"] or "Z").replace("Z", "+00:00")
     try:
-        moment = dt.datetime.fromisoformat(found.expand(r"\g<day>T\g<clock>+00:00").replace("/", "-"))
+        moment = dt.datetime.fromisoformat(f"{found['day'].replace('/', '-')}T{found['clock']}{zone[:3]}:{zone[-2:]}")
     except ValueError:
         return None
-    return moment.timestamp() + float(f"0.{found['part'] or 0}") - _offset(found["zone"])
-
-
-def _offset(zone: str | None) -> float:
-    """Seconds by which the clocks of a time zone are ahead of UTC."""
-    if not zone or zone == "Z":
-        return 0.0
-    ahead = 3600 * int(zone[1:3]) + 60 * int(zone[-2:])
-    return -ahead if zone[0] == "-" else ahead
+    return moment.timestamp() + float(f"0.{found['part'] or 0}")

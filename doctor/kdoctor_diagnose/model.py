@@ -11,12 +11,8 @@ Conclusion = Literal["cause", "consequence", "not-recognised", "not-read", "no-e
 """A known failure is the cause; only consequences of a failure elsewhere were found; the log has a failure that is not
 known; what was read of the log has none, but not all was read; the log has none, and does not show that the job did its
 work; the log has none."""
-
-
 Owner = Literal["program", "data", "machine", "environment", "undecided"]
 """Whose error it is, as far as its message says."""
-
-
 Activity = Literal["collective", "data", "saving", "compiling", "start", "step", "unknown"]
 """What a process did when its stacks were dumped."""
 

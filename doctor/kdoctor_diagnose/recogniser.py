@@ -1,6 +1,7 @@
 """Recognises the messages of the known failures, versions, and lines that look like a failure."""
 
 import re
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,104 +13,98 @@ from kdoctor.failures.pattern import weight
 from kdoctor_diagnose.triggers import compile_triggers, trigger_of
 
 Role = Literal["message", "clue", "unless", "version", "error", "ignored"]
+_ROLES: tuple[Role, ...] = ("message", "clue", "unless")
 
 _NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
-VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("keras", ("eras==", "eras-", "eras@"), rf"\bkeras(?:==|@|-){_NUMBER}"),
-    ("keras", ("eras version", "eras Version"), rf"\b[Kk]eras [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
-    (
-        "tensorflow",
-        ("flow==", "flow-2", "flow-cpu", "flow_cpu", "flow-gpu", "flow@"),
-        rf"\btensorflow(?:[_-]cpu|[_-]gpu)?(?:==|@|-){_NUMBER}",
+_TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow_cpu", "tensorflow-gpu")
+VERSIONS: tuple[tuple[str, str], ...] = (
+    *((name, rf"\b{name}{mark}{_NUMBER}") for name in ("keras", "numpy", "protobuf", "jax") for mark in ("==", "-")),
+    *(("tensorflow", rf"\b{name}{mark}{_NUMBER}") for name in _TENSORFLOW for mark in ("==", "-")),
+    *((name, rf"\b{name}@{_NUMBER}") for name in ("keras", "tensorflow")),
+    *(
+        (name, rf"{said} {word}[\"': =]{{1,6}}v?{_NUMBER}")
+        for name, said in (("keras", r"\b[Kk]eras"), ("tensorflow", r"\b[Tt]ensor[Ff]low"), ("tensorflow", r"\bTF"))
+        for word in ("version", "Version")
     ),
-    ("tensorflow", ("low version", "low Version"), rf"\b[Tt]ensor[Ff]low [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
-    ("tensorflow", ("TF version", "TF Version"), rf"\bTF [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
-    *((name, (f"{name}==", f"{name}-"), rf"\b{name}(?:==|-){_NUMBER}") for name in ("numpy", "protobuf", "jax")),
-    ("numpy", ("run in NumPy",), rf"cannot be run in NumPy {_NUMBER}"),
-    ("nccl", ("NCCL version",), rf"NCCL version {_NUMBER}"),
-    ("driver", ("Driver Version",), rf"Driver Version: {{0,2}}{_NUMBER}"),
+    ("numpy", rf"cannot be run in NumPy {_NUMBER}"),
+    ("nccl", rf"NCCL version {_NUMBER}"),
+    ("driver", rf"Driver Version: {{0,2}}{_NUMBER}"),
 )
-"""Packages, the triggers, and the patterns of messages that name their version."""
+"""Packages, and the patterns of messages that name their version."""
 
-_BEFORE_NAME = r"^[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?(?:[A-Za-z_][\w.]{0,80}\.)?"
-_EXCEPTION_NAME = "(?:Errors?|Exception|Interrupt|ProcessPool|Expired|Iteration|Failure)"
-_SEE_ABOVE = r"(?: \(see above for traceback\))?"
+_BEFORE_NAME = (
+    r"^(?:E (?=  ))?[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?"
+    r"(?:[A-Za-z_][\w.]{0,80}\.)?(?!Errors?:|Failure:)(?:[A-Z]\w{0,60})?"
+)
+_AFTER_NAME = r"(?: \(see above for traceback\))?(?::|$)"
+_NAMES = ("Error", "Errors", "Exception", "Interrupt", "ProcessPool", "Expired", "StopIteration", "Failure")
+"""How the names of exceptions end."""
 _STATUS = r"^ *\(\d\) (?:[A-Z_]{5,30}|[A-Z][a-z ]{5,30}): "
 """One of the errors of TensorFlow that it lists after the number of root errors."""
-_ZSH = (
-    r"^(?:zsh: |\[\d{1,3}\] {1,6}(?:[+-] {1,3})?\d{2,9} )"
-    r"(?:abort|segmentation fault|bus error|trace trap|illegal hardware instruction|killed)"
-)
+_ZSH = r"^(?:zsh: |\[\d{1,3}\] {1,6}(?:[+-] {1,3})?\d{2,9} )(?:abort|segmentation|bus error|trace|illegal|killed)"
 """How zsh reports the end of a program."""
-_CRASHES = r"Segmentation fault|Fatal Python error: |\(core dumped\)|terminate called after throwing"
 _STATUSES = (
-    r"\b(?:CUDA_ERROR_[A-Z_]{4,40}|CU(?:BLAS|DNN)_STATUS_(?!SUCCESS)[A-Z_]{4,40}|HSA_STATUS_ERROR\w{0,40}"
-    r"|(?:hip|cuda)Error(?!Strings?\b)[A-Z]\w{3,40}|hipError_t\(\d|miopenStatus(?!Success)[A-Z]\w{3,40})"
+    r"\b(?:CUDA_ERROR_[A-Z_]{4,40}|CU(?:BLAS|DNN)_STATUS_(?!SUCCESS)[A-Z_]{4,40}(?! for Algo)\b"
+    r"|HSA_STATUS_ERROR\w{0,40}|(?:hip|cuda)Error(?!Strings?\b)[A-Z]\w{3,40}|hipError_t\(\d|miopenStatus(?!Success)[A-Z]\w{3,40})"
 )
 """The codes of drivers and libraries of GPUs, whatever level the line has."""
-_REFUSED = (
-    r"(?:OP_REQUIRES failed at|op_kernel\.cc:\d{1,6}\](?= [A-Z][a-z]+[a-z ]{0,20}: )) "
-    r"(?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"
+_SIGNALS = {item.value: item.name for item in map(signal.Signals, (4, 6, 7, 8, 9, 11, 15))}
+_EXIT = r"xit(?:ed)?[ _]?(?: with)?(?: an?)?(?: non-?zero)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
+_SIGNAL = (
+    rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d)\b"
+    r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
+    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
+    r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
-"""What an operation of TensorFlow reports, unless it is the end of the data."""
+"""How schedulers, launchers, shells and libraries say by which signal a process ended."""
+_NO_END = "(?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"
+"""What an operation of TensorFlow reports is not the end of the data."""
+_FATAL, _ERROR = r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/", r"^E\d{4} |(?:^|: )E (?:tensorflow|external)/"
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 _LEVELS = "ERROR|FATAL|CRITICAL"
-_LEVEL = rf"(?!ERROR: pip's )(?:(?:^|(?<=\d ))(?:{_LEVELS})\b|\b(?:{_LEVELS})(?=[\"\]:|),]|\s[-\s\[]|$))"
-"""The level of a line, not a word in a sentence."""
-ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
-    (
-        EXCEPTION,
-        ("Error", "Exception", "Interrupt", "ProcessPool", "Expired:", "StopIteration", "Failure:"),
-        rf"{_BEFORE_NAME}(?:[A-Z]\w{{0,60}}{_EXCEPTION_NAME}|Exception){_SEE_ABOVE}(?::|$)",
-    ),
-    (EXCEPTION, ("reported to Coord",), r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
-    (8, ("Exception in ", "xception while", "xception during"), r"^Exception (?:in|while|during) .{1,80}?: \S"),
-    (
-        6,
-        ("xit code", "xit Code", "xit status", "xitcode", "ith code", "ith status", "zero status"),
-        r"(?i)\bexit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)? ?(?:code|status)\W{1,8}(?!0\b)\d",
-    ),
-    (8, ("what():",), r"^ *what\(\): "),
-    (8, ("Check failed", "LLVM ERROR", "Non-OK-status"), r"(?:Check failed|LLVM ERROR|Non-OK-status): "),
-    (8, ("failed assertion", "ssertion `"), r"failed assertion [`']|: Assertion [`'].{1,300}failed"),
-    (
-        8,
-        ("malloc: ***", "free(): ", "malloc(): ", "munmap_chunk", "double free"),
-        r"malloc: \*\*\* error for object|\b(?:free|malloc|realloc|munmap_chunk)\(\): |double free or corruption",
-    ),
-    (7, ("zsh: ", "bort  ", "bort (core", "gmentation fault", "bus error", "trace trap", "gal hardware"), _ZSH),
-    (6, ("error: ",), r":\d+:\d+: (?:fatal )?error: "),
-    (
-        6,
-        ("CUDA_ERROR_", "CUBLAS_STATUS", "CUDNN_STATUS", "HSA_STATUS_E", "hipError", "cudaError", "miopenStatus"),
-        _STATUSES,
-    ),
-    (8, ("Status: ",), r"^Status: [A-Z_]{5,30}: "),
-    (7, ("Segmentation fault", "Fatal Python", "core dumped", "terminate called"), _CRASHES),
-    (8, (") INVALID_", ") INTERNAL", ") UNIMPL", ") NOT_FOUND", ") UNKNOWN:", ") FAILED_"), _STATUS),
-    (8, (") Invalid arg", ") Internal:", ") Unimpl", ") Not found:", ") Unknown:", ") Failed prec"), _STATUS),
-    (
-        6,
-        ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/"),
-        r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/",
-    ),
-    (5, ("Traceback",), r"Traceback \(most recent call last\)"),
-    (6, ("OP_REQUIRES failed", "op_kernel.cc:"), _REFUSED),
-    (6, ("NCCL WARN",), r"NCCL WARN "),
-    (4, ("ErrorMessage",), r"^ErrorMessage "),
-    (4, ("ERROR", "FATAL", "CRITICAL"), _LEVEL),
-    (3, ("E tensorflow/", "E external/", "\nE0", "\nE1"), r"^E\d{4} |(?:^|: )E (?:tensorflow|external)/"),
-    (
-        8,
-        ("error: unrecog", "error: the foll", "error: argument", "error: one of the"),
-        r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)",
-    ),
-    (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
+_LEVEL = (
+    rf"(?!ERROR: pip's )(?:(?:^(?:\w{{1,20}}: )?|(?<=\d ))(?:{_LEVELS})\b|\b(?:{_LEVELS})(?=[\"\]:|),]|\s[-\s\[]|$))"
 )
-"""How much a line looks like the failure, the triggers, and the pattern."""
+"""The level of a line, not a word in a sentence."""
+_TRIGGERS = {
+    _STATUS: (") INV", ") INTER", ") UN", ") NOT", ") FAIL", ") Inv", ") Inter", ") Un", ") Not", ") Fail"),
+    _ZSH: ("zsh: ", "bort  ", "bort (core", "gmentation fault", "bus error", "trace trap", "gal hardware"),
+    _STATUSES: ("CUDA_ERROR_", "S_STATUS_", "N_STATUS_", "A_STATUS_E", "hipError", "cudaError", "miopenStatus"),
+    _FATAL: ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/"),
+    _ERROR: ("E tensorflow/", "E external/", "\nE0", "\nE1"),
+    _SIGNAL: ("ignal ", "ignal: ", "SIG", "FAILED  "),
+    _LEVEL: ("ERROR", "FATAL", "CRITICAL"),
+}
+"""Of the patterns without a text that each of their lines has."""
+ERRORS: tuple[tuple[int, str], ...] = (
+    *((EXCEPTION, f"{_BEFORE_NAME}{name}{_AFTER_NAME}") for name in _NAMES),
+    (EXCEPTION, r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
+    (8, r"^.{0,2}xception has occurred: \w"),
+    *((8, rf"^Exception {word} .{{1,80}}?: \S") for word in ("in", "while", "during")),
+    (6, _SIGNAL),
+    (6, rf"\b[Ee]{_EXIT}(?!0\b)\d"),
+    *((8, text) for text in (r"^ *what\(\): ", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ", _STATUS)),
+    *((8, text) for text in ("failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ")),
+    *((8, text) for text in (r"malloc: \*\*\* error for object", "double free or corruption", r"munmap_chunk\(\): ")),
+    *((8, rf"\b{name}\(\): ") for name in ("free", "malloc", "realloc")),
+    *((7, text) for text in ("Segmentation fault", "Fatal Python error: ", r"\(core dumped\)", _ZSH)),
+    (7, "terminate called after throwing"),
+    *((6, text) for text in (r":\d+:\d+: (?:fatal )?error: ", "NCCL WARN ", _STATUSES, _FATAL)),
+    (6, rf"OP_REQUIRES failed at {_NO_END}"),
+    (6, rf"op_kernel\.cc:\d{{1,6}}\] (?=[A-Z][a-z]+[a-z ]{{0,20}}: ){_NO_END}"),
+    (5, r"Traceback \(most recent call last\)"),
+    *(
+        (4, text)
+        for text in ("^ErrorMessage ", f"::StartAbort {_NO_END}", r"^\s*Warning {2,}[A-Z][A-Za-z]{3,40}\s", _LEVEL)
+    ),
+    (3, _ERROR),
+    (8, r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)"),
+    (2, r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
+)
+"""How much a line looks like the failure, and the pattern."""
 
-_IGNORED = "Exception ignored in"
+_IGNORED = ("Exception ignored in", "ERROR:asyncio:")
 """Python writes it before the traceback of an exception that ends nothing, such as one of a finalizer."""
 
 
@@ -155,26 +150,32 @@ class Recogniser:
 
     def recognise(self, text: str) -> list[Hit]:
         """The rules that a line has."""
-        marked = f"\n{text}"  # a trigger may begin with the start of the line
+        ended = _ended(text) if any(word in text for word in ("xit", *_TRIGGERS[_SIGNAL])) else ""
+        marked = f"\n{text}\n{ended}"  # a trigger may begin with the start of the line
         rules = [rule for trigger, rules in self._by_trigger.items() if trigger in marked for rule in rules]
-        return [Hit(rule, match) for rule in dict.fromkeys(rules) if (match := rule.pattern.search(text))]
+        found = ((rule, rule.pattern.search(text) or rule.pattern.search(ended)) for rule in dict.fromkeys(rules))
+        return [Hit(rule, match) for rule, match in found if match]
+
+
+def _ended(text: str) -> str:
+    """The signal that a line says to have ended a process, in the words of the known failures."""
+    found = re.search(_SIGNAL, text)
+    number = int(next((part for part in found.group("code", "number", "step") if part), 0)) if found else 0
+    names = {str(name).upper() for name in found.group("name", "worker")} if found else set()
+    said = {abs(number) % 128, *names}  # a shell adds 128
+    return next((f"Signal {item} ({name})" for item, name in _SIGNALS.items() if said & {item, name}), "")
 
 
 def _rules(failures: Iterable[KnownFailure]) -> Iterator[tuple[Rule, tuple[str, ...]]]:
     for failure in failures:
-        groups: tuple[tuple[Role, list[str]], ...] = (
-            ("message", failure.messages),
-            ("clue", failure.clues),
-            ("unless", failure.unless),
-        )
-        for role, patterns in groups:
+        for role, patterns in zip(_ROLES, (failure.messages, failure.clues, failure.unless), strict=True):
             for text in patterns:
                 yield Rule(role, text, weight(text), failure), (trigger_of(text),)
 
 
 def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
-    for name, triggers, text in VERSIONS:
-        yield Rule("version", text, 0, name=name), triggers
-    for score, triggers, text in ERRORS:
-        yield Rule("error", text, score), triggers
-    yield Rule("ignored", _IGNORED, 0), (_IGNORED,)
+    for name, text in VERSIONS:
+        yield Rule("version", text, 0, name=name), (trigger_of(text),)
+    for score, text in ERRORS:
+        yield Rule("error", text, score), _TRIGGERS.get(text) or (trigger_of(text),)
+    yield Rule("ignored", "|".join(_IGNORED), 0), _IGNORED

@@ -15,7 +15,7 @@ from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
-from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Raised, exception_after, passed_on, place_before
+from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Frames, Raised, exception_after, frames_before, passed_on
 
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
@@ -46,7 +46,7 @@ _BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|[\d?](?:it/s|s/it)[^]\r\n]{0,80}\])"
 _METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
 _GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
 """A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
-_LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
+_LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}loss\W{1,3}\d")
 """The progress of a custom loop, and the word by which it is found."""
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
@@ -71,14 +71,7 @@ _MARKS = 20
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
-    """Read the logs in sequence.
-
-    Args:
-        logs: the logs.
-        recogniser: the known failures.
-        most_bytes: bytes of all logs that are read.
-        deadline: when to stop, as of ``time.monotonic``.
-    """
+    """Read the logs in sequence, up to a number of bytes of all, and to a deadline as of ``time.monotonic``."""
     found = Scan()
     for log in logs:
         reader = _Reader(found, recogniser, len(found.names))
@@ -252,25 +245,24 @@ class _Reader:
 
         IPython also shows the code around each line, which may raise other errors.
         """
-        title = ""
+        title, ending = "", None
         if _TITLE in raw:
             title = next(part for part in raw.split(b"\n") if _TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
             ending = exception_after(title, lines, place + 1)
-            if not ending:
-                line = split(clean(title))
-                own = place_before(lines[place + 1 :], title)
-                self._keep(ErrorLine(_CUT, self._number, number(place), mask(line.text), line.rank, line.time, own))
-        else:
-            ending = passed_on(lines, place) if raw.rstrip().endswith((b":", b"found.", b").")) else None
-        if ending:
+        elif raw.rstrip().endswith((b":", b"found.", b").")) or b"has occurred: " in raw:
+            ending = passed_on(lines, place)
+        if ending and ending.text:
             self._raised.add(number(place))  # the title says nothing more
-            self._exception(ending, number(ending.place))
+            self._exception(ending, number(ending.place), lines[ending.place])
+        elif ending:
+            self._keep(_CUT, ending.line, number(place), ending)
         return range(place + 1, ending.place) if ending and JUPYTER.match(split(title).text) else range(0)
 
-    def _exception(self, raised: Raised, number: int) -> None:
+    def _exception(self, raised: Raised, number: int, raw: bytes) -> None:
         """Keep the exception of a traceback, unless its line is that of a known failure."""
+        text = split(clean(raw.decode("utf-8", "replace"))).text
         line, hits, inner = raised.line, self._messages(raised.line.text), []
-        if not hits and raised.text not in line.text:
+        if not self._messages(text) if hits else raised.text not in line.text:
             # The class and the message that it passes on may be known together.
             inner = self._messages(raised.text.partition(": ")[2])
             alone = {hit.rule for hit in inner}
@@ -281,8 +273,7 @@ class _Reader:
         follows = [hit for hit in inner if hit.rule.failure and hit.rule.failure.follows]
         known = [hit.rule.failure for hit in (*hits, *follows) if hit.rule.failure]
         if all(failure.can_be_ruled_out or failure.kind not in (*FATAL, "harmless") for failure in known):
-            error = ErrorLine(EXCEPTION, self._number, number, mask(raised.text), line.rank, line.time)
-            self._keep(replace(error, own=raised.own, is_raised=True))
+            self._keep(EXCEPTION, replace(line, text=raised.text), number, raised)
             self._raised.add(number)
 
     def _messages(self, text: str) -> list[Hit]:
@@ -309,16 +300,21 @@ class _Reader:
         messages = sorted((hit for hit in hits if hit.rule.role == "message"), key=lambda hit: hit.rule.weight)
         longest = {id(hit.rule.failure): hit for hit in messages}
         events = tuple(self._take(hit, line, number, frozenset(longest)) for hit in longest.values())
+        for event in events:
+            if event.failure.follows and event.line == number:
+                event.before = _text_before(before, line.rank)
         for hit in hits:
             self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
         if errors and number not in self._raised and all(event.failure.can_be_ruled_out for event in events):
-            own = place_before(before) if max(errors) == EXCEPTION else None
-            self._keep(ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time, own))
+            frames = frames_before(before if max(errors) == EXCEPTION else [])
+            self._keep(max(errors), line, number, frames)
         return events, bool(hits)
 
-    def _keep(self, error: ErrorLine) -> None:
+    def _keep(self, score: int, line: Line, number: int, where: Frames | Raised) -> None:
+        error = ErrorLine(score, self._number, number, mask(line.text), line.rank, line.time, where.own, where.file)
+        error = replace(error, is_raised=score == EXCEPTION and isinstance(where, Raised))
         (self._first if len(self._first) < _ERRORS else self._last).append(error)
 
     def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
@@ -375,6 +371,12 @@ class _Reader:
                 shown.append((number, replace(part, text=mask(part.text))))
         ends = [place for place, (_, line) in enumerate(shown, 1) if line.text == _LSF_WELL]
         return shown[: ends[-1]] if ends and shown[-1][1].text.startswith(_LSF_END) else shown
+
+
+def _text_before(lines: Sequence[bytes], rank: str | None) -> str:
+    """The last line that the same process wrote."""
+    parts = (split(clean(line[-_BEFORE:].decode("utf-8", "replace"))) for line in reversed(lines))
+    return mask(next((part.text for part in parts if part.rank == rank and part.text.strip()), ""))
 
 
 def _quoted(text: str, message: str) -> str:

@@ -3,7 +3,8 @@
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from kdoctor.text.lists import grouped
 from kdoctor_diagnose.line import Line
@@ -56,14 +57,7 @@ class Frame:
         return SEPARATOR.split(self.file)[-1] + (f":{self.line}" if self.line else "")
 
 
-@dataclass
-class _Thread:
-    is_main: bool
-    frames: list[Frame] = field(default_factory=list)
-
-
-@dataclass(frozen=True, order=True)
-class _Process:
+class _Process(NamedTuple):
     log: str
     rank: str
     pid: str
@@ -74,7 +68,8 @@ class Stacks:
 
     def __init__(self) -> None:
         self._pids: dict[tuple[str, str], str] = {}
-        self._open: dict[tuple[str, str], _Thread] = {}
+        self._open: dict[tuple[str, str], tuple[bool, list[Frame]]] = {}
+        """Of the threads that are read, whether they are the main ones, and their frames."""
         self._main: dict[_Process, tuple[Frame, ...]] = {}
         self._lines = 0
 
@@ -102,23 +97,19 @@ class Stacks:
             self._pids[source] = found["pid"]
         elif found := _THREAD.match(text):
             self._close(source)
-            self._open[source] = _Thread("MainThread" in (found["name"] or ""))
+            self._open[source] = ("MainThread" in (found["name"] or ""), [])
         elif source in self._open:
             frame = _FRAME.match(text)
             if frame:
-                names = (
-                    frame["function"] or frame["name"],
-                    frame["file"] or frame["place"],
-                    frame["line"] or frame["number"],
-                )
-                self._open[source].frames.append(Frame(*(name or "" for name in names)))
+                dumped, spied = frame.groups("")[:3], frame.groups("")[3:]
+                self._open[source][1].append(Frame(dumped[2] or spied[0], dumped[0] or spied[1], dumped[1] or spied[2]))
             elif not text.startswith(" "):  # py-spy can write the local variables below a frame
                 self._close(source)
 
     def _close(self, source: tuple[str, str]) -> None:
-        thread = self._open.pop(source, None)
-        if thread and thread.frames and (thread.is_main or thread.frames[-1].function in _MAIN):
-            self._main[_Process(*source, self._pids.get(source, ""))] = tuple(thread.frames)
+        is_main, frames = self._open.pop(source, (False, []))
+        if frames and (is_main or frames[-1].function in _MAIN):
+            self._main[_Process(*source, self._pids.get(source, ""))] = tuple(frames)
 
     def groups(self) -> list[StackGroup]:
         """The processes by what they do, the largest group first."""
@@ -161,4 +152,4 @@ def _said(frames: tuple[Frame, ...]) -> Iterator[tuple[Activity, Frame]]:
 def _is_library(file: str) -> bool:
     """Whether a file belongs to Python or to a library. py-spy shortens paths to those below sys.path."""
     first = SEPARATOR.split(file)[0].removesuffix(".py")
-    return first in sys.stdlib_module_names or is_library(f"/{file}")
+    return first in sys.stdlib_module_names or bool(is_library(f"/{file}"))

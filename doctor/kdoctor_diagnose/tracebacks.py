@@ -15,22 +15,42 @@ _LONGEST = 4000
 _FRAME = re.compile(r"[\s│┃╭╰|+]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
-_EXCEPTION = re.compile(rf"{_NAME}(?:: |:?$)")
+_EXCEPTION = re.compile(rf"{_NAME}: |(?:[A-Z]\w{{1,120}}|[A-Za-z_]\w{{0,60}}\.[\w.]{{1,120}}):?$")
+"""Without a message it is the name of a class. A line that a terminal wrapped goes on with any other word."""
+_INDENTED = re.compile(rf"[\s\u2502|]+(?P<text>{_NAME}(?:Error|Exception): .*)")
+"""The end of a traceback that a forum, a logger or an ExceptionGroup indented."""
+_WIDE = 70
+"""From how many characters on a terminal may have wrapped a line."""
 _CLASS = re.compile(r"(?:Error|Exception|UnfilteredStackTrace)$")
-JUPYTER = re.compile(rf"(?P<name>{_NAME}) +Traceback \(most recent call last\)")
+JUPYTER = re.compile(rf"(?P<name>{_NAME})(?:(?<=Error)|(?<=Exception)| ) +Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
 """The end of a traceback whose lines a log of a cloud joined."""
 _PLACES = (
     re.compile(r'\s*(?:[│|] *)?File ["“](?P<file>[^"”]{1,300})["”], line (?P<line>\d{1,7})'),
-    re.compile(r"(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
-    re.compile(r"(?P<file>(?:Cell|Input) In ?\[\d+\])(?:, line |.*line )(?P<line>\d{1,7})"),
+    re.compile(r"\s*(?:File )?(?P<file>[\w./~\\:-]{1,300}\.py)(?::| in |, line )(?P<line>\d{1,7})"),
+    re.compile(r"(?:File )?(?P<file>(?:Cell|Input) In ?\[\d+\]|<command-\d+>)(?:, line |.*line )(?P<line>\d{1,7})"),
 )
+_HEADER = re.compile(
+    r"(?:<(?:ipython-input|command)-(?P<cell>\d+)[\w-]*>|(?P<file>[\w./~\\: -]{1,300}\.pyc?)) in (?!\d)"
+)
+_ARROW = re.compile(r"-{1,5}> ?(?P<line>\d{1,7})\b")
+"""How IPython wrote a file or cell before release 8, and below it the line in it."""
+_BETWEEN = re.compile(rf"{_FRAME.pattern}|{_ARROW.pattern}|\d+ frames$")
+"""What is between the names of files in a traceback."""
+_LINK = re.compile(r"^\[(?P<text>[^\]]{1,300})\]\(https?://[^)\s]{1,300}\)")
+"""A file in a traceback that was copied from Colab."""
+_DEBUGGER = re.compile(r".{0,2}xception has occurred: (?P<name>[\w.]{2,120})")
+"""How the debugger of VS Code begins. The message and the frames, the innermost first, are on the next lines."""
 _LIBRARY = re.compile(
-    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<"
-    r"|[/\\](?:tensorflow|keras|jax|torch|horovod)[/\\]|[/\\]_(?!_)\w+\.py$|__autograph_generated_file|\.pyx$"
+    r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<(?!command)"
+    r"|(?i:conda\d?|python[\d.]*)[/\\]lib[/\\]|[/\\]bin[/\\][\w-]+$|[/\\]\.?py(?:charm_helpers|dev)[/\\]"
+    r"|[/\\](?:jax|torch|horovod|pyspark|databricks|tensorflow[/\\](?:python|core|compiler))[/\\]"
+    r"|[/\\]keras[/\\](?:src|engine|utils|layers|models|backend|legacy|saving|callbacks|preprocessing|optimizers)[/\\]"
+    r"|[/\\]_(?!_)\w+\.py$|__autograph_generated_file|\.p[xy][xid]$"
 )
-"""In the paths of files that are not the program's own."""
+is_library = _LIBRARY.search
+"""Whether a file is not the program's own, by its path."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
 """How programs begin the line with which they report an exception that they caught."""
 _USER_CODE = "in user code:"
@@ -38,9 +58,12 @@ _USER_CODE = "in user code:"
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
     r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +"
-    r"(?:OP_REQUIRES failed at \S{1,80} : )?(?=\S)|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
+    r"(?:OP_REQUIRES failed at \S{1,80} : |\w{1,40}::StartAbort )?(?=\S)"
+    r"|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
+_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise )?")
+"""What pytest, Markdown and code have before an exception."""
 _UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
 """JAX raises it with another exception as its message."""
 _IN_PROSE = re.compile(rf"^[^`]{{1,300}}`(?P<said>{_NAME}(?:Error|Exception): [^`]+)`.*")
@@ -60,6 +83,7 @@ _NO_MESSAGE = re.compile(
     r"|During handling|config=|.{1,300}\.py:\d{1,7} \S+"
 )
 """The other lines of such an error: places, nodes and arguments."""
+_NODE = re.compile(r"\s*(?P<text>(?:Detected at node|Node:) ['\"]?[\w./]{1,200})")
 _AROUND = re.compile(
     r"^Exception encountered: (?=\S)|^Error in user-defined function passed to \S+ transformation with iterator: \S+: "
     r"|^: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
@@ -80,63 +104,103 @@ class Raised:
     """Name and message, without what wraps them."""
     own: str | None
     """The last place in the program's own files: ``train.py:12``."""
+    file: str = ""
+    """Where it was raised, of the program or of a library."""
 
 
-def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised | None:
-    """The exception of a traceback, among the lines of the same process.
+class Frames:
+    """The places that a traceback names."""
 
-    Args:
-        title: the line ``Traceback (most recent call last):``.
-        lines: lines of the log.
-        first: the place of the line after the title.
-    """
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self.own: str | None = None
+        """The last one in the program's own files."""
+        self.file = ""
+        """The file of the last one."""
+        self._header = ""
+        for line in lines:
+            self.read(line)
+
+    def read(self, text: str) -> bool:
+        """Whether a line belongs to a frame, whose place is kept."""
+        text = _LINK.sub(r"\g<text>", text)
+        found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
+        header = None if found else _HEADER.match(text)
+        if header:
+            self._header = header["file"] or f"Input In [{header['cell']}]"
+        arrow = self._header and not header and _ARROW.match(text)
+        place = found or arrow
+        if not place:
+            return header is not None
+        self.file = found["file"] if found else self._header
+        if not is_library(self.file):
+            self.own = f"{SEPARATOR.split(self.file)[-1]}:{place['line']}"
+        return True
+
+
+def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised:
+    """The exception of a traceback, among the lines of the same process after its title; without a text if cut."""
     head = split(title)
     joined = _ONE_LINE.match(head.text[head.text.find(TITLE) :])
+    frames = Frames(f"File {part}" for part in head.text.split(" File ")[1:])
     if joined:
-        return _raised(first - 1, replace(head, text=joined["text"]), lines, place_before([], head.text))
+        return _raised(first - 1, replace(head, text=joined["text"]), lines, frames)
     named = JUPYTER.match(head.text)
-    logged = LOG_PREFIX.match(head.text)  # a program that forwards the lines of another one
-    prefix = re.compile(re.sub(r"\d+", r"\\d+", re.escape(logged[0])) if logged else "^")
-    own: str | None = None
-    was_place = False
+    prefix = _prefix(head.text, lines[first : first + 1])
+    ending = re.compile(rf"{re.escape(named['name'])}(?:: |:?$)") if named else _EXCEPTION
+    was_place, before, widest = False, 0, _WIDE
+    for place, line in _lines_of(head, lines, first):
+        text = prefix.sub("", line.text)
+        indented = None if named else _INDENTED.match(text)
+        if indented:
+            return _raised(place, replace(line, text=indented["text"]), lines, frames)
+        frames.read(text)
+        is_end = ending.match(text)
+        is_code = was_place and not (is_end and ": " in text)
+        is_frame = named or _FRAME.match(text)
+        was_place = not is_frame and bool(_PLACES[0].match(text))  # a forum dropped the indentation
+        if is_end and (named or not (is_frame or is_code)):
+            return _raised(place, replace(line, text=text), lines, frames)
+        if not (is_frame or was_place or is_code or before >= widest):
+            break
+        before, widest = len(text), max(widest, len(text))
+    return Raised(first - 1, head, "", frames.own)
+
+
+def _lines_of(head: Line, lines: Sequence[bytes], first: int) -> Iterator[tuple[int, Line]]:
+    """The lines that a process wrote after another one, and their places."""
     for place in range(first, min(first + _MOST_LINES, len(lines))):
         line = _read(lines[place])
-        line = replace(line, text=prefix.sub("", line.text))
-        if line.rank != head.rank or not line.text:
-            continue
-        own = _own_place(line.text) or own
-        is_end = _EXCEPTION.match(line.text)
-        is_code = was_place and not (is_end and ": " in line.text)
-        is_frame = _FRAME.match(line.text)
-        was_place = not is_frame and bool(_PLACES[0].match(line.text))  # a forum dropped the indentation
-        if named:
-            is_end = re.match(rf"{re.escape(named['name'])}(?:: |:?$)", line.text)
-        elif is_frame or was_place or is_code:
-            continue
-        elif not is_end:
-            return None
-        if is_end:
-            return _raised(place, line, lines, own)
-    return None
+        if line.rank == head.rank and line.text:
+            yield place, line
 
 
-def place_before(lines: Sequence[bytes], title: str = "") -> str | None:
-    """The last place in the program's own files among the frames that end a piece of a log, or joined to its title."""
-    joined = (f"File {part}".encode() for part in title.split(" File ")[1:])
-    frames = takewhile(
-        lambda line: not line.text or _FRAME.match(line.text) or _PLACES[0].match(line.text),
-        map(_read, reversed([*joined, *lines])),
+def _prefix(title: str, following: Sequence[bytes]) -> re.Pattern[str]:
+    """What a program that forwards the lines of another one writes before each of them."""
+    before = re.compile(re.sub(r"\d+", r"\\d+", re.escape(title[: title.find(TITLE)])))
+    return before if all(before.match(_read(raw).text) for raw in following) else re.compile("")
+
+
+def frames_before(lines: Sequence[bytes]) -> Frames:
+    """The frames that end a piece of a log."""
+    tail = takewhile(
+        lambda line: not line.text or _BETWEEN.match(line.text) or Frames().read(line.text), map(_read, reversed(lines))
     )
-    return next(filter(None, (_own_place(line.text) for line in frames)), None)
+    return Frames(line.text for line in reversed([*tail]))
 
 
 def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
     """The exception on a line without a traceback before it, if its message only announces another one."""
     line = _read(lines[place])
+    debugger = _DEBUGGER.match(line.text)
+    if debugger:
+        rest = [_read(raw).text for raw in lines[place + 1 : place + _MOST_LINES]]
+        inner = takewhile(lambda text: text.startswith("  "), rest[1:])
+        own = next((frames.own for frames in (Frames([text]) for text in inner) if frames.own), None)
+        return Raised(place, line, f"{debugger['name']}: {''.join(rest[:1])}", own)
     name, _, said = line.text.partition(": ")
     is_error = (_EXCEPTION.match(line.text.lstrip()) and _CLASS.search(name)) or _CAUGHT.match(line.text)
     is_wrapper = is_error and said and _WRAPPER.match(said)
-    return _raised(place, line, lines, None) if is_wrapper else None
+    return _raised(place, line, lines, Frames()) if is_wrapper else None
 
 
 def message_alone(text: str) -> str:
@@ -144,73 +208,69 @@ def message_alone(text: str) -> str:
     if TITLE in text:
         named = JUPYTER.search(text)
         return f"{named['name'] if named else 'Exception'}: the log ends before its message"
-    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", text.lstrip(" >|`*'\"").removeprefix("raise ")))
+    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", _QUOTED.sub("", text)))
     text = _IN_PROSE.sub(r"\g<said>", text)
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
-    return f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": ")
+    return unquoted(f"{_LONG_NAME.sub('', name)}: {_AROUND.sub('', said)}".removesuffix(": "))
 
 
 def _read(raw: bytes) -> Line:
-    return split(clean(raw[:_LONGEST].decode("utf-8", "replace")))
+    line = split(clean(raw[:_LONGEST].decode("utf-8", "replace")))
+    return replace(line, text=line.text.strip("*")) if "**" in line.text else line
 
 
-def is_library(file: str) -> bool:
-    """Whether a file is not the program's own."""
-    return bool(_LIBRARY.search(file))
-
-
-def _own_place(text: str) -> str | None:
-    found = next(filter(None, (pattern.match(text) for pattern in _PLACES)), None)
-    if found is None or is_library(found["file"]):
-        return None
-    return f"{SEPARATOR.split(found['file'])[-1]}:{found['line']}"
-
-
-def _raised(place: int, line: Line, lines: Sequence[bytes], own: str | None) -> Raised:
+def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> Raised:
     """The exception on a line. If it passes another one on, the message of that one, and where that was."""
     name, _, said = line.text.partition(": ")
     said = _AROUND.sub("", said)
     head = "" if _SAYS_NOTHING.match(said) or not said.endswith(":") else f"{said} "
     margin = line.text[: len(line.text) - len(line.text.lstrip())]
-    rest = _message(line, lines, place + 1) if _WRAPPER.match(said) else iter(())
+    rest = _message(line, lines, place + 1) if _WRAPPER.match(said) and (said or line.text.endswith(":")) else iter(())
+    node = None
     for text in rest:
-        own = _own_place(text) or own
+        frames.read(text)
+        node = node or _NODE.match(text)
         if not _NO_MESSAGE.match(text.removeprefix(margin)):
             said = head + _AROUND.sub("", text).strip()
             if not _WRAPPER.match(said):
                 break
+    if node and _WRAPPER.match(said):
+        said = f"{said} {node['text']}"
     inner, _, inner_said = said.partition(": ")
     if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, inner_said
-        own = _place_of(said, rest) or own
+        frames.own = _place_of(said, rest) or frames.own
     if said.startswith(("'", '"')) and _LITERAL.search(said):  # a KeyError writes its message, with what Keras adds
         parts = _LITERAL.split(said.strip("'\""))
         said = next((part for part in parts if not (_WRAPPER.match(part) or _NO_MESSAGE.match(part))), said)
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
-    return Raised(place, line, f"{short}: {said}" if said else short, own)
+    return Raised(place, line, unquoted(f"{short}: {said}" if said else short), frames.own, frames.file)
+
+
+def unquoted(text: str) -> str:
+    """A message without the end of a quotation in Markdown whose beginning is elsewhere."""
+    return text.rstrip("`*") if text.count("`") % 2 or text.endswith("**") else text
 
 
 def _place_of(said: str, lines: Iterable[str]) -> str | None:
     """The last place in the program's own files in the traceback that ends with a message."""
-    own: str | None = None
+    frames = Frames()
     for text in lines:
-        own = _own_place(text) or own
+        frames.read(text)
         if text.endswith(f": {said}"):
-            return own
+            return frames.own
     return None
 
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
     """The further lines of a message, without the indentation that AutoGraph gives them."""
     is_user_code, indent = head.text.endswith(_USER_CODE), ""
-    for raw in lines[first : first + _MOST_LINES]:
-        line = _read(raw)
+    for _, line in _lines_of(head, lines, first):
         if line.time is not None and head.time is None:
             return
-        if line.rank == head.rank and line.text:
-            if is_user_code:
-                indent = line.text[: len(line.text) - len(line.text.lstrip())]
-            text = line.text.removeprefix(indent)
-            yield text
-            is_user_code = text == _USER_CODE
+        if is_user_code:
+            indent = line.text[: len(line.text) - len(line.text.lstrip())]
+        text = line.text.removeprefix(indent)
+        yield text
+        is_user_code = text == _USER_CODE

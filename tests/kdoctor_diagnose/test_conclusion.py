@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from helpers.cases import cases
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
@@ -89,6 +90,20 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     for folder, owner in (("home/ada", "program"), ("opt/lib/python3.9/site-packages", "environment")):
         assert owner_of(f"ImportError: cannot import name 'f' from 'data' (/{folder}/data.py)") == owner
     assert owner_of("XlaRuntimeError: INTERNAL: during context [hlo verifier]: other shape") == "environment"
+
+
+@cases(
+    ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/other/a.py", "environment"),
+    ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras/a.py", "program"),
+    ("AttributeError: x has no attribute 'y'", "/usr/lib/python2.7/importlib/__init__.py", "environment"),
+    ("AttributeError: x has no attribute 'y'", "/home/ada/train.py", "program"),
+    ("KeyError: 'y'", "pandas/_libs/index.pyx", "data"),
+    ("KeyError: 'y'", "/home/ada/pandas/train.py", "program"),
+    ("EOFError", "/usr/lib/python3.9/multiprocessing/connection.py", "undecided"),
+    ("EOFError", "/home/ada/train.py", "data"),
+)
+def test_owner_depends_on_the_file_that_raised_it(error: str, file: str, owner: str) -> None:
+    assert owner_of(error, file) == owner
 
 
 def test_clue_that_belongs_to_the_message_makes_it_no_surer() -> None:

@@ -455,20 +455,6 @@ def test_healthy_job_without_gpus_is_no_failure() -> None:
     assert (found.conclusion, [cause.id for cause in found.also]) == ("no-failure", ["libcuda_missing"])
 
 
-@cases(
-    "concurrent.futures.process.BrokenProcessPool: x",
-    "subprocess.TimeoutExpired: x",
-    "Exception: x",
-    "socket.gaierror: [Errno -2] Name or service not known",
-    "google.api_core.exceptions.NotFound: 404 GET x",
-    "_queue.Empty",
-    "mine.Late",
-)
-def test_exception_without_error_in_its_name_is_shown(error: str) -> None:
-    diagnosis = text(f"Epoch 1/5\nTraceback (most recent call last):\n  File 'x', line 3\n{error}\n")
-    assert (diagnosis.conclusion, diagnosis.lines[0].text) == ("not-recognised", error)
-
-
 def test_secrets_and_control_characters_are_not_quoted() -> None:
     log = f"{ERROR} https://ada:hunter2@example.org token=abcdef123456 \x1b]0;title\x07\x9b31m\n"
     for name in FORMATS:

@@ -52,15 +52,6 @@ def place(where: Place) -> str:
     return f"{where.log}:{where.line}{rank}"
 
 
-_OWNERS = {
-    "program": "the program",
-    "data": "the data",
-    "machine": "the machine",
-    "environment": "the environment",
-    "undecided": "not decidable from the log",
-}
-
-
 _ACTIVITIES = {
     "collective": "in a collective operation",
     "data": "in the input data",
@@ -106,7 +97,8 @@ def own_fields(own: OwnError) -> Iterator[Field]:
     yield Field(label="Line", text=place(own.first))
     if own.program:
         yield Field(label="In the program", text=own.program)
-    yield Field(label="At fault", text=_OWNERS[own.owner])
+    owner = "not decidable from the log" if own.owner == "undecided" else f"the {own.owner}"
+    yield Field(label="At fault", text=owner)
     yield Field(label="Look", text=own.look)
 
 

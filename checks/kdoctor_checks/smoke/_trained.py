@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import Parameter, Signature, signature
 from typing import Any, Final
 
-from kdoctor.check import Check, CheckText, check_of, text_of
+from kdoctor.check import Check, CheckText, check, text_of
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor.smoke.builtin import SCENARIOS
@@ -90,14 +90,10 @@ def trained(
         for name, (kind, default) in settings.items():
             every.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default))
         judge_all.__signature__ = Signature(every)  # type: ignore[attr-defined]
-        return check_of(
-            id,
-            judge_all,
-            text or text_of(id, judge),
-            severity=severity,
-            scenario=scenario or id,
-            requires=requires,
-            explained_by=explained_by,
+        said, scenario_id = text or text_of(id, judge), scenario or id
+        made = check(
+            id, severity=severity, requires=requires, scenario=scenario_id, explained_by=explained_by, text=said
         )
+        return made(judge_all)
 
     return make

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kdoctor.check import Check, check, text_of
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, judge, readings
+from kdoctor.model import READ_ONLY, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings
 
 
 def gpu_flag(

@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
+from kdoctor_checks._gpus import RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     by_device,
@@ -60,7 +60,6 @@ def application_xids(
             noted=not follows,
             expected="no Xid and no crash of a program",
             remedy=_CRASH_REMEDY if crashed else _REMEDY if any(map(_ended, found)) else SUPPORT,
-            rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
     unclassified = [event for event in log.events if event.kind == "xid" and is_unclassified(event)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import READ_ONLY, RESEAT, subjects
+from kdoctor_checks._gpus import RESEAT, subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 _OTHER = re.compile(r"(?!(?:pcieport|nvidia|nouveau|vfio-pci|snd_hda_intel|xhci_hcd) )[\w-]+ \S+: (?:AER|PCIe Bus Err)")
@@ -49,7 +49,6 @@ def logged_pcie_errors(
             brief=" and ".join("corrected PCIe errors" if word[0].isdigit() else word for word in words),
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
             remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER", "sudo lspci -vvv -t"),
-            rollback=READ_ONLY,
             explained_by=("gpu.kernel-log",) if any(event in ended for event in fatal) else (),
         )
     if not found:

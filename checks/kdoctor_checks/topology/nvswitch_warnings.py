@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD
 from kdoctor_checks.topology._sxids import classify, codes, guided, nothing_logged, summary, sxids
 
@@ -43,7 +42,6 @@ def nvswitch_warnings(
             noted=True,
             expected="no SXid",
             remedy=guided(events, _REMEDY),
-            rollback=READ_ONLY,
         )
     if not lesser and any(classify(event) == "unclassified" for events in sxids(log).values() for event in events):
         reason = "an SXid may be non-fatal (see topology.nvswitch-errors)"

@@ -2,9 +2,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, of_setting, said
 from kdoctor_recordings.facts import Diagnostics
 

@@ -2,10 +2,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import shorten
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")

@@ -67,6 +67,8 @@ class Check:
     """Names of the checklist's assumptions that it tests (see ``Assumptions.stated``)."""
     answers: tuple[str, ...]
     """Ids of checks that warn of what some jobs do. If it has judged the user's job, their warnings are evidence."""
+    unread: str
+    """Why it is skipped if a group that it asks for is unavailable; empty if it is unknown then."""
     facts: Mapping[str, type]
     """Types of the positional parameters, by name."""
     tolerant: frozenset[str]
@@ -106,6 +108,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
     explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
     answers: Sequence[str] = (),
+    unread: str = "",
     text: CheckText | None = None,
 ) -> Callable[[CheckFunction], Check]:
     """Make a check from a function that yields outcomes.
@@ -129,6 +132,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
         explained_by: ids of checks whose failure explains that its facts are unavailable.
         judges: names of the checklist's assumptions that it tests.
         answers: ids of checks whose warnings it judges for the user's job.
+        unread: why it is skipped, and not unknown, if a group is unavailable.
         text: what the docstring has, if another decorator makes the function.
 
     Raises:
@@ -158,6 +162,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
             explained_by=_ids(id, explained_by),
             judges=_ids(id, judges),
             answers=_ids(id, answers),
+            unread=unread,
             facts=facts,
             tolerant=tolerant,
             parameters=parameters,

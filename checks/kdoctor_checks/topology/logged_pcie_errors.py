@@ -11,9 +11,9 @@ _OTHER = re.compile(r"(?!(?:pcieport|nvidia|nouveau|vfio-pci|snd_hda_intel|xhci_
 """How the kernel begins an error of a device whose driver is that of no port and of no part of a GPU."""
 
 
-@check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True)
+@check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True, unread=LOG_UNREAD)
 def logged_pcie_errors(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, most_corrected: int = 1
+    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, most_corrected: int = 1
 ) -> Iterator[Outcome]:
     """The kernel logged no PCIe errors of a GPU or a port above it.
 
@@ -25,9 +25,6 @@ def logged_pcie_errors(
         https://docs.kernel.org/PCI/pcieaer-howto.html
         https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     names = subjects(gpus, pci)
     ours = _addresses(pci, names)
     ended = fatal_pcie(log, nvidia_addresses(gpus, pci))

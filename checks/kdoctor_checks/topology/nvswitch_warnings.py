@@ -13,10 +13,8 @@ _REMEDY = Remedy.inspect(
 )
 
 
-@check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
-def nvswitch_warnings(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True, unread=LOG_UNREAD)
+def nvswitch_warnings(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel logged no non-fatal NVSwitch error.
 
     Why: a non-fatal SXid ended a transfer, usually because of a program, and the switch keeps working. Many of them
@@ -26,9 +24,6 @@ def nvswitch_warnings(
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     lesser = {
         subject: kept
         for subject, events in sxids(log).items()

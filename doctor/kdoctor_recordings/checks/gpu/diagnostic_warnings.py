@@ -1,15 +1,14 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Unavailable
 from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, of_setting, said
 from kdoctor_recordings.facts import Diagnostics
 
 
-@check("gpu.diagnostic-warnings", severity=Severity.WARNING, needs_gpus=True)
-def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+@check("gpu.diagnostic-warnings", severity=Severity.WARNING, needs_gpus=True, unread=NONE_GIVEN)
+def diagnostic_warnings(results: Diagnostics) -> Iterator[Outcome]:
     """No NVIDIA diagnostic tool gave a warning.
 
     Why: a warning of dcgmi diag or the fabric manager does not take the machine out of service. Many
@@ -19,9 +18,6 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
         https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
     """
-    if not isinstance(results, Diagnostics):
-        yield NONE_GIVEN
-        return
     warned = [result for result in results.results if result.status == "warn" or of_setting(result)]
     for subject in dict.fromkeys(result.subject for result in warned):
         own = [result for result in warned if result.subject == subject]

@@ -1,18 +1,17 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Unavailable
 from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import shorten
 from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
-NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
+NONE_GIVEN = "no results of a diagnostic tool (import the output of dcgmi diag)"
 _MANUAL = " (https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html)"
 
 
-@check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True)
-def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+@check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True, unread=NONE_GIVEN)
+def diagnostics(results: Diagnostics) -> Iterator[Outcome]:
     """No test of an NVIDIA diagnostic tool failed.
 
     Why: NVIDIA's tools test and report what cannot be read from a GPU. kdoctor does not run them, but reads what they
@@ -24,9 +23,6 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/vgpu/latest/grid-licensing-user-guide/index.html
     """
-    if not isinstance(results, Diagnostics):
-        yield NONE_GIVEN
-        return
     subjects = dict.fromkeys((result.tool, result.subject) for result in results.results)
     for tool, subject in subjects:
         own = [result for result in results.results if (result.tool, result.subject) == (tool, subject)]

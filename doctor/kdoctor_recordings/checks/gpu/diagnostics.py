@@ -4,6 +4,7 @@ from kdoctor.check import check
 from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import shorten
+from kdoctor_checks._gpus import RESTART
 from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
 NONE_GIVEN = "no results of a diagnostic tool (import the output of dcgmi diag)"
@@ -31,13 +32,14 @@ def diagnostics(results: Diagnostics) -> Iterator[Outcome]:
         if failed:
             tests = list(dict.fromkeys(result.test for result in failed))
             message = next((result.message for result in failed if result.message), "")
+            remedy = _remedy(tool, message)
             yield Finding(
                 subject=subject,
                 observed=f"{tool}: {', '.join(tests)} failed" + (f": {message}" if message else ""),
                 brief=f"{some(tests, 2)}{'' if tool == 'DCGM' else ' failed'}",
                 expected="every test passes",
-                remedy=_remedy(tool, message),
-                rollback=READ_ONLY,
+                remedy=remedy,
+                rollback=RESTART if remedy.commands else READ_ONLY,
             )
         elif unclear:
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
